@@ -21,16 +21,16 @@ _PREPARE_SECONDS = 60.0
 
 
 class ClientErrors:
-    """Counts what goes wrong in all clients and tells it in one line per kind and interval."""
+    """Counts the errors of all clients, and logs one line per kind and interval."""
 
     def __init__(self, interval_seconds: float = 30.0) -> None:
         self._interval_seconds = interval_seconds
         self._lock = threading.Lock()
         self._counts: Counter[str] = Counter()
         self._examples: dict[str, str] = {}
-        self._told_at = time.monotonic() - interval_seconds
+        self._logged_at = time.monotonic() - interval_seconds
 
-    def note(self, client: str, error: object) -> None:
+    def count(self, client: str, error: object) -> None:
         """Count one error of one client."""
         kafka_error = error.args[0] if isinstance(error, KafkaException) and error.args else error
         kind = kafka_error.name() if isinstance(kafka_error, KafkaError) else type(error).__name__
@@ -38,24 +38,24 @@ class ClientErrors:
             self._counts[kind] += 1
             self._examples.setdefault(kind, f"{client}: {kafka_error}")
 
-    def tell(self, *, now: bool = False) -> None:
-        """Log what was counted since the last time, if the interval is over or ``now``."""
+    def log_counts(self, *, now: bool = False) -> None:
+        """Log the counts since the last call, if the interval is over or ``now`` is set."""
         with self._lock:
-            if not self._counts or (not now and time.monotonic() - self._told_at < self._interval_seconds):
+            if not self._counts or (not now and time.monotonic() - self._logged_at < self._interval_seconds):
                 return
             counts, examples = dict(self._counts), dict(self._examples)
             self._counts.clear()
             self._examples.clear()
-            self._told_at = time.monotonic()
+            self._logged_at = time.monotonic()
         for kind, count in sorted(counts.items()):
             log.warning("%s ×%d, for example %s", kind, count, examples[kind])
 
 
-def producer(bootstrap: str, client_id: str, troubles: ClientErrors) -> Producer:
+def producer(bootstrap: str, client_id: str, errors: ClientErrors) -> Producer:
     """A producer that gathers for a quarter of a second, so that the load costs few requests."""
     return Producer(
         {
-            **common_settings(bootstrap, client_id, troubles),
+            **common_settings(bootstrap, client_id, errors),
             "linger.ms": 250,
             "queue.buffering.max.kbytes": 32 * 1024,
             "message.timeout.ms": 30_000,
@@ -63,13 +63,13 @@ def producer(bootstrap: str, client_id: str, troubles: ClientErrors) -> Producer
     )
 
 
-def consumer(bootstrap: str, group: str, client_id: str, troubles: ClientErrors, **settings: Any) -> Consumer:
+def consumer(bootstrap: str, group: str, client_id: str, errors: ClientErrors, **settings: Any) -> Consumer:
     """A member of a group that starts at the beginning and commits what it was given every second.
 
     ``settings`` are further librdkafka settings, underscores for dots; they win. None takes a setting away.
     """
     merged = {
-        **common_settings(bootstrap, client_id, troubles),
+        **common_settings(bootstrap, client_id, errors),
         "group.id": group,
         "auto.offset.reset": "earliest",
         "enable.auto.commit": True,
@@ -132,12 +132,12 @@ def _topic_settings(topic: DemoTopic) -> dict[str, str]:
     return settings
 
 
-def common_settings(bootstrap: str, client_id: str, troubles: ClientErrors) -> dict[str, Any]:
+def common_settings(bootstrap: str, client_id: str, errors: ClientErrors) -> dict[str, Any]:
     return {
         "bootstrap.servers": bootstrap,
         "client.id": client_id,
         "log_level": 0,  # what matters comes through error_cb, counted
-        "error_cb": lambda error: troubles.note(client_id, error),
+        "error_cb": lambda error: errors.count(client_id, error),
         "statistics.interval.ms": 0,
         "topic.metadata.refresh.interval.ms": 60_000,
         "reconnect.backoff.ms": 500,

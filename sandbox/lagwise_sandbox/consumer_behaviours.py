@@ -26,11 +26,11 @@ _RETRY_SECONDS = 1.0
 
 @dataclass(frozen=True, slots=True)
 class DemoClients:
-    """What all members share: where they are, when they end, whom they tell their troubles."""
+    """What all members share: the address of the broker, the event that ends them, and the counts of errors."""
 
     bootstrap: str
     stop: threading.Event
-    troubles: clients.ClientErrors = field(default_factory=clients.ClientErrors)
+    errors: clients.ClientErrors = field(default_factory=clients.ClientErrors)
 
     def member(self, scenario: DemoScenario, number: int, **settings: Any) -> Consumer:
         """A consumer of the scenario's group, named after it."""
@@ -38,14 +38,14 @@ class DemoClients:
             # The new protocol leaves these to the broker and refuses them from a client.
             settings |= {"group_protocol": "consumer", "session_timeout_ms": None, "heartbeat_interval_ms": None}
         client_id = f"{scenario.group}-{number}"
-        return clients.consumer(self.bootstrap, scenario.group, client_id, self.troubles, **settings)
+        return clients.consumer(self.bootstrap, scenario.group, client_id, self.errors, **settings)
 
 
-def start_members(stage: DemoClients, scenario: DemoScenario) -> list[threading.Thread]:
-    """Start the members of a group in threads of this process. They end when ``stage.stop`` is set."""
+def start_members(demo: DemoClients, scenario: DemoScenario) -> list[threading.Thread]:
+    """Start the members of a group in threads of this process. They end when ``demo.stop`` is set."""
     jobs: list[Callable[[int], None]] = []
     if scenario.behaviour is Behaviour.FLAPPING:
-        jobs = [lambda number: _slow_to_revoke(stage, scenario, number), lambda _: _flap(stage, scenario)]
+        jobs = [lambda number: _slow_to_revoke(demo, scenario, number), lambda _: _flap(demo, scenario)]
     else:
         act = {
             Behaviour.STEADY: _steady,
@@ -54,11 +54,11 @@ def start_members(stage: DemoClients, scenario: DemoScenario) -> list[threading.
             Behaviour.THROTTLED: _throttled,
             Behaviour.STALLING: _stalling,
         }[scenario.behaviour]
-        jobs = [lambda number: act(stage, scenario, number)] * scenario.members
+        jobs = [lambda number: act(demo, scenario, number)] * scenario.members
     threads = [
         threading.Thread(
             target=_until_stopped,
-            args=(stage, f"{scenario.group}-{number}", job, number),
+            args=(demo, f"{scenario.group}-{number}", job, number),
             name=f"{scenario.group}-{number}",
             daemon=True,
         )
@@ -69,45 +69,45 @@ def start_members(stage: DemoClients, scenario: DemoScenario) -> list[threading.
     return threads
 
 
-def _until_stopped(stage: DemoClients, name: str, job: Callable[[int], None], number: int) -> None:
+def _until_stopped(demo: DemoClients, name: str, job: Callable[[int], None], number: int) -> None:
     """Run a member again when a Kafka error ends it, as a real service would be restarted."""
-    while not stage.stop.is_set():
+    while not demo.stop.is_set():
         try:
             job(number)
         except KafkaException as error:
-            stage.troubles.note(name, error)
-            stage.stop.wait(_RETRY_SECONDS)
+            demo.errors.count(name, error)
+            demo.stop.wait(_RETRY_SECONDS)
 
 
-def _consume(stage: DemoClients, consumer: Consumer, most: int, seconds: float) -> int:
+def _consume(demo: DemoClients, consumer: Consumer, most: int, seconds: float) -> int:
     """Take up to so many records within so many seconds; returns how many. Errors are counted."""
     taken = 0
     for message in consumer.consume(most, seconds):
         if message.error() is None:
             taken += 1
         else:
-            stage.troubles.note("consumer", message.error())
+            demo.errors.count("consumer", message.error())
     return taken
 
 
-def _steady(stage: DemoClients, scenario: DemoScenario, number: int) -> None:
-    _consume_all(stage, scenario, stage.member(scenario, number))
+def _steady(demo: DemoClients, scenario: DemoScenario, number: int) -> None:
+    _consume_all(demo, scenario, demo.member(scenario, number))
 
 
-def _never_committing(stage: DemoClients, scenario: DemoScenario, number: int) -> None:
-    _consume_all(stage, scenario, stage.member(scenario, number, enable_auto_commit=False, auto_offset_reset="latest"))
+def _never_committing(demo: DemoClients, scenario: DemoScenario, number: int) -> None:
+    _consume_all(demo, scenario, demo.member(scenario, number, enable_auto_commit=False, auto_offset_reset="latest"))
 
 
-def _consume_all(stage: DemoClients, scenario: DemoScenario, consumer: Consumer) -> None:
+def _consume_all(demo: DemoClients, scenario: DemoScenario, consumer: Consumer) -> None:
     consumer.subscribe([scenario.topic])
     try:
-        while not stage.stop.is_set():
-            _consume(stage, consumer, _BATCH, _WAIT_SECONDS)
+        while not demo.stop.is_set():
+            _consume(demo, consumer, _BATCH, _WAIT_SECONDS)
     finally:
         consumer.close()
 
 
-def _throttled(stage: DemoClients, scenario: DemoScenario, number: int) -> None:
+def _throttled(demo: DemoClients, scenario: DemoScenario, number: int) -> None:
     """Read the member's share of the group's rate, evenly over time.
 
     Where the backlog is large the client must fetch little at a time: it hands out one partition's batch after the
@@ -117,21 +117,21 @@ def _throttled(stage: DemoClients, scenario: DemoScenario, number: int) -> None:
     """
     rate = (scenario.rate_per_second or 0.0) / scenario.members
     small = {"max_partition_fetch_bytes": 4096, "queued_min_messages": 40, "fetch_queue_backoff_ms": 100}
-    consumer = stage.member(scenario, number, **(small if rate >= 10 else {}))
+    consumer = demo.member(scenario, number, **(small if rate >= 10 else {}))
     consumer.subscribe([scenario.topic])
     try:
         credit, at = 0.0, time.monotonic()
-        while not stage.stop.is_set():
+        while not demo.stop.is_set():
             now = time.monotonic()
             credit, at = min(credit + rate * (now - at), rate), now
             if credit >= 1:
-                credit -= _consume(stage, consumer, int(credit), _TICK_SECONDS)
-            stage.stop.wait(max(0.0, at + _TICK_SECONDS - time.monotonic()))
+                credit -= _consume(demo, consumer, int(credit), _TICK_SECONDS)
+            demo.stop.wait(max(0.0, at + _TICK_SECONDS - time.monotonic()))
     finally:
         consumer.close()
 
 
-def _stalling(stage: DemoClients, scenario: DemoScenario, number: int) -> None:
+def _stalling(demo: DemoClients, scenario: DemoScenario, number: int) -> None:
     """Read, then pause every partition and only keep polling: alive for the group, at a standstill for everybody."""
     stalls_at = time.monotonic() + STALLS_AFTER_SECONDS
     stalled = False
@@ -141,47 +141,47 @@ def _stalling(stage: DemoClients, scenario: DemoScenario, number: int) -> None:
             consumer.assign(partitions)
             consumer.pause(partitions)
 
-    consumer = stage.member(scenario, number)
+    consumer = demo.member(scenario, number)
     consumer.subscribe([scenario.topic], on_assign=keep_paused)
     try:
-        while not stage.stop.is_set():
+        while not demo.stop.is_set():
             if not stalled and time.monotonic() >= stalls_at:
                 stalled = True
                 consumer.pause(consumer.assignment())
-            _consume(stage, consumer, _BATCH, _WAIT_SECONDS)
+            _consume(demo, consumer, _BATCH, _WAIT_SECONDS)
     finally:
         consumer.close()
 
 
-def _slow_to_revoke(stage: DemoClients, scenario: DemoScenario, number: int) -> None:
+def _slow_to_revoke(demo: DemoClients, scenario: DemoScenario, number: int) -> None:
     """A member that takes seconds to give back its partitions: the group's rebalance waits for it."""
 
     irregular = random.Random(number)  # noqa: S311  (not for secrets: the same run each time)
 
     def flush_slowly(_consumer: Consumer, _partitions: list[Any]) -> None:
-        stage.stop.wait(irregular.uniform(*SLOW_REVOKE_SECONDS))
+        demo.stop.wait(irregular.uniform(*SLOW_REVOKE_SECONDS))
 
-    consumer = stage.member(scenario, number, heartbeat_interval_ms=200)
+    consumer = demo.member(scenario, number, heartbeat_interval_ms=200)
     consumer.subscribe([scenario.topic], on_revoke=flush_slowly)
     try:
-        while not stage.stop.is_set():
-            _consume(stage, consumer, _BATCH, _TICK_SECONDS)
+        while not demo.stop.is_set():
+            _consume(demo, consumer, _BATCH, _TICK_SECONDS)
     finally:
         consumer.close()
 
 
-def _flap(stage: DemoClients, scenario: DemoScenario) -> None:
+def _flap(demo: DemoClients, scenario: DemoScenario) -> None:
     """A member that leaves as soon as it has read what it was given, and comes back at once under the next name."""
     number = 2
-    while not stage.stop.is_set():
-        consumer = stage.member(scenario, number)
+    while not demo.stop.is_set():
+        consumer = demo.member(scenario, number)
         number += 1
         consumer.subscribe([scenario.topic])
         try:
-            while not stage.stop.is_set() and not consumer.assignment():
-                _consume(stage, consumer, _BATCH, _TICK_SECONDS)
+            while not demo.stop.is_set() and not consumer.assignment():
+                _consume(demo, consumer, _BATCH, _TICK_SECONDS)
             until = time.monotonic() + FLAPPING_STAY_SECONDS
-            while not stage.stop.is_set() and time.monotonic() < until:
-                _consume(stage, consumer, _BATCH, _TICK_SECONDS)
+            while not demo.stop.is_set() and time.monotonic() < until:
+                _consume(demo, consumer, _BATCH, _TICK_SECONDS)
         finally:
             consumer.close()

@@ -17,15 +17,15 @@ _FLUSH_SECONDS = 60.0
 _LONGEST_CATCH_UP_SECONDS = 5.0
 
 
-def preload(bootstrap: str, troubles: clients.ClientErrors) -> None:
+def preload(bootstrap: str, errors: clients.ClientErrors) -> None:
     """Create the topics and write what should lie in them. Does nothing to a topic that has records."""
-    admin = AdminClient(clients.common_settings(bootstrap, "shop-setup", troubles))
+    admin = AdminClient(clients.common_settings(bootstrap, "shop-setup", errors))
     clients.create_topics(admin, TOPICS)
     written = clients.records_written(admin, TOPICS)
     due = [topic for topic in TOPICS if topic.preloaded and written[topic.name] == 0]
     producer = Producer(
         {
-            **clients.common_settings(bootstrap, "shop-importer", troubles),
+            **clients.common_settings(bootstrap, "shop-importer", errors),
             "linger.ms": 5,
             "batch.num.messages": _PRELOAD_BATCH,
         }
@@ -36,35 +36,33 @@ def preload(bootstrap: str, troubles: clients.ClientErrors) -> None:
     producer.flush(_FLUSH_SECONDS)
 
 
-def commit_left_topic(bootstrap: str, scenario: DemoScenario, troubles: clients.ClientErrors) -> None:
+def commit_left_topic(bootstrap: str, scenario: DemoScenario, errors: clients.ClientErrors) -> None:
     """Commit half of the topic that the group reads no more, as if it had moved away in the middle of it."""
     if scenario.left_topic is None:
         return
     topic = TOPIC[scenario.left_topic]
     half = topic.preloaded // topic.partitions // 2
     mover: Consumer = clients.consumer(
-        bootstrap, scenario.group, f"{scenario.group}-0", troubles, enable_auto_commit=False
+        bootstrap, scenario.group, f"{scenario.group}-0", errors, enable_auto_commit=False
     )
     try:
         mover.commit(offsets=[TopicPartition(topic.name, p, half) for p in range(topic.partitions)], asynchronous=False)
     except KafkaException as error:
         # A group that already has members (the workload was started again) has left its commit here before.
-        troubles.note(f"{scenario.group}-0", error)
+        errors.count(f"{scenario.group}-0", error)
     finally:
         mover.close()
 
 
-def start_producing(bootstrap: str, stop: threading.Event, troubles: clients.ClientErrors) -> threading.Thread:
+def start_producing(bootstrap: str, stop: threading.Event, errors: clients.ClientErrors) -> threading.Thread:
     """Write to every topic at its rate until ``stop`` is set, in a thread."""
-    thread = threading.Thread(
-        target=_produce_steadily, args=(bootstrap, stop, troubles), name="storefront", daemon=True
-    )
+    thread = threading.Thread(target=_produce_steadily, args=(bootstrap, stop, errors), name="storefront", daemon=True)
     thread.start()
     return thread
 
 
-def _produce_steadily(bootstrap: str, stop: threading.Event, troubles: clients.ClientErrors) -> None:
-    producer = clients.producer(bootstrap, "storefront", troubles)
+def _produce_steadily(bootstrap: str, stop: threading.Event, errors: clients.ClientErrors) -> None:
+    producer = clients.producer(bootstrap, "storefront", errors)
     written = {topic: 0 for topic in TOPICS if topic.rate_per_second > 0}
     started = last = time.monotonic()
     while not stop.wait(_TICK_SECONDS):
@@ -77,7 +75,7 @@ def _produce_steadily(bootstrap: str, stop: threading.Event, troubles: clients.C
                 _produce(producer, topic, topic.preloaded + number)
             written[topic] = due
         producer.poll(0)
-        troubles.tell()
+        errors.log_counts()
     producer.flush(1)
 
 

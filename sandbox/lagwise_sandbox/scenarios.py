@@ -1,4 +1,4 @@
-"""The demo's cast: topics of a shop, and one consumer group for each thing that can happen to one.
+"""The scenarios of the demo: topics of a shop, and one consumer group for each possible trouble.
 
 Importable without confluent-kafka: the demo compares what it shows with ``expected`` here.
 """
@@ -41,7 +41,7 @@ class DemoTopic:
 
 @dataclass(frozen=True, slots=True)
 class DemoScenario:
-    """One consumer group: what it does, what it should be shown as from the end of two minutes on.
+    """One consumer group: its behaviour, and its expected status from the second minute on.
 
     ``expected`` are status words, an unknown one with its reason (``unknown:no_commit``): any of them is right. A group
     that works through a backlog is ``expected_without_backlog`` to be something else once it is done.

@@ -38,7 +38,7 @@ class DemoWorkload:
         self._bootstrap = bootstrap
         self.log_file = log_dir / "workload.log"
         self._process: subprocess.Popen[bytes] | None = None
-        self._said_before = 0
+        self._log_start = 0
 
     def start(self) -> None:
         """Start the process; returns at once. Raises LagwiseError where its log cannot be written."""
@@ -50,7 +50,7 @@ class DemoWorkload:
         except OSError as error:
             raise LagwiseError(f"cannot write {self.log_file}: {error.strerror or error}") from error
         with output:
-            self._said_before = output.tell()
+            self._log_start = output.tell()
             self._process = _start_workload_process(self._bootstrap, output=output)
 
     def alive(self) -> bool:
@@ -61,7 +61,7 @@ class DemoWorkload:
         """Whether topics and backlog are in place and every group has been started."""
         try:
             with self.log_file.open("rb") as said:
-                said.seek(self._said_before)
+                said.seek(self._log_start)
                 return READY_LINE.encode() in said.read()
         except OSError:
             return False
@@ -99,34 +99,34 @@ def run(bootstrap: str, scenarios: list[DemoScenario], stop: threading.Event, *,
     from lagwise_sandbox.consumer_behaviours import DemoClients, start_members
     from lagwise_sandbox.producers import commit_left_topic, preload, start_producing
 
-    stage = DemoClients(bootstrap, stop)
+    demo = DemoClients(bootstrap, stop)
     threads: list[threading.Thread] = []
-    victims: list[subprocess.Popen[bytes]] = []
+    to_kill: list[subprocess.Popen[bytes]] = []
     if not alone:
-        preload(bootstrap, stage.troubles)
+        preload(bootstrap, demo.errors)
         for scenario in scenarios:
-            commit_left_topic(bootstrap, scenario, stage.troubles)
-        threads.append(start_producing(bootstrap, stop, stage.troubles))
+            commit_left_topic(bootstrap, scenario, demo.errors)
+        threads.append(start_producing(bootstrap, stop, demo.errors))
     for scenario in scenarios:
         if scenario.behaviour is Behaviour.KILLED and not alone:
-            victims.append(_start_workload_process(bootstrap, only=scenario.group))
+            to_kill.append(_start_workload_process(bootstrap, only=scenario.group))
         else:
-            threads += start_members(stage, scenario)
+            threads += start_members(demo, scenario)
     if not alone:
         log.info("%s: %d groups", READY_LINE, len(scenarios))
     try:
         if not stop.wait(KILLED_AFTER_SECONDS):
-            for victim in victims:
-                victim.kill()
-                victim.wait()
+            for process in to_kill:
+                process.kill()
+                process.wait()
         stop.wait()
     finally:
-        for victim in victims:
-            _end_process(victim)
+        for process in to_kill:
+            _end_process(process)
         leave_by = time.monotonic() + _LEAVE_SECONDS
         for thread in threads:
             thread.join(max(0.0, leave_by - time.monotonic()))
-        stage.troubles.tell(now=True)
+        demo.errors.log_counts(now=True)
 
 
 def _start_workload_process(

@@ -179,7 +179,7 @@ def test_maintenance_windows_of_the_last_run_are_known(data: Path) -> None:
 
 def test_options_of_the_process_do_not_go_with_a_command() -> None:
     shown = lagwise("--once", "list")
-    assert (shown.exit_code, "put them behind it" in shown.stderr) == (2, True)
+    assert (shown.exit_code, "put the options after the command" in shown.stderr) == (2, True)
 
 
 @pytest.mark.parametrize("command", ["list", "silence", "unsilence", "ack", "deliveries", "resend"])

@@ -1,4 +1,4 @@
-"""The cast of the demo on RocketMQ: the same shop, with a consumer group for each way of RocketMQ's own."""
+"""The scenarios of the demo on RocketMQ: the same shop, with a consumer group for each consumption mode."""
 
 from lagwise.domain.vocabulary import Status
 from lagwise_sandbox.scenarios import KILLED_AFTER_SECONDS, STALLS_AFTER_SECONDS, DemoScenario
