@@ -1,6 +1,4 @@
-"""Alerts: from verdicts to messages that reach somebody.
+"""Alerts: from what is known of groups to messages that reach people.
 
-``rules`` (what is worth telling) and ``conditions`` (what is the case, read from the lake) go into ``decide`` (pure);
-what it decides is written in one transaction to the operational database (``store``), and ``outbox`` brings it from
-there to the ``channels``. ``run`` turns the crank.
+``stages.py`` lists the way of an alert, stage by stage. ``run.py`` is the process that runs the stages in rounds.
 """

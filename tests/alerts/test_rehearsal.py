@@ -278,7 +278,7 @@ def test_interest_leaves_out_nothing(lake_of_the_past: Lake, rules: RuleBook) ->
             now=scene.now,
         )
         whole.see((scene.now - at(0)).total_seconds(), type(seen)(scene.conditions, scene.clusters))
-    assert _said(run_backtest(rules, scenes, at(0), at(END)).notifications) == _said(whole.notifications)
+    assert _said(run_backtest(rules, scenes, at(0), at(END)).notifications) == _said(whole.notified)
 
 
 class TestTraces:

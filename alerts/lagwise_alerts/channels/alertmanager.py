@@ -16,7 +16,7 @@ from typing import Any
 
 from lagwise.config import Alertmanager
 from lagwise.platform.errors import ConfigError
-from lagwise_alerts.channels.alertmanager_format import annotations_of, labels_of
+from lagwise_alerts.channels.alertmanager_format import alertmanager_annotations, alertmanager_labels
 from lagwise_alerts.channels.base import DeliveryOutcome, Message
 from lagwise_alerts.channels.http import HttpChannel, Post, authorization
 from lagwise_alerts.model import AlertEvent
@@ -30,16 +30,16 @@ def payload(
     expires = (now + timedelta(seconds=settings.expire_seconds)).astimezone(UTC)
     ends = document["ended_at"] if over else expires.isoformat(timespec="milliseconds").replace("+00:00", "Z")
     alerts = [_alert(document, settings, ends)]
-    if before is not None and labels_of(before, settings.labels) != alerts[0]["labels"]:
+    if before is not None and alertmanager_labels(before, settings.labels) != alerts[0]["labels"]:
         ended = _alert(before, settings, document["decided_at"])
         alerts = [ended] if over else [*alerts, ended]
     return alerts
 
 
 def _alert(document: Mapping[str, Any], settings: Alertmanager, ends: str) -> dict[str, Any]:
-    annotations = annotations_of(document)
+    annotations = alertmanager_annotations(document)
     alert = {
-        "labels": labels_of(document, settings.labels),
+        "labels": alertmanager_labels(document, settings.labels),
         "annotations": annotations,
         "startsAt": document["fired_at"],
         "endsAt": ends,

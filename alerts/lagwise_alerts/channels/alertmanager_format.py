@@ -12,7 +12,7 @@ IDENTITY = ("alertname", "cluster", "consumergroup")
 _SEVERITIES = {Severity.PAGE: "critical", Severity.WARN: "warning", Severity.INFO: "info"}
 
 
-def labels_of(document: Mapping[str, Any], more: Mapping[str, str]) -> dict[str, str]:
+def alertmanager_labels(document: Mapping[str, Any], more: Mapping[str, str]) -> dict[str, str]:
     """Labels that identify and route the alert, and those of its owner. During an incident mostly the severity changes.
 
     Alertmanager drops empty labels and rejects text that is not UTF-8.
@@ -34,7 +34,7 @@ def _label_name(name: str) -> str:
     return re.sub(r"^(?=\d)", "_", re.sub(r"[^a-zA-Z0-9_]", "_", name))
 
 
-def annotations_of(document: Mapping[str, Any]) -> dict[str, str]:
+def alertmanager_annotations(document: Mapping[str, Any]) -> dict[str, str]:
     """What people read, and the id of the incident for receivers."""
     words = message_text(document)
     facts = {label.lower().replace(" ", "_"): text for label, text in words.facts}

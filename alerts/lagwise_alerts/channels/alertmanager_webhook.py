@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Any
 
 from lagwise.config import AlertmanagerWebhook
-from lagwise_alerts.channels.alertmanager_format import IDENTITY, annotations_of, labels_of
+from lagwise_alerts.channels.alertmanager_format import IDENTITY, alertmanager_annotations, alertmanager_labels
 from lagwise_alerts.channels.base import Message
 from lagwise_alerts.channels.http import HttpChannel, Post, authorization
 from lagwise_alerts.model import AlertEvent
@@ -42,10 +42,10 @@ def payload(document: Mapping[str, Any], settings: AlertmanagerWebhook) -> dict[
 
 
 def _alert(document: Mapping[str, Any], settings: AlertmanagerWebhook) -> dict[str, Any]:
-    annotations = annotations_of(document)
+    annotations = alertmanager_annotations(document)
     return {
         "status": "resolved" if document["event"] == AlertEvent.RESOLVED else "firing",
-        "labels": labels_of(document, settings.labels),
+        "labels": alertmanager_labels(document, settings.labels),
         "annotations": annotations,
         "startsAt": document["fired_at"],
         "endsAt": document["ended_at"] or _NEVER,

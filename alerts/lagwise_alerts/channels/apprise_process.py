@@ -58,7 +58,7 @@ class AppriseLog(logging.Handler):
         self.lines: list[str] = []
 
     def emit(self, record: logging.LogRecord) -> None:
-        if record.thread == threading.get_ident():  # another channel may be at it, too: its tokens are its own
+        if record.thread == threading.get_ident():  # another channel may be sending, too
             self.lines.append(record.getMessage())
 
     def __enter__(self) -> "AppriseLog":
@@ -95,7 +95,7 @@ def service_of(url: str, silence_seconds: float) -> "apprise.Apprise":
         raise ConfigError("its address is not one URL of a service that Apprise knows (service://…)")
     for service in known:
         service.socket_connect_timeout = service.socket_read_timeout = silence_seconds
-        service.redirects = False  # they would carry the message to whom nobody named
+        service.redirects = False  # they would carry the message to a host that nobody configured
     return known
 
 

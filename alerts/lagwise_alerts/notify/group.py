@@ -17,10 +17,10 @@ from lagwise.links import pages
 from lagwise_alerts.model import AlertEvent, Severity
 
 SUMMARY_SCHEMA = "lagwise.alerts.v1"
-#: In the place of an event, where a message is a summary.
+#: The event of a summary.
 SUMMARY_EVENT = "summary"
 
-#: In the order in which they are spoken of.
+#: Words for events, in the order of a summary.
 _EVENT_WORDS = {
     AlertEvent.FIRING.value: "firing",
     AlertEvent.ESCALATED.value: "worse",
@@ -38,14 +38,14 @@ class SentMessage:
 
 @dataclass(frozen=True, slots=True)
 class SendSingly:
-    """The first so many of the queue go out one by one."""
+    """The first ``count`` messages of the queue go out one by one."""
 
     count: int
 
 
 @dataclass(frozen=True, slots=True)
 class SendSummary:
-    """All that waits goes out as one."""
+    """All waiting messages go out as one summary."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,18 +59,17 @@ NextSend = SendSingly | SendSummary | Wait
 
 
 def next_send(waiting: int, sent: Sequence[SentMessage], policy: Grouping, now: datetime) -> NextSend:
-    """What is to be done with ``waiting`` messages that nobody has tried to deliver yet, given what was delivered
-    lately."""
+    """How ``waiting`` messages that were not tried yet go out, given the messages that were ``sent`` recently."""
     if policy.max_messages is None:
         return SendSingly(waiting)
     interval = timedelta(seconds=policy.interval_seconds)
-    lately = sorted((one for one in sent if one.at > now - interval), key=lambda one: one.at)
-    summaries = [one for one in lately if one.is_summary]
+    recent = sorted((one for one in sent if one.at > now - interval), key=lambda one: one.at)
+    summaries = [one for one in recent if one.is_summary]
     if summaries:
         return Wait(summaries[-1].at + interval)
-    left = policy.max_messages - len(lately)
+    left = policy.max_messages - len(recent)
     if left <= 0:
-        return Wait(lately[len(lately) - policy.max_messages].at + interval)
+        return Wait(recent[len(recent) - policy.max_messages].at + interval)
     return SendSingly(waiting) if waiting <= left else SendSummary()
 
 

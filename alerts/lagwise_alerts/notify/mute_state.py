@@ -50,7 +50,7 @@ class Silence:
     created_by: str
     created_at: datetime
 
-    def is_active(self, now: datetime) -> bool:
+    def is_in_force(self, now: datetime) -> bool:
         """Whether it mutes alerts at this moment."""
         return self.starts_at <= now < self.ends_at
 
@@ -116,7 +116,7 @@ class MuteState:
         mutes = [
             Mute(MuteCause.SILENCE, str(silence.id), silence.ends_at)
             for silence in self.silences
-            if silence.is_active(now) and silence.matcher.matches(subject, severity)
+            if silence.is_in_force(now) and silence.matcher.matches(subject, severity)
         ]
         for window in self.windows:
             until = maintenance_ends_at(window, now)
