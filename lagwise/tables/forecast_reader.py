@@ -3,8 +3,7 @@
 from collections import defaultdict
 from datetime import datetime, timedelta
 
-from lagwise.domain.capacity.demand_ahead import busy_minutes
-from lagwise.domain.capacity.verdict import DemandAhead
+from lagwise.domain.capacity.verdict import DemandAhead, busy_minutes
 from lagwise.tables.capacity import DEMAND, FORECASTS
 from lagwise.tables.store import Lake
 

@@ -9,7 +9,7 @@ from lagwise.domain.causes import TROUBLE, Cause, Place, Scope, cause_of
 from lagwise.domain.groups import verdict_of
 from lagwise.domain.partition_rollup import PartitionsInStatus
 from lagwise.domain.vocabulary import Status
-from tests.domain.spoken import WAITING, WELL, part
+from tests.domain.partitions import WAITING, WELL, part
 
 OK, STALLED, STOPPED, BEHIND, GHOST = (
     Status.OK,

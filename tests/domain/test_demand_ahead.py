@@ -4,8 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from lagwise.domain.capacity.demand_ahead import busy_minutes
-from lagwise.domain.capacity.verdict import DemandAhead
+from lagwise.domain.capacity.verdict import DemandAhead, busy_minutes
 
 NOW = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
 #: Twenty days, every half of one; the last week's busiest hour is 16.

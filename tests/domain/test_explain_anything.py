@@ -10,7 +10,7 @@ from lagwise.domain.forecast import Forecast
 from lagwise.domain.groups import verdict_of
 from lagwise.domain.partition_rollup import PartitionsInStatus
 from lagwise.domain.vocabulary import LossCause, Status, UnknownReason
-from tests.domain.spoken import WAITING, WELL, part
+from tests.domain.partitions import WAITING, WELL, part
 
 reproducible = settings(max_examples=300)
 

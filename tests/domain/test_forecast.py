@@ -11,7 +11,7 @@ from lagwise.domain.partition_rollup import soonest_breach
 from lagwise.domain.status import judge
 from lagwise.domain.trend import Trend
 from lagwise.domain.vocabulary import Status
-from tests.domain.spoken import WAITING, part
+from tests.domain.partitions import WAITING, part
 from tests.domain.test_status import BEHIND, STANDING
 
 

@@ -9,8 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lagwise.domain.sizing.advice import advise
-from lagwise.domain.sizing.changes import ChangeKind
-from lagwise.domain.sizing.partition_costs import say_partition_costs
+from lagwise.domain.sizing.changes import ChangeKind, say_partition_costs
 from lagwise.domain.sizing.ranges import OutOfRange
 from lagwise.domain.sizing.repairman import node_throughput
 from lagwise.domain.sizing.search import (

@@ -155,8 +155,8 @@ def test_the_remedy_suits_the_group(lake: Lake) -> None:
     append(lake, EVENTS, left(1, A), rebalance(2, **joined))
     sum_up(lake, news(5))
     assert stats(lake)[0]["remedy"] == (
-        "What makes it cheaper: cooperative-sticky instead of range, or the consumer protocol of KIP-848, lets the "
-        "others read on meanwhile."
+        "To make it cheaper: cooperative-sticky instead of range, or the consumer protocol of KIP-848, lets the "
+        "others keep reading."
     )
 
 

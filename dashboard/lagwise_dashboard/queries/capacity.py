@@ -3,9 +3,8 @@
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from lagwise.domain.capacity.demand_ahead import busy_minutes
 from lagwise.domain.capacity.outlook import DayAhead, Outlook
-from lagwise.domain.capacity.verdict import CapacityVerdict
+from lagwise.domain.capacity.verdict import CapacityVerdict, busy_minutes
 from lagwise.tables.analysis import GROUP_HISTORY, GROUP_STATUS, PARTITION_STATUS
 from lagwise.tables.capacity import CAPACITY, DEMAND, FORECASTS
 from lagwise.tables.store import Lake

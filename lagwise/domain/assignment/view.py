@@ -14,10 +14,13 @@ from lagwise.domain.assignment.sticky import moved
 class Alternative:
     """What an assignor would give the same members, starting from what they own now."""
 
+    #: Its name, as Kafka's clients write it.
     assignor: str
+    #: How even its assignment would be.
     figures: Figures
     #: Partitions that would be taken from their present owner.
     partitions_moved: int
+    #: How many rebalances the change takes.
     rebalances: int
 
 
@@ -30,18 +33,23 @@ class AssignmentView:
     assignor: str | None
     #: Partitions of its topics; None where a topic's number of partitions is unknown.
     partitions: int | None
+    #: Partitions that no member owns; None as above.
     partitions_without_owner: int | None
+    #: How even the present assignment is.
     now: Figures
+    #: The partition with most traffic; None where a rate is not known.
     hottest: Partition | None
+    #: Its share of the traffic.
     hottest_share: float | None
     #: No assignment to these members brings the busiest member's share below this.
     bound_share: float | None
+    #: Why no assignment can beat the bound.
     bound_cause: BoundCause | None
     #: The busiest member's share in the best assignment found: near the bound, whoever makes it.
     attainable_share: float | None
     #: More members than these cannot make the busiest one less busy: the hottest partition is as busy as it.
     useful_members: int | None
-    #: By assignor, in the order of ``ASSIGNORS``; left out where what it gives cannot be told.
+    #: By assignor, in the order of ``ASSIGNORS``; left out where its result is not determined.
     alternatives: tuple[Alternative, ...]
 
 

@@ -68,20 +68,27 @@ class Confidence(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Assessment:
-    """Verdict and advice. ``workload`` and ``advice`` are None where not enough is known to ask sizing."""
+    """Verdict and advice."""
 
+    #: Whether what runs is enough.
     judgement: CapacityJudgement
+    #: What the number for what it can do comes from.
     source: NumberSource
+    #: How far that number can be trusted.
     confidence: Confidence
     #: What all members can do together, messages per second; without ``high`` at least so much.
     can_do: CanDo | None
+    #: What one member can do, messages per second; None is not known.
     member_rate_per_second: float | None
     #: What is counted and sized.
     unit: Unit
+    #: What sizing was asked; None where not enough is known.
     workload: Workload | None
+    #: The answer of sizing; None where it was not asked.
     advice: SizingAdvice | None
     #: Whether a Flink job gets the subtasks that are advised; None of anything else.
     slots: TaskSlots | None
+    #: Every number that went in.
     inputs: tuple[Input, ...]
 
 

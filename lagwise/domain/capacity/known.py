@@ -12,24 +12,33 @@ from lagwise.domain.sizing.downstream import MEMBERS_INPUT, RATE_INPUT, Downstre
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """One number that went in. ``samples`` and ``measured_at`` are None where there is no such thing."""
+    """One number that went in."""
 
+    #: As the table `capacity` names it.
     name: str
+    #: In the unit that the name carries.
     value: float
+    #: Where it comes from, in words.
     source: str
+    #: How many measurements it rests on; None where that has no meaning.
     samples: int | None = None
+    #: When it was measured; None where that has no meaning.
     measured_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServiceTime:
-    """What a message costs, as a probe measured it: means over ``messages``, seconds."""
+    """What a message costs, as a probe measured it: means, in seconds."""
 
+    #: T1: waiting.
     t1_seconds: float
+    #: T2: on the CPU.
     t2_seconds: float
     #: Threads that handle messages on one node.
     threads: int
+    #: Messages that the means are taken over.
     messages: int
+    #: When the newest of them was measured.
     measured_at: datetime
     #: Why T1 is only an upper bound; None is no doubt.
     t1_doubt: str | None = None
@@ -37,29 +46,41 @@ class ServiceTime:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Observed:
-    """What the members together were seen to do. ``rate_per_second`` is None where there was no saturation."""
+    """What the members together were seen to do."""
 
+    #: What they did under saturation; None without saturation.
     rate_per_second: float | None
+    #: Lower end of the rate's confidence interval.
     low_per_second: float | None
+    #: Upper end of the rate's confidence interval.
     high_per_second: float | None
+    #: The best rate without a backlog: a lower bound of what they can do.
     at_least_per_second: float | None
+    #: Time per message of one member; None where the rate is not known.
     seconds_per_message: float | None
+    #: Blocks of saturated minutes that the rate rests on.
     blocks: int
+    #: End of the last of them.
     measured_until: datetime | None
+    #: Whether it was seen with other numbers of members, and taken in proportion.
     is_scaled: bool = False
-    #: Where the rate is not known: why, and how much longer a backlog would have to be seen.
+    #: Why the rate is not known; None where it is known.
     reason: Undecided | None = None
+    #: How much longer a backlog would have to be seen.
     missing_seconds: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConsumeTime:
-    """How long a thread takes for a message as a whole, as RocketMQ's clients tell it, over ``messages``; ``threads``
-    are those of all members together."""
+    """How long a thread takes for a message as a whole, as RocketMQ's clients report it."""
 
+    #: The mean.
     seconds_per_message: float
+    #: Threads of all members together.
     threads: int
+    #: Messages that the mean is taken over.
     messages: int
+    #: When the newest of them was measured.
     measured_at: datetime
     #: Whether the messages of a queue are handled one after the other (orderly groups).
     is_ordered: bool = False
@@ -69,7 +90,7 @@ class ConsumeTime:
         return (min(self.threads, queues) if self.is_ordered else self.threads) / self.seconds_per_message
 
 
-#: A vertex that is less busy than this tells too little of what it could do.
+#: A vertex that is less busy than this shows too little of what it could do.
 LEAST_BUSY_SHARE = 0.1
 
 
@@ -78,14 +99,17 @@ class JobWork:
     """The Flink job that reads for the group: the vertex that bounds it, and what came of its time. Means over the
     last minutes."""
 
+    #: The name of the vertex that bounds the job.
     vertex: str
-    #: They stand where other groups have members: each does its share of the records.
+    #: Its subtasks, which take the place of a group's members: each does its share of the records.
     subtasks: int
     #: Share of their time in which they worked, 0 to 1.
     busy_share: float
     #: Records of the topic that the job read per second meanwhile.
     records_per_second: float
+    #: Samples that the means are taken over.
     samples: int
+    #: Time of the last of them.
     measured_until: datetime
     #: Task slots of the vertex's slot sharing group, and those of its cluster that no job has; None is not known.
     slots_held: int | None = None
@@ -104,13 +128,19 @@ class JobWork:
 class Demand:
     """What arrives: the peak so far and, where there is a forecast, the one to come."""
 
+    #: The peak of minute rates, messages per second.
     peak_per_second: float
+    #: When it was.
     peak_at: datetime
+    #: Minutes that it is taken from.
     minutes: int
+    #: Hours of history that they come from.
     history_hours: int
     #: Highest minute rate at the horizon; None is no forecast.
     forecast_peak_per_second: float | None = None
+    #: How far the forecast reaches; None is no forecast.
     horizon_days: int | None = None
+    #: The forecast of busy minutes, in order of time.
     ahead: tuple[DemandAhead, ...] = ()
     #: End of the last hour that the forecast knew.
     as_of: datetime | None = None
@@ -120,25 +150,33 @@ class Demand:
 class KnownWork:
     """Everything that is known of a group's work on one topic."""
 
+    #: Partitions of the topic.
     partitions: int
-    #: Members that own any of its partitions, and the hosts they run on; of a Flink job the subtasks of the vertex that
-    #: bounds it.
+    #: Members that own any of its partitions; of a Flink job the subtasks of the vertex that bounds it.
     members: int
+    #: The hosts that the members run on.
     nodes: int
+    #: The time of the latest sample.
     as_of: datetime
     #: How unevenly the traffic lies on the partitions; None is not known, and taken as even.
     skew: Skew | None = None
     #: Messages that arrive per second, now; None is not known.
     arriving_per_second: float | None = None
-    #: Cores of one node, and where that is known from.
+    #: Cores of one node; None is not known.
     cores: float | None = None
+    #: Where the cores are known from: ``settings`` or ``probe``.
     cores_source: str = "settings"
+    #: T1 and T2, as a probe measured them; this and all below are None where not known.
     service: ServiceTime | None = None
     #: What the consumers wait for, where their T1 shows that it is full.
     downstream: DownstreamFull | None = None
+    #: What was seen under saturation.
     observed: Observed | None = None
+    #: The vertex that bounds the group's Flink job.
     job: JobWork | None = None
+    #: Time per message as RocketMQ's clients report it.
     consume_time: ConsumeTime | None = None
+    #: What arrives, and will.
     demand: Demand | None = None
 
 
@@ -156,8 +194,8 @@ def inputs_of(known: KnownWork) -> Sequence[Input]:
         found.append(Input("hottest_share", k.hottest_share, how, k.records, k.until))
     if known.cores is not None:
         by_probe = known.service if known.cores_source == "probe" else None
-        told_at = by_probe.measured_at if by_probe else None
-        found.append(Input("cores", known.cores, known.cores_source, measured_at=told_at))
+        measured_at = by_probe.measured_at if by_probe else None
+        found.append(Input("cores", known.cores, known.cores_source, measured_at=measured_at))
     if known.service is not None:
         s = known.service
         doubt = f"probe; T1 is an upper bound: it holds waits for {s.t1_doubt}" if s.t1_doubt else "probe"

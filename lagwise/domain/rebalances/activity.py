@@ -1,8 +1,8 @@
 """What the rebalances of a group by hour amount to: how many, how long, who comes and goes, why, and what helps.
 
-Every rebalance costs time in which some or all partitions are read by nobody, and makes the next owner read again what
+Every rebalance costs time in which some or all partitions are not read, and makes the next owner read again what
 was read but not committed. One now and then is a deployment; many are a storm that feeds itself: members that are slow
-because they rebalance are thrown out for being slow.
+because they rebalance are removed for being slow.
 """
 
 from collections.abc import Iterable, Sequence
@@ -16,33 +16,39 @@ from lagwise.domain.rebalances.model import Rebalance
 from lagwise.domain.rebalances.words import CONTINUED, RebalanceExplanation, Setup, explain_rebalances
 from lagwise.domain.vocabulary import RebalanceCause
 
-#: A storm is at least so many rebalances within STORM_WINDOW …
+#: A storm is at least so many rebalances within STORM_WINDOW in which a client left more than once, or more than one
+#: came and left.
 REBALANCES_OF_STORM = 5
+#: The time within which rebalances are judged together.
 STORM_WINDOW = timedelta(minutes=15)
-#: … of which some client has gone more than once, or more than one has come and gone.
 
 
 @dataclass(frozen=True, slots=True)
 class RebalanceStats:
-    """The rebalances of a group within an hour.
+    """The rebalances of a group within an hour."""
 
-    ``downtime_seconds`` is the time they took, None where none of them is known. Classic groups do not tell it:
-    ``downtime_seconds_at_most`` takes the time since the last commit on what changed hands where the duration is not
-    known, in which nobody can have read for longer than that. Time in which several were under way counts once.
-    ``churning`` are the clients that went at least twice, the one that went most often first. ``exact`` is whether all
-    of them were read from the offsets topic: from samples some may have been missed.
-    """
-
+    #: How many.
     rebalances: int
+    #: The time they took; overlapping ones count once. None where no duration is known, as in classic groups.
     downtime_seconds: float | None
+    #: The same, with the time since the last commit on the moved partitions where the duration is not known: nothing
+    #: was read for longer than that.
     downtime_seconds_at_most: float | None
+    #: Partitions that changed owners; None where not known.
     partitions_moved: int | None
+    #: Members that joined.
     joined: int
+    #: Members that left or were removed.
     left: int
+    #: Clients that left at least twice, the most frequent first.
     churning: tuple[str, ...]
+    #: Whether they are a storm: see REBALANCES_OF_STORM.
     is_storm: bool
+    #: Whether all were read from the offsets topic: samples may have missed some.
     exact: bool
+    #: When the last one ended.
     last_at: datetime
+    #: Why the group rebalanced.
     finding: RebalanceExplanation
 
 
@@ -83,8 +89,8 @@ def stats_of_hour(hour: Hour, setup: Setup) -> RebalanceStats:
     if not hour.counted:
         raise ValueError("there is no rebalance to sum up")
     goes_on = hour.counted[-1] not in hour.judged
-    counted, seen = _told_once(hour.counted), _told_once(hour.judged)
-    # One that was seen before it had ended is told again when it has.
+    counted, seen = _counted_once(hour.counted), _counted_once(hour.judged)
+    # One that was seen before it had ended is reported again when it has.
     lasting = [r for r in counted if r.cause is not RebalanceCause.UNFINISHED or (r is counted[-1] and not goes_on)]
     churning, is_storm = churning_of(seen), _is_storm(seen)
     stays = sorted(stay.until - stay.since for stay in brief_stays(seen))
@@ -119,16 +125,16 @@ def _covered_seconds(spans: Iterable[tuple[datetime, float | None]]) -> float | 
     return covered.total_seconds()
 
 
-def _told_once(seen: Sequence[Rebalance]) -> list[Rebalance]:
-    """Members that an unfinished rebalance tells of, and the next one tells again, are left to the latter."""
-    told = []
+def _counted_once(seen: Sequence[Rebalance]) -> list[Rebalance]:
+    """Members that an unfinished rebalance and the next one both name are left to the latter."""
+    found = []
     for rebalance, following in zip_longest(seen, seen[1:]):
         if rebalance.cause is RebalanceCause.UNFINISHED and following is not None:
             left = [client for client in rebalance.left if client not in following.left]
             joined = [client for client in rebalance.joined if client not in following.joined]
             rebalance = replace(rebalance, left=left, joined=joined)
-        told.append(rebalance)
-    return told
+        found.append(rebalance)
+    return found
 
 
 def _is_storm(seen: Sequence[Rebalance]) -> bool:
@@ -136,11 +142,11 @@ def _is_storm(seen: Sequence[Rebalance]) -> bool:
     stays = brief_stays(seen)
     for first in seen:
         window = [r for r in seen if first.at <= r.at < first.at + STORM_WINDOW]
-        nobody_changes = not any(r.joined or r.left for r in window)
+        membership_is_stable = not any(r.joined or r.left for r in window)
         comes_and_goes = (
             churning_of(window)
             or len([s for s in stays if s.since >= first.at and s.until <= window[-1].at]) >= DEPARTURES_OF_CHURN
         )
-        if len(window) >= REBALANCES_OF_STORM and (nobody_changes or comes_and_goes):
+        if len(window) >= REBALANCES_OF_STORM and (membership_is_stable or comes_and_goes):
             return True
     return False

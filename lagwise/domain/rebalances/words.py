@@ -7,14 +7,13 @@ the consumer protocol of KIP-848 lets the others read on meanwhile. ``heartbeat.
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from lagwise.domain.humanise import duration, plural
 from lagwise.domain.rebalances.clients import client_of, departed, is_everybody, rounds_of
 from lagwise.domain.rebalances.model import Rebalance
-from lagwise.domain.rebalances.phrases import MOST_NAMES, how_often, longest, named, over, unless_crashed
 from lagwise.domain.vocabulary import RebalanceCause
 
 #: Assignors that take every partition from everybody at every rebalance (the eager protocol).
@@ -23,25 +22,33 @@ EAGER_ASSIGNORS = frozenset({"range", "roundrobin", "sticky"})
 SHORT_SESSION_SECONDS = 30.0
 #: More rounds than these in an hour are no deployments.
 _DEPLOYMENTS_OF_AN_HOUR = (2, 3)
+#: More members than these are not named.
+_MOST_NAMES = 3
 #: The group removed a member.
 _FAILURES = (RebalanceCause.POLL_INTERVAL_EXCEEDED, RebalanceCause.MEMBER_FAILED)
 
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """How a group is set up: ``classic`` or ``consumer`` (KIP-848), its assignor, and whether members are static."""
+    """How a group is set up."""
 
+    #: ``classic`` or ``consumer`` (KIP-848); None where not known.
     type: str | None = None
+    #: As the group names it; None where not known.
     assignor: str | None = None
+    #: Whether members have a group.instance.id (KIP-345).
     has_static_members: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class RebalanceExplanation:
-    """``cause`` in a word, ``sentence`` with the evidence, ``remedy`` (None where nothing needs to be done)."""
+    """Why a group rebalanced within an hour."""
 
+    #: In a word.
     cause: str
+    #: The cause with its evidence.
     sentence: str
+    #: What would help; None where nothing needs to be done.
     remedy: str | None = None
 
 
@@ -83,7 +90,7 @@ def _failing(rebalances: Sequence[Rebalance], failing: Sequence[Rebalance], setu
     once = max(fell.values(), default=0) == 1 and all(r in silent for r in rebalances if r.left)
     if once and came == went and fell.total() > 1 and is_everybody(fell.total(), rebalances):
         return _silent_deployment(rebalances, silent, fell.total(), setup)
-    timeout = longest(r.session_timeout_seconds for r in silent)
+    timeout = _longest(r.session_timeout_seconds for r in silent)
     if once and not came and setup.has_static_members and (timeout or 0.0) >= SHORT_SESSION_SECONDS:
         return _retired(silent, fell.total())
     return _failures(silent)
@@ -129,25 +136,25 @@ def _coming_and_going(
 
 
 def _slow_processing(those: Sequence[Rebalance]) -> RebalanceExplanation:
-    silence = longest(r.silent_seconds for r in those)
-    limit = longest(r.poll_interval_seconds for r in those)
-    evidence = f"{how_often(len(those))} a member was removed for not polling"
+    silence = _longest(r.silent_seconds for r in those)
+    limit = _longest(r.poll_interval_seconds for r in those)
+    evidence = f"{_times(len(those))} a member was removed for not polling"
     if silence is not None:
         evidence += f", after it had committed nothing for {duration(silence)}"
     if limit is not None:
         evidence += f"; its max.poll.interval.ms is {duration(limit)}"
     return RebalanceExplanation(
         "slow_processing",
-        f"Processing the records of one poll took longer than max.poll.interval.ms: {evidence}{named(those)}.",
+        f"Processing the records of one poll took longer than max.poll.interval.ms: {evidence}{_in_brackets(those)}.",
         "Return fewer records per poll (max.poll.records), or allow more time (max.poll.interval.ms); then find what "
         "takes so long.",
     )
 
 
 def _failures(those: Sequence[Rebalance]) -> RebalanceExplanation:
-    silence = longest(r.silent_seconds for r in those)
-    timeout = longest(r.session_timeout_seconds for r in those)
-    evidence = f"{how_often(len(those))} a member sent no heartbeat for its session.timeout.ms"
+    silence = _longest(r.silent_seconds for r in those)
+    timeout = _longest(r.session_timeout_seconds for r in those)
+    evidence = f"{_times(len(those))} a member sent no heartbeat for its session.timeout.ms"
     if timeout is not None:
         evidence += f" of {duration(timeout)}"
     if silence is not None:
@@ -157,15 +164,15 @@ def _failures(those: Sequence[Rebalance]) -> RebalanceExplanation:
         remedy += f" A session.timeout.ms of {duration(timeout)} is short: 45 s is Kafka's default."
     if timeout is not None:
         remedy += f" heartbeat.interval.ms should be {duration(timeout / 3)} at most, a third of it."
-    return RebalanceExplanation("failing_members", f"Members crashed or hung: {evidence}{named(those)}.", remedy)
+    return RebalanceExplanation("failing_members", f"Members crashed or hung: {evidence}{_in_brackets(those)}.", remedy)
 
 
 def _churn(
     rebalances: Sequence[Rebalance], churning: Sequence[str], setup: Setup, *, is_storm: bool
 ) -> RebalanceExplanation:
     departures = Counter(name for r in rebalances for name in r.left)
-    names = ", ".join(f"{name} {how_often(departures[name])}" for name in churning[:MOST_NAMES])
-    more = f" and {len(churning) - MOST_NAMES} more" if len(churning) > MOST_NAMES else ""
+    names = ", ".join(f"{name} {_times(departures[name])}" for name in churning[:_MOST_NAMES])
+    more = f" and {len(churning) - _MOST_NAMES} more" if len(churning) > _MOST_NAMES else ""
     leave_by_themselves = all(r.cause is RebalanceCause.MEMBER_LEFT for r in rebalances if set(r.left) & set(churning))
     how = "leave by themselves and come back" if leave_by_themselves else "come and go"
     remedy = (
@@ -201,15 +208,15 @@ def _deployment(
     as_in = "a rolling deployment" if rounds == 1 else f"{rounds} rolling deployments"
     return RebalanceExplanation(
         "deployment",
-        f"{plural(members, 'member')} left and came back {how_often(rounds)} each{over(rebalances)}, as in {as_in}"
-        f"{unless_crashed(rebalances)}.",
+        f"{plural(members, 'member')} left and came back {_times(rounds)} each{_within(rebalances)}, as in {as_in}"
+        f"{_cause_unseen(rebalances)}.",
         _milder(setup).strip() or None,
     )
 
 
 def _restart(rebalances: Sequence[Rebalance], setup: Setup) -> RebalanceExplanation:
-    who = named([r for r in rebalances if r.left])
-    sentence = f"1 member left and came back{over(rebalances)}{who}{unless_crashed(rebalances)}."
+    who = _in_brackets([r for r in rebalances if r.left])
+    sentence = f"1 member left and came back{_within(rebalances)}{who}{_cause_unseen(rebalances)}."
     return RebalanceExplanation("restart", sentence, _milder(setup).strip() or None)
 
 
@@ -220,8 +227,8 @@ def _gone(rebalances: Sequence[Rebalance], fewer: int, after: int | None) -> Reb
     left = rest.get(after, f", and {after} are left")
     return RebalanceExplanation(
         "gone",
-        f"{plural(fewer, 'member is', 'members are')} gone{named([r for r in rebalances if r.left])}{left}"
-        f"{unless_crashed(rebalances)}.",
+        f"{plural(fewer, 'member is', 'members are')} gone{_in_brackets([r for r in rebalances if r.left])}{left}"
+        f"{_cause_unseen(rebalances)}.",
         f"If nobody stopped {them}, check {hosts} for crashes and out-of-memory kills.",
     )
 
@@ -229,11 +236,11 @@ def _gone(rebalances: Sequence[Rebalance], fewer: int, after: int | None) -> Reb
 def _silent_deployment(
     rebalances: Sequence[Rebalance], silent: Sequence[Rebalance], members: int, setup: Setup
 ) -> RebalanceExplanation:
-    timeout = longest(r.session_timeout_seconds for r in silent)
+    timeout = _longest(r.session_timeout_seconds for r in silent)
     until = "its session timeout" if timeout is None else f"its session.timeout.ms of {duration(timeout)}"
     return RebalanceExplanation(
         "deployment",
-        f"{plural(members, 'member')} fell silent and came back once each{over(rebalances)}, as in a rolling "
+        f"{plural(members, 'member')} fell silent and came back once each{_within(rebalances)}, as in a rolling "
         "deployment of clients that do not leave the group when they close (Kafka Streams does not by default).",
         "If nobody deployed then, check those hosts for crashes. Nothing reads the partitions of such a member "
         f"until {until} is over, unless it leaves the group when it closes.{_milder(setup)}",
@@ -241,12 +248,12 @@ def _silent_deployment(
 
 
 def _retired(silent: Sequence[Rebalance], members: int) -> RebalanceExplanation:
-    timeout = longest(r.session_timeout_seconds for r in silent)
+    timeout = _longest(r.session_timeout_seconds for r in silent)
     within = "its session timeout" if timeout is None else f"its session.timeout.ms of {duration(timeout)}"
     return RebalanceExplanation(
         "scaling",
-        f"{plural(members, 'member')} did not come back within {within}{named(silent)}: static members do not leave by "
-        "themselves, so this is how one is retired.",
+        f"{plural(members, 'member')} did not come back within {within}{_in_brackets(silent)}: static members do not "
+        "leave by themselves, so this is how one is retired.",
         "If nobody retired it, check its host for a crash, an out-of-memory kill or a failed restart.",
     )
 
@@ -276,7 +283,7 @@ def _scaling(rebalances: Sequence[Rebalance], difference: int, setup: Setup) -> 
 
 
 def _rejoins(rebalances: Sequence[Rebalance], *, is_storm: bool) -> RebalanceExplanation:
-    sentence = f"The same members rejoined{'' if len(rebalances) == 1 else f' {how_often(len(rebalances))}'}"
+    sentence = f"The same members rejoined{'' if len(rebalances) == 1 else f' {_times(len(rebalances))}'}"
     if all(r.cause is RebalanceCause.REJOINED for r in rebalances):
         return RebalanceExplanation(
             "storm" if is_storm else "rejoins", f"{sentence}, as the leader or a client requested."
@@ -304,4 +311,40 @@ def _also_removed(failing: Sequence[Rebalance]) -> str:
     if not failing:
         return ""
     members = sum(max(1, len(departed(r))) for r in failing)
-    return f" In addition, {plural(members, 'member was', 'members were')} removed for silence{named(failing)}."
+    return f" In addition, {plural(members, 'member was', 'members were')} removed for silence{_in_brackets(failing)}."
+
+
+def _within(rebalances: Sequence[Rebalance]) -> str:
+    """``within 4 min``, with a space before it: from the first of them to the last."""
+    took = rebalances[-1].at - rebalances[0].at
+    return f" within {duration(took.total_seconds())}" if took else ""
+
+
+def _longest(seconds: Iterable[float | None]) -> float | None:
+    """In seconds; None where none is known."""
+    return max((s for s in seconds if s is not None), default=None)
+
+
+def _in_brackets(those: Sequence[Rebalance]) -> str:
+    """In brackets, the worst first, with how often where that is more than once."""
+    names = Counter(name for r in those for name in (r.failed or r.left))
+    if not names:
+        return ""
+    shown = ", ".join(
+        name if times == 1 else f"{name} {_times(times)}"
+        for name, times in sorted(names.items(), key=lambda n: (-n[1], n[0]))[:_MOST_NAMES]
+    )
+    return f" ({shown}{f' and {len(names) - _MOST_NAMES} more' if len(names) > _MOST_NAMES else ''})"
+
+
+def _times(number: int) -> str:
+    """``once``, ``twice``, ``3 times``."""
+    return {1: "once", 2: "twice"}.get(number, f"{number} times")
+
+
+def _cause_unseen(rebalances: Sequence[Rebalance]) -> str:
+    """That samples do not show why members are gone."""
+    if not any(r.cause is RebalanceCause.MEMBER_GONE for r in rebalances):
+        return ""
+    who = "it" if sum(len(r.left) for r in rebalances) == 1 else "they"
+    return f"; samples do not show whether {who} left or crashed"

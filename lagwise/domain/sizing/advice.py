@@ -33,7 +33,9 @@ class NodePoint:
 
     #: Why this point is shown: ``one thread``, ``the formula's knee``, ``advised``.
     label: str
+    #: What the formula's straight lines give.
     straight_line_rate_per_second: float
+    #: What the machine-repairman model gives.
     node: NodeThroughput
 
 
@@ -41,15 +43,19 @@ class NodePoint:
 class SizingAdvice:
     """What is advised for a workload."""
 
+    #: The question.
     workload: Workload
     #: The answer; None where there is none, then ``verdict`` says why.
     triple: Triple | None
+    #: What limits the answer.
     binds: Binding
+    #: The answer in words.
     verdict: str
     #: Changes that give an answer or save nodes, the cheapest first.
     changes: tuple[Change, ...]
     #: One node with one thread, at the formula's knee, and with the advised threads; empty where members are sized.
     points: tuple[NodePoint, ...]
+    #: The numbers behind the verdict, each with how it is computed.
     figures: tuple[Figure, ...]
     #: Why nothing more is advised; None where the downstream is not known to be full.
     downstream: DownstreamFull | None = None
