@@ -1,4 +1,4 @@
-"""Settings of the places where offsets are kept that are not committed to Kafka (docs/offsets-elsewhere.md)."""
+"""Settings of the places where offsets are kept that are not committed to Kafka (docs/external-offsets.md)."""
 
 from typing import Annotated, Literal
 

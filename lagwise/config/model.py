@@ -73,7 +73,7 @@ they count as lag."""
 Needs Read on that topic."""
     offsets_from: tuple[OffsetsFrom, ...] = ()
     """Where offsets on the cluster's topics are kept that are not committed to Kafka: see \
-[docs/offsets-elsewhere.md](../offsets-elsewhere.md)."""
+[docs/external-offsets.md](../external-offsets.md)."""
 
     @field_validator("librdkafka")
     @classmethod
