@@ -128,7 +128,7 @@ def seen(broker: KafkaBroker, tmp_path_factory: pytest.TempPathFactory) -> Itera
     topic, second, growing = lab.topic(partitions=4), lab.topic("second", 4), lab.topic("growing", 4)
     lab.commit(lab.name("rewound"), topic, {0: 40})
     follower = Follower(lab, tmp_path_factory.mktemp("tail") / "kept.state")
-    eventually(lambda: follower.look().live)
+    eventually(lambda: follower.look().is_caught_up)
     with contextlib.ExitStack() as stay, pumping(lab, topic, second, growing):
         for group, settings in {"leaves": QUICK, "fails": QUICK, "stuck": QUICK, "new": NEW}.items():
             stay.enter_context(lab.consumer(lab.name(group), topic, **settings, **{"client.id": "stays"}))
@@ -184,7 +184,7 @@ def seen(broker: KafkaBroker, tmp_path_factory: pytest.TempPathFactory) -> Itera
     os.kill(follower.tail.pid or 0, signal.SIGKILL)
     eventually(lambda: follower.tail.pid is None)
     count = len(follower.events)
-    eventually(lambda: follower.look().live)
+    eventually(lambda: follower.look().is_caught_up)
     # A static member says no goodbye: it times out about now.
     repeated = [event for event in follower.events[count:] if event["group"] != lab.name("static")]
     assert repeated

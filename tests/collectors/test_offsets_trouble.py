@@ -118,7 +118,7 @@ def test_a_start_goes_on_where_the_last_one_ended_and_a_damaged_state_begins_ane
         eventually(lambda: live(tail))
         lab.commit(group, topic, {0: 1})
         assert rewinds(tail, group) == [("2", "1")]  # … and not those from before once more
-    assert any("is read anew" in r.getMessage() and "damaged" in r.getMessage() for r in caplog.records)
+    assert any("is read from the beginning" in r.getMessage() and "damaged" in r.getMessage() for r in caplog.records)
 
 
 @pytest.mark.process
