@@ -28,7 +28,7 @@ from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, Producer, To
 from lagwise.config import Cluster
 from lagwise.tables.raw import COMMITS
 from lagwise_collectors.offsets_topic import state_file
-from lagwise_collectors.offsets_topic.commit_history import CADENCE, Cadence, cadence_of
+from lagwise_collectors.offsets_topic.commit_history import CADENCE_TABLE, CommitCadence, cadence_rows
 from lagwise_collectors.offsets_topic.ledger import Ledger
 from lagwise_collectors.offsets_topic.records import OFFSETS_TOPIC
 from lagwise_collectors.reader_process.isolated_source import IsolatedTail
@@ -162,9 +162,9 @@ def understand(count: int) -> dict[str, Any]:
     memory = psutil.Process().memory_info().rss - before
     taken = ledger.take()
     told: list[Any] = []
-    telling = timed(lambda: told.append(cadence_of(list(ledger.pairs.values()), counted=True)))
+    telling = timed(lambda: told.append(cadence_rows(list(ledger.pairs.values()), counted=True)))
     kept: list[bytes] = []
-    keeping = timed(lambda: kept.append(state_file.dumped(ledger, {})))
+    keeping = timed(lambda: kept.append(state_file.serialise(ledger, {})))
     return {
         "per_cpu_second": count / ours,
         "plain_per_cpu_second": count / plain,
@@ -190,12 +190,12 @@ def fill_rows() -> dict[str, float]:
     rows = rows_from_columns(COMMITS, columns, sample_id="1", cluster="bench", at=datetime.now(UTC))
     from lagwise_collectors.offsets_topic.commit_history import CommitHistory
 
-    everything = cadence_of([CommitHistory(*pair, 1, _START_MS) for pair in pairs], counted=True)
+    everything = cadence_rows([CommitHistory(*pair, 1, _START_MS) for pair in pairs], counted=True)
     some = everything.slice(0, 2_000)
-    cadence = Cadence()
-    first = timed(lambda: cadence.fill(rows, everything, whole=True))
-    later = timed(lambda: cadence.fill(rows, some, whole=False))
-    busy = timed(lambda: cadence.fill(rows, everything, whole=False))
+    cadence = CommitCadence()
+    first = timed(lambda: cadence.fill(rows, everything, all_commits=True))
+    later = timed(lambda: cadence.fill(rows, some, all_commits=False))
+    busy = timed(lambda: cadence.fill(rows, everything, all_commits=False))
     return {"first_seconds": first, "few_changed_seconds": later, "all_changed_seconds": busy}
 
 
@@ -208,7 +208,7 @@ def read(bootstrap: str, count: int) -> dict[str, Any]:
         tail = IsolatedTail(cluster, Path(folder) / "kept.state")
         try:
             began = time.perf_counter()
-            while not tail.take({})[1].live:
+            while not tail.take({})[1].is_caught_up:
                 time.sleep(0.1)
             wall, first_cpu = time.perf_counter() - began, cpu_of(tail)
             write(bootstrap, records(count))
@@ -219,8 +219,8 @@ def read(bootstrap: str, count: int) -> dict[str, Any]:
                 snapshot, _, errors = tail.take({})
                 assert set(errors.counts) <= {"events_dropped"}, errors.counts  # more at once than is told
                 assert snapshot is not None
-                tail.keep()
-                seen = snapshot.tables[CADENCE].column("group").to_pylist().count(_MARK)
+                tail.acknowledge()
+                seen = snapshot.tables[CADENCE_TABLE].column("group").to_pylist().count(_MARK)
             later_cpu = cpu_of(tail) - first_cpu
             assert tail.pid is not None
             rss = psutil.Process(tail.pid).memory_info().rss / 2**20

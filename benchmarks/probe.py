@@ -37,7 +37,7 @@ from lagwise.domain.capacity.service_times import ServiceTimes, parse_service_ti
 from lagwise.domain.sizing.formulas import knee_threads
 from lagwise.probe import Probe
 from lagwise.tables.raw import COMMITS
-from lagwise_collectors.probe_service_times import measurements
+from lagwise_collectors.probe_service_times import new_measurements
 from lagwise_collectors.protocol import Snapshot
 
 CPU_SHARES = (0.01, 0.1, 0.5, 0.9, 0.99)
@@ -143,7 +143,7 @@ def costs() -> dict[str, float]:
     columns = {name: pa.nulls(_COMMITS, COMMITS.arrow.field(name).type) for name in COMMITS.arrow.names}
     columns["metadata"] = pa.array([f"theirs {n % 100}" for n in range(_COMMITS)]).dictionary_encode()
     snapshot = Snapshot("bench", "0", {COMMITS.name: pa.table(columns)})
-    looks = [cpu_of(lambda: measurements(frozenset(), snapshot)) for _ in range(9)]
+    looks = [cpu_of(lambda: new_measurements(frozenset(), snapshot)) for _ in range(9)]
     return {
         "cpu_microseconds": statistics.median(calls) / _CALLS * 1e6,
         "meter_share": meter,

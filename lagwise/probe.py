@@ -1,12 +1,12 @@
 """Measures a message handler: what a message costs on the CPU, in waiting, and in queueing for a core.
 
-The means go, as a short text, into the metadata of the consumer's commits, where Lagwise finds them: no agent, no port.
-``docs/probe.md`` has the text's grammar, for any language, and how to use this module. Standard library only.
+The means are written, as a short text, to the metadata of the consumer's commits, from which Lagwise reads them: no
+agent, no port. ``docs/probe.md`` has the text's grammar, for any language, and the use of this module.
 
-T2 is the CPU time of the thread; Tq the time it was runnable but waited for a core, which Linux tells in
-``/proc/thread-self/schedstat``; T1 = wall time − T2 − Tq the time it waited for something else. Where Tq cannot be read
-the text leaves it out, and T1 then holds it. T1 holds the waits for CPython's interpreter lock too: how long one of
-them is gets sampled by :class:`_LockMeter` and told as ``tl``. ``cores`` is what the process may use.
+T2 is the CPU time of the thread. Tq is the time that it was runnable but waited for a core, which Linux reports in
+``/proc/thread-self/schedstat``. T1 = wall time − T2 − Tq is the time that it waited for something else. Where Tq cannot
+be read the text leaves it out, and T1 includes it. T1 also includes waits for CPython's interpreter lock, whose length
+:class:`_LockMeter` samples: it is ``tl`` in the text. ``cores`` is the number of cores that the process may use.
 """
 
 import contextlib
@@ -30,8 +30,8 @@ _R = TypeVar("_R")
 
 #: What the text begins with: the format and its version.
 MARK = "lw1"
-#: How often the lock's meter looks. Each process has one: at 20 times a second, those of thirty consumers of one thread
-#: each took a twentieth of a core from them.
+#: Interval of the lock meter's samples. Each process has one meter: at 20 times a second, those of thirty consumers of
+#: one thread each took a twentieth of a core from them.
 _METER_SECONDS = 0.2
 
 #: Messages, and their CPU time, run-queue time and wall time in nanoseconds.
@@ -42,7 +42,7 @@ _SCHEDSTAT_BYTES = 64
 
 
 def _pread_with_the_lock() -> Callable[..., int] | None:
-    """pread(2) that keeps the interpreter lock, or None: a thread that gives it up to read a clock gets it back late
+    """pread(2) that keeps the interpreter lock, or None: a thread that releases it to read a clock gets it back late
     where threads wait for cores (five on one core did an eighth less, and T1 was 17 % too large)."""
     try:
         pread = ctypes.PyDLL(None).pread
@@ -61,17 +61,17 @@ class _RunQueue:
         try:
             self._file = os.open("/proc/thread-self/schedstat", os.O_RDONLY | os.O_CLOEXEC)
             # A thread that runs has been given a core at least once: 0 times is a kernel that does not count.
-            self.known = int(os.pread(self._file, _SCHEDSTAT_BYTES, 0).split()[2]) > 0
+            self.is_known = int(os.pread(self._file, _SCHEDSTAT_BYTES, 0).split()[2]) > 0
         except (AttributeError, OSError, ValueError, IndexError):
-            self.known = False
+            self.is_known = False
         self._buffer = ctypes.create_string_buffer(_SCHEDSTAT_BYTES + 1) if _PREAD is not None else None
 
-    def nanoseconds(self) -> int:  # 0 where it is not known
-        if not self.known:
+    def nanoseconds(self) -> int:  # 0 where it is unknown
+        if not self.is_known:
             return 0
         if _PREAD is None or self._buffer is None:
             return int(os.pread(self._file, _SCHEDSTAT_BYTES, 0).split()[1])
-        # The numbers only grow, so nothing of an earlier reading is left behind them.
+        # The numbers only grow, so no digits of an earlier reading remain.
         _PREAD(self._file, self._buffer, _SCHEDSTAT_BYTES, 0)
         return int(self._buffer.value.split()[1])
 
@@ -84,27 +84,27 @@ _PREAD = _pread_with_the_lock()
 
 
 class _Worker:
-    """What one thread has measured. It alone writes, and replaces ``sums`` as a whole, so that others may read."""
+    """The measurements of one thread. It alone writes, and replaces ``sums`` as a whole, so that others can read."""
 
     def __init__(self) -> None:
         self.thread = threading.current_thread()
         self.run_queue = _RunQueue()
         self.busy = False
         self.sums = _NOTHING
-        #: What of ``sums`` has been taken for a text.
+        #: The part of ``sums`` that is already in a text.
         self.taken = _NOTHING
 
     def clocks(self) -> tuple[int, int, int]:
         """The thread's CPU, run-queue and wall clocks, always in this order.
 
-        A thread whose time is up loses its core at the next system call: that is the first one here, and what it then
-        waits for a core is in the run-queue time and in the wall time, or in neither.
+        A thread whose time slice is over loses its core at the next system call: that is the first one here, and what
+        it then waits for a core is in the run-queue time and in the wall time, or in neither.
         """
         return time.thread_time_ns(), self.run_queue.nanoseconds(), time.perf_counter_ns()
 
 
 class _Measured:
-    """The context manager around one call of a handler. Exceptions pass, and what led to them is measured.
+    """The context manager around one call of a handler. Exceptions pass, and the time until then is measured.
 
     Inside another one of the same thread it does nothing: the outer one measures both.
     """
@@ -113,7 +113,7 @@ class _Measured:
 
     def __init__(self, worker: _Worker, messages: int) -> None:
         self._worker = worker
-        #: How many messages are handled. May be set inside, when that becomes known.
+        #: How many messages are handled. May be set inside the block.
         self.messages = messages
 
     def __enter__(self) -> "_Measured":
@@ -153,8 +153,8 @@ class _LockMeter:
 
     def _run(self) -> None:
         itself = _Worker()
-        # Without the time in the run queue it would be told with the wait for the lock, which is something else.
-        while itself.run_queue.known:
+        # Without the time in the run queue, waits for a core would count as waits for the lock.
+        while itself.run_queue.is_known:
             before = itself.clocks()
             time.sleep(_METER_SECONDS)
             cpu, queued, wall = _minus(itself.clocks(), before)
@@ -164,10 +164,10 @@ class _LockMeter:
 
 
 class Probe:
-    """Measures handlers in any number of threads, and makes the text for their commits.
+    """Measures handlers in any number of threads, and creates the text for their commits.
 
     A text covers at least ``period_seconds``, and stays the same until the next one is due: all commits of that time
-    tell one measurement, and no two overlap. 0 makes a new text for each commit after which there is something new.
+    carry one measurement, and no two overlap. 0 makes a new text for each commit after which there is something new.
     """
 
     def __init__(self, period_seconds: float = 10.0) -> None:
@@ -176,7 +176,7 @@ class Probe:
         _PROBES.add(self)
 
     def _start(self) -> None:
-        """Begin with nothing: at first, and in the child of a fork, where the parent's threads are not."""
+        """Start from zero: at construction, and in the child of a fork, which has none of the parent's threads."""
         self._lock = threading.Lock()
         self._mine = threading.local()
         self._workers: list[_Worker] = []
@@ -196,13 +196,13 @@ class Probe:
 
         def count(arguments: tuple[Any, ...]) -> int:
             if not arguments or not hasattr(arguments[-1], "__len__"):
-                raise TypeError(f"{handle!r} wants its messages as the last positional argument, in what has a length")
+                raise TypeError(f"{handle!r} needs its messages as the last positional argument, with a length")
             return len(arguments[-1])
 
         return self._measuring(handle, count)
 
     def messages(self, count: int = 1) -> _Measured:
-        """Context manager around the handling of so many messages. With none, nothing is counted."""
+        """Context manager around the handling of this many messages. With 0, nothing is counted."""
         return _Measured(getattr(self._mine, "worker", None) or self._new_worker(), count)
 
     def metadata(self) -> str:
@@ -210,7 +210,7 @@ class Probe:
         with self._lock:
             now = time.monotonic()
             if self._began_at is not None and now - self._began_at >= self._period_seconds:
-                self._tell(now, now - self._began_at)
+                self._create_text(now, now - self._began_at)
             return self._text
 
     def commit(
@@ -220,13 +220,13 @@ class Probe:
         return consumer.commit(offsets=self._stamped(message, offsets), **settings)
 
     def store_offsets(self, consumer: Any, message: Any = None, *, offsets: Iterable[Any] | None = None) -> None:
-        """confluent-kafka's ``consumer.store_offsets`` with the text in it, where the client commits by itself."""
+        """confluent-kafka's ``consumer.store_offsets`` with the text in it, where the client commits automatically."""
         consumer.store_offsets(offsets=self._stamped(message, offsets))
 
     def _measuring(self, handle: Callable[_P, _R], count: Callable[[tuple[Any, ...]], int]) -> Callable[_P, _R]:
         later = (inspect.iscoroutinefunction, inspect.isgeneratorfunction, inspect.isasyncgenfunction)
         if any(is_later(handle) for is_later in later):
-            raise TypeError(f"{handle!r} does its work after the call: a thread's time does not tell what it costs")
+            raise TypeError(f"{handle!r} does its work after the call, which a thread's clocks do not measure")
 
         @functools.wraps(handle)
         def measured(*args: _P.args, **kwargs: _P.kwargs) -> _R:
@@ -238,7 +238,7 @@ class Probe:
     def _new_worker(self) -> _Worker:
         worker = self._mine.worker = _Worker()
         with self._lock:
-            self._take_from_the_dead()
+            self._collect_ended()
             self._workers.append(worker)
             if self._began_at is None:
                 self._began_at = time.monotonic()
@@ -246,25 +246,25 @@ class Probe:
                 self._meter_taken = self._meter.samples if self._meter else (0, 0)
         return worker
 
-    def _take(self, workers: Iterable[_Worker]) -> None:
-        """Add what these have measured since the last time."""
+    def _collect(self, workers: Iterable[_Worker]) -> None:
+        """Add what these workers have measured since the last call."""
         for worker in workers:
             sums = worker.sums
             if sums != worker.taken:
                 self._sums = _plus(self._sums, _minus(sums, worker.taken))
                 self._threads += 1
-                self._queue_known = self._queue_known and worker.run_queue.known
+                self._queue_known = self._queue_known and worker.run_queue.is_known
                 worker.taken = sums
 
-    def _take_from_the_dead(self) -> None:
-        dead = [worker for worker in self._workers if not worker.thread.is_alive()]
-        self._take(dead)
-        self._workers = [worker for worker in self._workers if worker not in dead]
+    def _collect_ended(self) -> None:
+        ended = [worker for worker in self._workers if not worker.thread.is_alive()]
+        self._collect(ended)
+        self._workers = [worker for worker in self._workers if worker not in ended]
 
-    def _tell(self, now: float, seconds: float) -> None:
-        """Make the text of the last ``seconds``, if anything was measured in them."""
-        self._take_from_the_dead()
-        self._take(self._workers)
+    def _create_text(self, now: float, seconds: float) -> None:
+        """Create the text of the last ``seconds``, if anything was measured in them."""
+        self._collect_ended()
+        self._collect(self._workers)
         messages, cpu, queued, wall = self._sums
         if messages == 0:
             return
@@ -282,7 +282,7 @@ class Probe:
         self._sums, self._threads, self._queue_known = _NOTHING, 0, True
 
     def _stamped(self, message: Any, offsets: Iterable[Any] | None) -> list[Any]:
-        """TopicPartitions with the text. Metadata that somebody else put there is left alone."""
+        """TopicPartitions with the text. Other metadata is left unchanged."""
         if message is not None:
             # The message came from this module, so it is loaded; importing it here would be a dependency.
             made = sys.modules["confluent_kafka"].TopicPartition
@@ -295,7 +295,7 @@ class Probe:
 
 
 def usable_cores(root: Path = Path("/")) -> float | None:
-    """Cores that this process may run on, or fewer where a control group (version 2) has a limit; None is not known."""
+    """Cores that this process may run on, or fewer where a control group (version 2) has a limit; None: unknown."""
     here = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     return min([float(here), *_limits(root)]) if here else None
 
@@ -313,7 +313,7 @@ def _limits(root: Path) -> Iterator[float]:
 
 
 def _with_metadata(offset: Any, text: str) -> Any:
-    """A TopicPartition with the text in the place of none, or of an earlier one."""
+    """A TopicPartition with the text, unless it has other metadata."""
     if not text or (offset.metadata and offset.metadata.partition(" ")[0] != MARK):
         return offset
     epoch = {} if offset.leader_epoch is None else {"leader_epoch": offset.leader_epoch}

@@ -35,7 +35,7 @@ from lagwise.config import RocketmqCluster
 from lagwise.platform.die_with_parent import leashed
 from lagwise_collectors.protocol import Snapshot
 from lagwise_collectors.rocketmq.remoting import requests
-from lagwise_collectors.rocketmq.remoting.connection import Connection, Reach
+from lagwise_collectors.rocketmq.remoting.connection import Connection, ConnectionSettings
 from lagwise_collectors.rocketmq.remoting.errors import CONSUMER_NOT_ONLINE, RocketmqTrouble
 from lagwise_collectors.rocketmq.remoting.frames import Request
 from lagwise_collectors.rocketmq.source import RocketmqSource
@@ -190,7 +190,7 @@ def requests_of_sample(size: Size) -> list[Request]:
     return [
         requests.TOPIC_CONFIGS,
         requests.GROUP_CONFIGS,
-        *map(requests.connections, size.group_names),
+        *map(requests.group_connections, size.group_names),
         requests.CONSUMER_OFFSETS,
         *map(requests.topic_stats, size.topic_names),
         requests.BROKER_RUNTIME,
@@ -204,14 +204,14 @@ def requests_of_tool(size: Size) -> list[Request]:
         for group in size.group_names
         for request in (
             Request(_CONSUME_STATS, f"progress of group {group}", {"consumerGroup": group}),
-            requests.connections(group),
+            requests.group_connections(group),
         )
     ]
 
 
 def measure_in_turn(address: str, asked: Sequence[Request], times: int, broker: psutil.Process) -> dict[str, Any]:
     """Each request after the answer to the one before; nobody reads the bodies."""
-    with contextlib.closing(Connection(address, Reach(_TIMEOUT_SECONDS))) as connection:
+    with contextlib.closing(Connection(address, ConnectionSettings(_TIMEOUT_SECONDS))) as connection:
         lengths = []
 
         def one() -> None:

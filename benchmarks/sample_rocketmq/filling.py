@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from random import Random
 
-from lagwise_collectors.rocketmq.remoting.connection import Connection, Reach
+from lagwise_collectors.rocketmq.remoting.connection import Connection, ConnectionSettings
 from lagwise_collectors.rocketmq.remoting.errors import RocketmqTrouble
 from lagwise_collectors.rocketmq.remoting.frames import Request, decode, encode, length_of
 
@@ -73,7 +73,7 @@ def fill(address: str, size: Size) -> Committed:
     # topic, one overwrites the other's: those are done with before the others are sent.
     first = [_commit(*place, offset) for place, offset in committed.items() if place[2] == 0]
     others = [_commit(*place, offset) for place, offset in committed.items() if place[2] > 0]
-    with contextlib.closing(Connection(address, Reach(_FILLING_SECONDS))) as connection:
+    with contextlib.closing(Connection(address, ConnectionSettings(_FILLING_SECONDS))) as connection:
         answers = connection.ask_all(first) + connection.ask_all(others)
     refused = [answer for answer in answers if isinstance(answer, RocketmqTrouble)]
     if refused:

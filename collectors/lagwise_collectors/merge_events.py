@@ -1,4 +1,4 @@
-"""Exact events beside the differences of samples: each thing that happened is told once, by whoever saw it best."""
+"""Merges events of ``__consumer_offsets`` with those from comparing samples: the better source writes each event."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -9,26 +9,26 @@ import pyarrow.compute as pc
 
 from lagwise.domain.vocabulary import Engine, EventKind
 from lagwise.tables.raw import COMMITS, EVENTS, GROUPS, WATERMARKS
-from lagwise_collectors.offsets_topic.commit_history import CADENCE, Cadence
+from lagwise_collectors.offsets_topic.commit_history import CADENCE_TABLE, CommitCadence
 from lagwise_collectors.protocol import ErrorTally, EventSourceState, Snapshot
 from lagwise_collectors.sample_diff.compare_samples import PreviousSample
-from lagwise_collectors.sample_diff.events import MOST_EVENTS, Event
+from lagwise_collectors.sample_diff.events import MOST_EVENTS, TOO_MANY_EVENTS, Event
 
-#: What ``__consumer_offsets`` tells. Changes of state stay with the samples: they are what a sample saw.
-_TOLD = (EventKind.REBALANCE, EventKind.COMMIT_REWOUND, EventKind.OFFSETS_GONE, EventKind.GROUP_GONE)
+#: Kinds of events that ``__consumer_offsets`` shows exactly. Changes of a group's state come from samples only.
+_EXACT_KINDS = (EventKind.REBALANCE, EventKind.COMMIT_REWOUND, EventKind.OFFSETS_GONE, EventKind.GROUP_GONE)
 #: Types of groups whose records are not read, or that have none there. (Flink's commits are there.)
-_NOT_TOLD_OF = frozenset({"share", "streams", Engine.SPARK, Engine.SQL, Engine.FILES})
+_TYPES_WITHOUT_RECORDS = frozenset({"share", "streams", Engine.SPARK, Engine.SQL, Engine.FILES})
 
 
-class Tail(Protocol):
-    """Where exact events come from."""
+class EventTail(Protocol):
+    """A source of exact events."""
 
     def take(self, topics: Mapping[str, str]) -> tuple[Snapshot | None, EventSourceState, ErrorTally]:
-        """What happened since the last time, how the tail stands, what went wrong; ``topics`` are names by id."""
+        """Events since the last call, how far the tail is, and errors; ``topics`` are names by id."""
         ...
 
-    def keep(self) -> None:
-        """What was taken last is in safe hands."""
+    def acknowledge(self) -> None:
+        """Everything taken so far is stored: it need not be delivered again after a restart."""
         ...
 
     def abandon(self) -> None:
@@ -36,94 +36,97 @@ class Tail(Protocol):
         ...
 
     def close(self) -> None:
-        """Let go of everything."""
+        """Close connections and processes."""
         ...
 
 
 class EventMerge:
-    """One cluster's tail, round after round.
+    """Merges one cluster's tail into its samples, round after round.
 
-    While it is live, the differences leave out what it tells. While it is not, they tell it, and what it tells later
-    of that time is left out. Around such a change of hands, one thing may be told twice: samples and records do not
-    have the same clock.
+    While the tail has caught up, the comparison of samples leaves out the kinds of events that the tail reports. While
+    it has not, the comparison reports them, and the tail's later events of that time are left out. At such a change one
+    event may be written twice, because samples and records do not have the same clock.
     """
 
-    def __init__(self, tail: Tail) -> None:
+    def __init__(self, tail: EventTail) -> None:
         self._tail = tail
-        self._cadence = Cadence()
+        self._cadence = CommitCadence()
         self._taken: Snapshot | None = None
-        self._named: Mapping[str, str] = {}
-        self._standing = EventSourceState()
-        self._others: frozenset[str] = frozenset()
+        #: Names by topic id that the tail has already received.
+        self._sent_names: Mapping[str, str] = {}
+        self._state = EventSourceState()
+        #: Groups of which the tail reads no records.
+        self._without_records: frozenset[str] = frozenset()
         self._last_at: datetime | None = None
-        #: The time of which the differences told: (from, to].
-        self._told: tuple[datetime, datetime] | None = None
+        #: The time (from, to] whose events came from comparing samples.
+        self._compared_time: tuple[datetime, datetime] | None = None
         self.errors = ErrorTally()
         self.cpu_seconds = 0.0
 
     def take(self, snapshot: Snapshot, *, compared: bool) -> None:
         """Ask the tail, after the sample. ``compared``: the sample can be read, and there was one before it."""
         names = _names(snapshot)
-        new = {topic_id: name for topic_id, name in names.items() if topic_id not in self._named}
-        self._taken, self._standing, self.errors = self._tail.take(new)
-        self._named = names if self._taken is not None else {}
+        new = {topic_id: name for topic_id, name in names.items() if topic_id not in self._sent_names}
+        self._taken, self._state, self.errors = self._tail.take(new)
+        self._sent_names = names if self._taken is not None else {}
         self.cpu_seconds = 0.0 if self._taken is None else self._taken.header["cpu_seconds"]
         types = {row["group"]: row["type"] for row in snapshot.rows(GROUPS).select(["group", "type"]).to_pylist()}
-        others = {name for name, kind in types.items() if kind in _NOT_TOLD_OF}
-        self._others = frozenset(others | (self._others - types.keys()))  # one that is gone was what it was
+        without_records = {name for name, kind in types.items() if kind in _TYPES_WITHOUT_RECORDS}
+        # A group that is gone keeps its last type.
+        self._without_records = frozenset(without_records | (self._without_records - types.keys()))
         at = snapshot.header["finished_at"]
-        if not self._tells and compared and self._last_at is not None:
-            self._told = (self._told[0] if self._told else self._last_at, at)
+        if not self._covers_interval and compared and self._last_at is not None:
+            self._compared_time = (self._compared_time[0] if self._compared_time else self._last_at, at)
         self._last_at = at
 
-    def told_elsewhere(self, event: Event) -> bool:
-        """Whether the tail tells this difference of two samples."""
-        return self._tells and event.kind in _TOLD and event.group not in self._others
+    def reports(self, event: Event) -> bool:
+        """Whether the tail itself reports this difference of two samples."""
+        return self._covers_interval and event.kind in _EXACT_KINDS and event.group not in self._without_records
 
     @property
-    def _tells(self) -> bool:
-        """Whether the tail tells of the whole time since the sample before."""
-        return self._standing.live and not self._standing.fresh
+    def _covers_interval(self) -> bool:
+        """Whether the tail reports events of the whole time since the previous sample."""
+        return self._state.is_caught_up and not self._state.is_first_time
 
-    def complete(self, snapshot: Snapshot, known: PreviousSample) -> Snapshot:
-        """The snapshot with the tail's events and commit times. ``known`` is what the samples have shown so far."""
+    def complete(self, snapshot: Snapshot, previous: PreviousSample) -> Snapshot:
+        """The snapshot with the tail's events and commit times. ``previous`` is what the samples have shown so far."""
         if self._taken is None:
             return snapshot
-        committed = self._taken.tables[CADENCE] if self._standing.live else None
-        commits = self._cadence.fill(snapshot.rows(COMMITS), committed, whole=self._standing.whole)
+        committed = self._taken.tables[CADENCE_TABLE] if self._state.is_caught_up else None
+        commits = self._cadence.fill(snapshot.rows(COMMITS), committed, all_commits=self._state.has_all_commits)
         if commits.num_rows:
             snapshot = snapshot.with_rows(COMMITS, commits)
-        events = self._not_told(self._taken.rows(EVENTS), known)
-        if self._tells:
-            self._told = None
+        events = self._unreported(self._taken.rows(EVENTS), previous)
+        if self._covers_interval:
+            self._compared_time = None
         if events.num_rows == 0:
             return snapshot
         before = snapshot.rows(EVENTS)
         room = MOST_EVENTS - before.num_rows
         if events.num_rows > room:
-            self.errors.note("events_dropped", "too many things happened at once to tell each", events.num_rows - room)
+            self.errors.note("events_dropped", TOO_MANY_EVENTS, events.num_rows - room)
             events = events.slice(0, max(0, room))
         together = events if before.num_rows == 0 else pa.concat_tables([_plain(before), _plain(events)])
         return snapshot.with_rows(EVENTS, together)
 
-    def keep(self) -> None:
-        """What was taken last is in safe hands."""
+    def acknowledge(self) -> None:
+        """The last sample is stored, with the events that came along."""
         if self._taken is not None:
-            self._tail.keep()
+            self._tail.acknowledge()
 
     def close(self) -> None:
         """End the tail."""
         self._tail.close()
 
-    def _not_told(self, events: pa.Table, known: PreviousSample) -> pa.Table:
-        """Events that the differences have not told or explained."""
+    def _unreported(self, events: pa.Table, previous: PreviousSample) -> pa.Table:
+        """The tail's events that the comparison of samples has neither reported nor explained."""
         if events.num_rows == 0:
             return events
-        gone = pa.array([name for name, view in known.topics.items() if view.gone], pa.string())
+        gone = pa.array([name for name, view in previous.topics.items() if view.gone], pa.string())
         lost = pc.equal(pc.cast(events["kind"], pa.string()), EventKind.OFFSETS_GONE.value)
         wanted = pc.invert(pc.and_(lost, pc.is_in(pc.cast(events["topic"], pa.string()), gone)))
-        if self._told is not None:
-            since, until = (pa.scalar(at, events["at"].type) for at in self._told)
+        if self._compared_time is not None:
+            since, until = (pa.scalar(at, events["at"].type) for at in self._compared_time)
             inside = pc.and_(pc.greater(events["at"], since), pc.less_equal(events["at"], until))
             wanted = pc.and_(wanted, pc.invert(inside))
         return events.filter(wanted)
@@ -140,6 +143,6 @@ def _names(snapshot: Snapshot) -> dict[str, str]:
 
 
 def _plain(events: pa.Table) -> pa.Table:
-    """Without dictionaries, which differ from table to table."""
+    """Decoded columns: dictionaries differ from table to table."""
     fields: Mapping[str, Any] = {field.name: field.type for field in EVENTS.arrow}
     return pa.table({name: pc.cast(events[name], fields[name]) for name in events.column_names})

@@ -1,4 +1,4 @@
-"""One cluster's way from source to lake: read, compare, write; and what each round cost, in figures and in a line."""
+"""The pipeline of one cluster: take a sample, compare it with the one before, write it; and what each round cost."""
 
 import logging
 import time
@@ -14,49 +14,51 @@ from lagwise.tables.service_times import SERVICE_TIMES
 from lagwise.tables.store import Lake
 from lagwise_collectors.lake_delivery.deliver_from_spool import Delivery, Sink
 from lagwise_collectors.lake_delivery.spool import Spool
-from lagwise_collectors.merge_events import EventMerge, Tail
-from lagwise_collectors.probe_service_times import Measurements, measurements
+from lagwise_collectors.merge_events import EventMerge, EventTail
+from lagwise_collectors.probe_service_times import ProbeMeasurements, new_measurements
 from lagwise_collectors.protocol import ErrorTally, Snapshot, Source
-from lagwise_collectors.sample_diff.compare_samples import PreviousSample, differences
+from lagwise_collectors.sample_diff.compare_samples import PreviousSample, compare_samples
+from lagwise_collectors.sample_diff.events import TOO_MANY_EVENTS
 
 log = logging.getLogger("lagwise.collectors")
 
-#: A kind of error that goes on is told again after so many samples.
-_TELL_AGAIN = 40
+#: A kind of error that lasts is logged again after this many samples.
+_LOG_AGAIN_AFTER = 40
 
 
 @dataclass(frozen=True, slots=True)
 class RunCost:
-    """What one sample cost.
-
-    ``cpu_seconds`` is that of the reader processes plus that of this process meanwhile (other clusters' included, where
-    they are sampled at the same time). ``rows`` are by table, ``errors`` by kind. ``waiting`` is how many samples wait
-    for the lake now, ``trouble`` why.
-    """
+    """What one sample cost."""
 
     cluster: str
     wall_seconds: float
+    #: Of the reader processes, plus that of this process meanwhile. The latter includes other clusters' work where they
+    #: are sampled at the same time.
     cpu_seconds: float
     groups: int
     group_partitions: int
     partitions: int
+    #: Rows by table.
     rows: Mapping[str, int]
+    #: Errors by kind.
     errors: Mapping[str, int]
+    #: Samples that wait for the lake.
     waiting: int
+    #: Why they wait; None while the lake takes them.
     trouble: str | None
 
 
 class Pipeline:
     """Samples one cluster, round after round. For one thread."""
 
-    def __init__(self, name: str, source: Source, sink: Sink, exact: EventMerge | None = None) -> None:
+    def __init__(self, name: str, source: Source, sink: Sink, events: EventMerge | None = None) -> None:
         self.name = name
-        self._exact = exact
+        self._event_merge = events
         self._source = source
         self._sink = sink
-        self._known = PreviousSample()
-        self._measured = Measurements(None, SERVICE_TIMES.arrow.empty_table())
-        self._told: dict[str, int] = {}
+        self._previous = PreviousSample()
+        self._measurements = ProbeMeasurements(None, SERVICE_TIMES.arrow.empty_table())
+        self._samples_with_error: dict[str, int] = {}
         self.failures = 0
 
     def run(self) -> RunCost:
@@ -65,38 +67,39 @@ class Pipeline:
         snapshot = self._source.collect()
         header = snapshot.header
         failed = bool(header["errors"]) and header["groups"] == 0
-        exact = self._exact
-        if exact is not None:
-            exact.take(snapshot, compared=not failed and self._known.commits is not None)
-        leave_out = (lambda event: False) if exact is None else exact.told_elsewhere
-        found = differences(self._known, snapshot, leave_out=leave_out)
-        self._known = found.known
-        if found.rows.num_rows:
-            snapshot = snapshot.with_rows(EVENTS, found.rows)
-        self._measured = measurements(self._measured.seen, snapshot)
-        if self._measured.rows.num_rows:
-            snapshot = snapshot.with_rows(SERVICE_TIMES, self._measured.rows)
-        if exact is not None:
-            snapshot = exact.complete(snapshot, self._known)
-        if found.dropped:
+        merge = self._event_merge
+        if merge is not None:
+            merge.take(snapshot, compared=not failed and self._previous.commits is not None)
+        leave_out = (lambda event: False) if merge is None else merge.reports
+        diff = compare_samples(self._previous, snapshot, leave_out=leave_out)
+        self._previous = diff.latest
+        if diff.rows.num_rows:
+            snapshot = snapshot.with_rows(EVENTS, diff.rows)
+        self._measurements = new_measurements(self._measurements.seen, snapshot)
+        if self._measurements.rows.num_rows:
+            snapshot = snapshot.with_rows(SERVICE_TIMES, self._measurements.rows)
+        if merge is not None:
+            snapshot = merge.complete(snapshot, self._previous)
+        if diff.dropped:
             tally = ErrorTally()
-            tally.note("events_dropped", "too many things happened at once to tell each", found.dropped)
+            tally.note("events_dropped", TOO_MANY_EVENTS, diff.dropped)
             snapshot = snapshot.with_errors(tally)
-        if exact is not None and header["groups"] + header["group_partitions"] + header["partitions"] > 0:
-            # Nothing but errors in a sample means that the cluster is not being watched, which these do not mean.
-            snapshot = snapshot.with_errors(exact.errors)
+        if merge is not None and header["groups"] + header["group_partitions"] + header["partitions"] > 0:
+            # A sample with errors and nothing else means that the cluster cannot be read. Errors of the tail alone must
+            # not look like that.
+            snapshot = snapshot.with_errors(merge.errors)
         delivery = self._sink.write(snapshot)
-        if exact is not None and delivery.safe:
-            exact.keep()
+        if merge is not None and delivery.safe:
+            merge.acknowledge()
         self.failures = self.failures + 1 if failed else 0
-        self._tell(snapshot, failed=failed)
+        self._log_errors(snapshot, failed=failed)
         return self._cost(snapshot, delivery, time.perf_counter() - wall, time.process_time() - cpu)
 
     def close(self) -> None:
-        """End the readers; keep for the next start what the lake has not taken."""
+        """End the readers. Samples that the lake has not taken stay on disk for the next start."""
         self._source.close()
-        if self._exact is not None:
-            self._exact.close()
+        if self._event_merge is not None:
+            self._event_merge.close()
         self._sink.close()
 
     def _cost(self, snapshot: Snapshot, delivery: Delivery, wall_seconds: float, cpu_seconds: float) -> RunCost:
@@ -104,7 +107,9 @@ class Pipeline:
         return RunCost(
             cluster=self.name,
             wall_seconds=wall_seconds,
-            cpu_seconds=header["cpu_seconds"] + cpu_seconds + (self._exact.cpu_seconds if self._exact else 0.0),
+            cpu_seconds=header["cpu_seconds"]
+            + cpu_seconds
+            + (self._event_merge.cpu_seconds if self._event_merge else 0.0),
             groups=header["groups"],
             group_partitions=header["group_partitions"],
             partitions=header["partitions"],
@@ -114,33 +119,33 @@ class Pipeline:
             trouble=delivery.trouble,
         )
 
-    def _tell(self, snapshot: Snapshot, *, failed: bool) -> None:
+    def _log_errors(self, snapshot: Snapshot, *, failed: bool) -> None:
         """One line per kind of error: when it begins, now and then while it lasts, and when it is over."""
         errors = {error["kind"]: error for error in snapshot.header["errors"]}
         for kind, error in errors.items():
-            rounds = self._told.get(kind, 0)
-            self._told[kind] = rounds + 1
-            if rounds % _TELL_AGAIN == 0:
-                what = "cannot be read" if failed else f"{error['count']} errors"
-                log.warning("%s: %s, %s: %s", self.name, what, kind, error["example"])
-        for kind in [kind for kind in self._told if kind not in errors]:
-            del self._told[kind]
+            samples = self._samples_with_error.get(kind, 0)
+            self._samples_with_error[kind] = samples + 1
+            if samples % _LOG_AGAIN_AFTER == 0:
+                outcome = "cannot be read" if failed else f"{error['count']} errors"
+                log.warning("%s: %s, %s: %s", self.name, outcome, kind, error["example"])
+        for kind in [kind for kind in self._samples_with_error if kind not in errors]:
+            del self._samples_with_error[kind]
             log.info("%s: %s is over", self.name, kind)
 
 
 def pipeline_of(
-    name: str, source: Source, config: Config, lake: Lake, turn: Leadership, tail: Tail | None = None
+    name: str, source: Source, config: Config, lake: Lake, turn: Leadership, tail: EventTail | None = None
 ) -> Pipeline:
-    """The pipeline of a cluster whose spool lies in the state folder; ``tail`` is its source of exact events."""
+    """The pipeline of a cluster, with its spool in the state folder; ``tail`` is its source of exact events."""
     # The prefix keeps a cluster called ".." inside the folder.
     spool = Spool(config.state / "spool" / f"cluster-{name}")
     return Pipeline(name, source, Sink(lake, spool, name, turn=turn), None if tail is None else EventMerge(tail))
 
 
-def line_of(cost: RunCost) -> str:
-    """A round in words, for the heartbeat and the terminal."""
+def summary_of(cost: RunCost) -> str:
+    """One round as a sentence, for the heartbeat and the terminal."""
     if cost.errors and not cost.groups:
-        line = f"{cost.cluster}: cannot be read ({', '.join(cost.errors)}); its log and `{program()} doctor` say more"
+        line = f"{cost.cluster}: cannot be read ({', '.join(cost.errors)}); see the log and `{program()} doctor`"
     else:
         read = f"{plural(cost.groups, 'group')}, {plural(cost.partitions, 'partition')}"
         line = f"{cost.cluster}: {read} in {cost.wall_seconds:.2f} s, "

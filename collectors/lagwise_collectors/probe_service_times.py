@@ -23,14 +23,14 @@ _Key = tuple[str, str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Measurements:
+class ProbeMeasurements:
     """The texts seen in the last sample (None before the first one), and the rows of what was new in it."""
 
     seen: frozenset[_Key] | None
     rows: pa.Table
 
 
-def measurements(seen: frozenset[_Key] | None, snapshot: Snapshot) -> Measurements:
+def new_measurements(seen: frozenset[_Key] | None, snapshot: Snapshot) -> ProbeMeasurements:
     """The measurements in a snapshot that were not in the one before, whose texts are ``seen``.
 
     After a start, what a text tells without its time could be days old, and is only taken note of. Of groups that could
@@ -39,7 +39,7 @@ def measurements(seen: frozenset[_Key] | None, snapshot: Snapshot) -> Measuremen
     commits = snapshot.rows(COMMITS)
     nothing = SERVICE_TIMES.arrow.empty_table()
     if commits.num_rows == 0:
-        return Measurements(seen, nothing)
+        return ProbeMeasurements(seen, nothing)
     found = _probed(commits)
     unread = _unreadable(snapshot.rows(GROUPS)) if seen else set()
     present = frozenset(found) | {key for key in seen or () if key[0] in unread}
@@ -48,7 +48,7 @@ def measurements(seen: frozenset[_Key] | None, snapshot: Snapshot) -> Measuremen
         measured = parse_service_times(key[2])
         if measured is not None and not (seen is None and measured.ended_at is None):
             new.append((key, *found[key], measured))
-    return Measurements(present, _rows(sorted(new, key=lambda one: one[0]), snapshot) if new else nothing)
+    return ProbeMeasurements(present, _rows(sorted(new, key=lambda one: one[0]), snapshot) if new else nothing)
 
 
 def _probed(commits: pa.Table) -> Mapping[_Key, tuple[int, str | None]]:

@@ -1,8 +1,8 @@
-"""What a source of consumer progress is: one small protocol, whatever system stands behind it.
+"""What a source of consumer progress is: one small protocol for every system.
 
-A source is asked for a :class:`Snapshot`, again and again. A snapshot holds rows of the raw tables, column by column:
-nothing is interpreted here, and nothing is lost in between. Sources do not write, schedule or compare; the sink, the
-scheduler and the differences do that for all of them alike.
+The collector asks a source for a :class:`Snapshot` once per interval. A snapshot holds uninterpreted rows of the raw
+tables. Sources do not write, schedule or compare: ``lake_delivery``, ``sampling_schedule`` and ``sample_diff`` do that
+for all of them.
 """
 
 from collections.abc import Iterable, Mapping
@@ -14,26 +14,23 @@ import pyarrow as pa
 from lagwise.tables.raw import ERRORS, SAMPLES
 from lagwise.tables.schema import Table
 
-_LONGEST_EXAMPLE = 300
+_MAX_EXAMPLE_CHARACTERS = 300
 
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """What one collection run saw.
-
-    ``tables`` has the rows by name of the raw table. ``samples`` is always among them and holds exactly one row: the
-    run itself. A run in which nothing could be read is a snapshot too, whose ``samples`` row says why. Columns may be
-    dictionary-encoded; the lake decodes them.
-    """
+    """One sample of one cluster. Where nothing could be read, its ``samples`` row says why."""
 
     cluster: str
     sample_id: str
+    #: Rows by name of the raw table. ``samples`` is always there and has one row: the run itself. Columns may be
+    #: dictionary-encoded; the lake decodes them.
     tables: Mapping[str, pa.Table]
 
     def rows(self, table: Table) -> pa.Table:
-        """The rows of one raw table; none where the source has nothing of the kind."""
-        found = self.tables.get(table.name)
-        return table.arrow.empty_table() if found is None else found
+        """The rows of one raw table; an empty table where the source has none."""
+        rows = self.tables.get(table.name)
+        return table.arrow.empty_table() if rows is None else rows
 
     @property
     def header(self) -> dict[str, Any]:
@@ -66,46 +63,45 @@ class Source(Protocol):
     """One watched cluster: a Kafka cluster, a RocketMQ cluster, a Flink job manager, a folder of files, a database."""
 
     def collect(self) -> Snapshot:
-        """Read once, now. Trouble on the other side is no exception but part of the snapshot (rows with an error)."""
+        """Take one sample. Errors of the cluster do not raise: they are part of the snapshot (rows with an error)."""
         ...
 
     def check(self) -> "list[Check]":
-        """Try everything that collecting needs, and say for each step whether it works and what to do if not."""
+        """Try each step that collecting needs: whether it works, and what to do where it does not."""
         ...
 
     def close(self) -> None:
-        """Let go of connections and processes. May be called twice."""
+        """Close connections and processes. May be called twice."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class EventSourceState:
-    """How a source of exact events stands. ``live``: it has seen everything up to now, and tells what happens.
+    """How far the follower of ``__consumer_offsets`` is."""
 
-    ``fresh``: it is so for the first time, and took in silence what happened until a moment ago. ``whole``: the commits
-    that come along are those of all pairs, and not only of those committed on since the last time. ``left`` is how many
-    records there are left to read, where it is behind.
-    """
-
-    live: bool = False
-    fresh: bool = False
-    whole: bool = False
-    left: int = 0
+    #: It has read everything up to now, and reports events as they happen.
+    is_caught_up: bool = False
+    #: It has caught up for the first time: what happened before was read without reporting events.
+    is_first_time: bool = False
+    #: The commits that come along are those of all group-partitions, not only of those with a new commit.
+    has_all_commits: bool = False
+    #: Records left to read where it is behind (roughly: gaps count).
+    records_left: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One step of ``lagwise doctor`` on a cluster.
-
-    ``privilege`` is what the account needs for the step, in the system's own words; ``advice`` says what to do where
-    it failed. A step that is not ``required`` costs a feature and not the monitoring when it fails.
-    """
+    """One step of ``lagwise doctor`` on a cluster."""
 
     name: str
     ok: bool
+    #: What the step found, or why it failed.
     detail: str
+    #: What the account needs for the step, in the system's own words.
     privilege: str | None = None
+    #: What to do where it failed.
     advice: str | None = None
+    #: Without a step that is not required a feature is missing; monitoring works.
     required: bool = True
 
 
@@ -127,7 +123,7 @@ class ErrorTally:
     def note(self, kind: str, example: str, count: int = 1) -> None:
         """Count an error (or ``count`` of its kind)."""
         self._count[kind] = self._count.get(kind, 0) + count
-        self._example.setdefault(kind, example[:_LONGEST_EXAMPLE])
+        self._example.setdefault(kind, example[:_MAX_EXAMPLE_CHARACTERS])
 
     def add(self, other: "ErrorTally") -> None:
         """Count what another tally counted."""

@@ -1,4 +1,4 @@
-"""Runs the collectors: one round, or round after round until told to stop, every cluster in a thread of its own."""
+"""Runs the collectors, once or until they are stopped: one thread for each cluster."""
 
 import logging
 import threading
@@ -16,26 +16,27 @@ from lagwise.platform import health
 from lagwise.platform.errors import ConfigError
 from lagwise.tables.raw import SAMPLES
 from lagwise.tables.store import Lake
-from lagwise_collectors.lake_delivery.deliver_from_spool import mark_of
+from lagwise_collectors.lake_delivery.deliver_from_spool import lease_mark_of
 from lagwise_collectors.pipeline import Pipeline, RunCost, pipeline_of
-from lagwise_collectors.pipeline import line_of as line_of
+from lagwise_collectors.pipeline import summary_of as summary_of
 from lagwise_collectors.protocol import Check
-from lagwise_collectors.reader_process.isolated_source import IsolatedSource, IsolatedTail, Stopped
+from lagwise_collectors.reader_process.isolated_source import IsolatedSource, IsolatedTail
+from lagwise_collectors.reader_process.kill_on_hang import ReaderAbandoned
 from lagwise_collectors.sampling_schedule import FixedRate, rest_after_failures
 
 log = logging.getLogger("lagwise.collectors")
 
 #: Name of the heartbeat.
 PART = "collector"
-#: How long threads may take to end by themselves once they are told to stop.
+#: How long threads may take to end by themselves after the stop signal.
 _STOP_SECONDS = 4.0
 
 
 def collect_once(config: Config) -> list[RunCost]:
-    """Sample every cluster once, all at the same time; what it cost, in the order of the settings.
+    """Sample every cluster once, all at the same time. Returns the costs in the order of the settings.
 
-    A cluster that cannot be read is a cost with errors. ``__consumer_offsets`` is not followed: that takes more than
-    one look. Raises ConfigError if a secret that the lake's or the database's settings name does not exist, and
+    A cluster that cannot be read has a cost with errors. ``__consumer_offsets`` is not followed: events need more than
+    one sample. Raises ConfigError if a secret that the lake's or the database's settings name does not exist, and
     NotLeader where another process collects one of the clusters.
     """
     lake, engine = _lake(config), open_engine(config.database_url)
@@ -55,7 +56,7 @@ def collect_once(config: Config) -> list[RunCost]:
 
 
 def check_settings(cluster: AnyCluster) -> None:
-    """Have the cluster's client made, without reaching for the cluster. Raises ConfigError where it is refused."""
+    """Create the cluster's client without connecting. Raises ConfigError where it rejects a setting."""
     if isinstance(cluster, RocketmqCluster):
         from lagwise_collectors.rocketmq.remoting.client import RocketmqClient
 
@@ -73,14 +74,14 @@ def check_settings(cluster: AnyCluster) -> None:
 def collect_forever(config: Config, stop: threading.Event, state: Path) -> None:
     """Sample every cluster at its interval until ``stop`` is set, the first time at once.
 
-    Clusters do not wait for each other: one that hangs costs only itself. One that another process collects is left to
-    that one, until it ends. After each round of any of them the heartbeat ``collector`` says how all stand. Raises
-    ConfigError like :func:`collect_once`.
+    Clusters do not wait for each other: one that hangs costs only itself. A cluster that another process collects is
+    left to that process until it ends. The heartbeat ``collector`` is renewed after each round. Raises ConfigError like
+    :func:`collect_once`.
     """
     lake, engine = _lake(config), open_engine(config.database_url)
     heart = _Heart(state, [cluster.name for cluster in config.clusters])
     sources = {cluster.name: _source_of(cluster, config) for cluster in config.clusters}
-    tails = {c.name: IsolatedTail(c, _state_of(c, config)) for c in config.clusters if _has_tail(c)}
+    tails = {c.name: IsolatedTail(c, _offsets_topic_state_of(c, config)) for c in config.clusters if _has_tail(c)}
     turns = {c.name: turn_of(c, lake, engine) for c in config.clusters}
 
     def pipeline(cluster: AnyCluster) -> Pipeline:
@@ -137,11 +138,11 @@ def _collect(
                 stop.wait(RENEW_SECONDS)
                 schedule = FixedRate(interval_seconds, time.monotonic())
                 continue
-            # Where nobody knows whose turn it is, samples go to the spool.
+            # While the lease cannot be read, samples are taken and wait in the spool.
             pipeline = pipeline or make()
             try:
-                line = line_of(pipeline.run())
-            except Stopped:
+                line = summary_of(pipeline.run())
+            except ReaderAbandoned:
                 break
             except Exception as error:  # a defect of ours must not end the watching of a cluster
                 log.exception("%s: sampling failed unexpectedly", name)
@@ -152,7 +153,7 @@ def _collect(
             rest = rest_after_failures(pipeline.failures, interval_seconds)
             skipped = schedule.ran(time.monotonic(), rest_seconds=rest)
             if skipped:
-                log.warning("%s: the sample took longer than its interval; left out meanwhile: %d", name, skipped)
+                log.warning("%s: the sample took longer than its interval; %d samples were skipped", name, skipped)
     finally:
         if pipeline is not None:
             pipeline.close()
@@ -169,7 +170,7 @@ class _Heart:
         self._lock = threading.Lock()
 
     def beat(self, name: str, line: str, *, waiting_for: int | None = None) -> None:
-        """What a cluster's thread does; ``waiting_for`` is the process that it waits for."""
+        """Report what a cluster's thread does; ``waiting_for`` is the id of the process that it waits for."""
         with self._lock:
             self._lines[name], self._waiting_for[name] = line, waiting_for
             others = set(self._waiting_for.values())
@@ -177,7 +178,7 @@ class _Heart:
 
 
 def _in_threads(jobs: Sequence[Callable[[], None]]) -> None:
-    """Run the jobs at the same time and wait for all. Raises the first error there was."""
+    """Run the jobs at the same time and wait for all. Raises the first error."""
     failures: list[BaseException] = []
 
     def guarded(job: Callable[[], None]) -> None:
@@ -196,7 +197,7 @@ def _in_threads(jobs: Sequence[Callable[[], None]]) -> None:
 
 
 def _source_of(cluster: AnyCluster, config: Config) -> IsolatedSource:
-    """A cluster's samples, and the file that outlives their reader; the prefix as for the spool."""
+    """A cluster's source, with the file that survives its reader process; the prefix as for the spool."""
     folder = "broker-numbers" if isinstance(cluster, RocketmqCluster) else "next-records"
     return IsolatedSource(cluster, state=config.state / folder / f"cluster-{cluster.name}.json")
 
@@ -205,19 +206,19 @@ def _has_tail(cluster: AnyCluster) -> TypeGuard[Cluster]:
     return isinstance(cluster, Cluster) and cluster.offsets_topic
 
 
-def _state_of(cluster: Cluster, config: Config) -> Path:
-    """Where the reading of a cluster's ``__consumer_offsets`` keeps how far it is; the prefix as for the spool."""
+def _offsets_topic_state_of(cluster: Cluster, config: Config) -> Path:
+    """The file with the positions in a cluster's ``__consumer_offsets``; the prefix as for the spool."""
     return config.state / "offsets-topic" / f"cluster-{cluster.name}.state"
 
 
 def turn_of(cluster: AnyCluster, lake: Lake, engine: Engine) -> Leadership:
-    """The turn to collect a cluster: of several processes, one does it."""
+    """The turn to collect a cluster: one of several processes has it at a time."""
     name = cluster.name
     return Leadership(
         Lease(engine, f"collector {name}"),
         f"the collection of {name}",
         log,
-        mark=lambda: lake.last_transaction(SAMPLES, mark_of(name)),
+        mark=lambda: lake.last_transaction(SAMPLES, lease_mark_of(name)),
     )
 
 

@@ -1,4 +1,4 @@
-"""When to sample: at a fixed rate, on a clock that nobody can set."""
+"""When the next sample is due: at a fixed rate on a monotonic clock, later after failures."""
 
 import math
 
@@ -6,8 +6,8 @@ import math
 class FixedRate:
     """Ticks at ``start``, ``start + interval``, … of a monotonic clock in seconds.
 
-    Ticks do not drift by how long the work takes. Work that takes longer than the interval skips the ticks that passed
-    meanwhile instead of running them in a row; so does a machine that slept.
+    Ticks do not drift with the time that a sample takes. A sample that takes longer than the interval skips the ticks
+    that have passed, and so does a machine that was suspended.
     """
 
     def __init__(self, interval_seconds: float, start: float) -> None:
@@ -20,7 +20,7 @@ class FixedRate:
         return max(0.0, self._next - now)
 
     def ran(self, now: float, *, rest_seconds: float = 0.0) -> int:
-        """Note that the due tick was worked on until ``now``. Returns how many ticks passed meanwhile.
+        """Record that the due tick was worked on until ``now``. Returns how many ticks were skipped.
 
         The next tick is the first after now, and no earlier than ``rest_seconds`` after the one just done.
         """
@@ -32,7 +32,7 @@ class FixedRate:
 
 
 def rest_after_failures(failures: int, interval_seconds: float, most_seconds: float = 60.0) -> float:
-    """How long to leave a cluster alone that could not be read so many times in a row: doubling, up to a limit."""
+    """Seconds to wait after this many failed samples in a row: doubling, up to a limit."""
     if failures <= 1:
         return 0.0
     return min(max(interval_seconds, most_seconds), interval_seconds * 2.0 ** min(failures - 1, 20))

@@ -1,7 +1,7 @@
-"""A snapshot as bytes: the same form on the pipe from a reader process and in the spool on disk.
+"""A snapshot as bytes, on the pipe from a reader process and in the spool on disk.
 
-A snapshot is a row of Arrow IPC streams, one per table, each with the table's name in its schema's metadata;
-``samples`` comes last and ends it. A file cut short therefore is recognised: it has no ``samples``.
+A snapshot is a sequence of Arrow IPC streams, one per table, with the table's name in the schema's metadata. The last
+one is ``samples``, so a truncated file is recognised: it has none.
 """
 
 from typing import BinaryIO
@@ -18,7 +18,7 @@ _SAMPLE_ID = b"lagwise.sample_id"
 
 
 class BrokenSnapshot(LagwiseError):
-    """The bytes are not a whole snapshot."""
+    """The bytes are not a complete snapshot."""
 
 
 def write(sink: BinaryIO | pa.NativeFile, snapshot: Snapshot, *, compression: str | None = None) -> None:
@@ -33,7 +33,7 @@ def write(sink: BinaryIO | pa.NativeFile, snapshot: Snapshot, *, compression: st
 
 
 def read(source: BinaryIO | pa.NativeFile) -> Snapshot:
-    """Read one snapshot from where the source stands. Raises BrokenSnapshot if it is damaged or cut short."""
+    """Read one snapshot from the current position. Raises BrokenSnapshot if it is damaged or truncated."""
     tables: dict[str, pa.Table] = {}
     while True:
         try:
@@ -44,9 +44,9 @@ def read(source: BinaryIO | pa.NativeFile) -> Snapshot:
             if name == SAMPLES.name:
                 return Snapshot(metadata[_CLUSTER].decode(), metadata[_SAMPLE_ID].decode(), tables)
         except (pa.ArrowInvalid, OSError, KeyError, UnicodeDecodeError) as error:
-            raise BrokenSnapshot(f"it is damaged or cut short ({' '.join(str(error).split())})") from error
+            raise BrokenSnapshot(f"it is damaged or truncated ({' '.join(str(error).split())})") from error
 
 
 def buffer(data: bytes) -> pa.NativeFile:
-    """Bytes to :func:`read` from, without a copy."""
+    """A source for :func:`read`, without copying the bytes."""
     return pa.BufferReader(data)

@@ -1,4 +1,4 @@
-"""Which source reads what of which cluster. A new system is added here and nowhere else."""
+"""Which class reads which cluster. A new system is added here and nowhere else."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,36 +18,36 @@ _CLUSTER: TypeAdapter[AnyCluster] = TypeAdapter(AnyCluster)
 
 
 @dataclass(frozen=True, slots=True)
-class ReaderOrder:
-    """What a reader process is for: samples of the cluster, or its ``__consumer_offsets``. ``state`` is the file of its
-    own in which it keeps what has to outlive it; samples can do without, if it is empty."""
+class ReaderTask:
+    """What a reader process reads: samples of a cluster, or its ``__consumer_offsets``."""
 
     reads: Literal["cluster", "offsets_topic"]
     cluster: AnyCluster
+    #: The file in which the reader keeps what must survive its process. Samples can do without: then it is empty.
     state: str = ""
 
     def as_json(self) -> dict[str, Any]:
-        """As the first request to the process."""
+        """The first line sent to the process."""
         return {"reads": self.reads, "cluster": self.cluster.model_dump(mode="json"), "state": self.state}
 
     @classmethod
-    def of_json(cls, data: Mapping[str, Any]) -> "ReaderOrder":
+    def of_json(cls, data: Mapping[str, Any]) -> "ReaderTask":
         """What :meth:`as_json` made."""
         return cls(data["reads"], _CLUSTER.validate_python(data["cluster"]), data["state"])
 
 
-def reader_of(order: ReaderOrder) -> "Source | OffsetsTail":
-    """What carries out an order, in this process. Raises nothing: trouble shows in its snapshots."""
-    state = Path(order.state) if order.state else None
-    if isinstance(order.cluster, RocketmqCluster):
+def reader_of_task(task: ReaderTask) -> "Source | OffsetsTail":
+    """The reader for a task, in this process. Raises nothing: errors are in its snapshots."""
+    state = Path(task.state) if task.state else None
+    if isinstance(task.cluster, RocketmqCluster):
         from lagwise_collectors.rocketmq.source import RocketmqSource
 
-        return RocketmqSource(order.cluster, state=state)
+        return RocketmqSource(task.cluster, state=state)
     # Imported here, so that only the processes that read Kafka load librdkafka.
-    if order.reads == "offsets_topic":
+    if task.reads == "offsets_topic":
         from lagwise_collectors.offsets_topic.follow_topic import OffsetsTail
 
-        return OffsetsTail(order.cluster, Path(order.state))
+        return OffsetsTail(task.cluster, Path(task.state))
     from lagwise_collectors.kafka.source import KafkaSource
 
-    return KafkaSource(order.cluster, state=state)
+    return KafkaSource(task.cluster, state=state)

@@ -12,7 +12,7 @@ from lagwise.config.channels import (
     Teams,
     Webhook,
 )
-from lagwise.config.external_offsets import ExternalOffsets, FlinkJobs, OffsetFiles, SparkCheckpoints, SqlOffsets
+from lagwise.config.external_offsets import ExternalOffsetSource, FlinkJobs, OffsetFiles, SparkCheckpoints, SqlOffsets
 from lagwise.config.load import load_config, settings_file, validated
 from lagwise.config.model import (
     AlertSettings,
@@ -42,7 +42,7 @@ __all__ = [
     "Config",
     "DashboardSettings",
     "Email",
-    "ExternalOffsets",
+    "ExternalOffsetSource",
     "FlinkJobs",
     "Grouping",
     "Heartbeat",

@@ -1,4 +1,4 @@
-"""Settings of the sources of external offsets: those that are not committed to Kafka (docs/offsets-elsewhere.md)."""
+"""Settings of the sources of external offsets: those that are not committed to Kafka (docs/external-offsets.md)."""
 
 from typing import Annotated, Literal
 
@@ -93,4 +93,4 @@ class FlinkJobs(_Place):
 listed is shown as a group of the same name."""
 
 
-ExternalOffsets = Annotated[SparkCheckpoints | SqlOffsets | OffsetFiles | FlinkJobs, Field(discriminator="type")]
+ExternalOffsetSource = Annotated[SparkCheckpoints | SqlOffsets | OffsetFiles | FlinkJobs, Field(discriminator="type")]

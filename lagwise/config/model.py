@@ -14,7 +14,7 @@ from pydantic import Discriminator, Field, Tag, field_validator, model_validator
 from lagwise.config.base import NameFilter, WithObjectives
 from lagwise.config.base import Settings as _Settings
 from lagwise.config.channels import AnyChannel
-from lagwise.config.external_offsets import ExternalOffsets
+from lagwise.config.external_offsets import ExternalOffsetSource
 from lagwise.config.operating import Grouping, Heartbeat, MaintenanceWindow, SignIn
 from lagwise.config.rocketmq import RocketmqCluster
 from lagwise.config.values import IN_DAYS, IN_HOURS, IN_SECONDS, Holds, Memory, Name, Reference, RunbookAddress, Seconds
@@ -70,9 +70,9 @@ control records and gaps count as lag."""
     offsets_topic: bool = False
     """Read the topic `__consumer_offsets` too. It gives exact rebalances with their causes, rewinds and commit times. \
 Needs Read on that topic."""
-    external_offsets: tuple[ExternalOffsets, ...] = ()
+    external_offsets: tuple[ExternalOffsetSource, ...] = ()
     """Sources of offsets on the cluster's topics that are not committed to Kafka: see \
-[docs/offsets-elsewhere.md](../offsets-elsewhere.md)."""
+[docs/external-offsets.md](../external-offsets.md)."""
 
     @field_validator("librdkafka")
     @classmethod
@@ -86,7 +86,7 @@ Needs Read on that topic."""
 
     @field_validator("external_offsets")
     @classmethod
-    def _sources_have_names(cls, sources: tuple[ExternalOffsets, ...]) -> tuple[ExternalOffsets, ...]:
+    def _sources_have_names(cls, sources: tuple[ExternalOffsetSource, ...]) -> tuple[ExternalOffsetSource, ...]:
         names = [source.name for source in sources]
         twice = sorted({n for n in names if names.count(n) > 1})
         if twice:

@@ -6,7 +6,7 @@ import struct
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from lagwise_collectors.offsets_topic.ledger import Ledger, Taken
+from lagwise_collectors.offsets_topic.ledger import Ledger, LedgerChanges
 from lagwise_collectors.sample_diff.events import Event
 
 #: 2026-11-21 03:00 UTC.
@@ -189,7 +189,7 @@ class Topic:
             self.write(bytes([0, number]) + text(group) + text(name), None)
         return self
 
-    def take(self) -> Taken:
+    def take(self) -> LedgerChanges:
         taken = self.ledger.take()
         for pair in taken.committed:
             pair.commits = 0

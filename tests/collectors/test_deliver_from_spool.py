@@ -19,7 +19,7 @@ from lagwise.tables.raw import COMMITS, EVENTS, GROUPS, SAMPLES, TOPICS, WATERMA
 from lagwise.tables.schema import Table
 from lagwise.tables.store import Lake
 from lagwise_collectors import snapshot_format
-from lagwise_collectors.lake_delivery.deliver_from_spool import ORDER, Sink, mark_of
+from lagwise_collectors.lake_delivery.deliver_from_spool import ORDER, Sink, lease_mark_of
 from lagwise_collectors.lake_delivery.spool import Spool
 from lagwise_collectors.protocol import Snapshot
 from lagwise_collectors.sample_diff.events import Event, as_rows
@@ -217,7 +217,7 @@ class TestTakingTurns:
         its_lease.ask()
         other_lease.ask()
         assert one.write(whole(0)).waiting == 0
-        assert lake.last_transaction(SAMPLES, mark_of("shop")) == its_lease.hold_id
+        assert lake.last_transaction(SAMPLES, lease_mark_of("shop")) == its_lease.hold_id
         waiting = two.write(whole(1))
         assert waiting.waiting == 1
         assert str(waiting.trouble).startswith("the collection of shop is run by process ")
@@ -228,7 +228,7 @@ class TestTakingTurns:
         its_lease.give_back()
         other_lease.ask()
         assert two.write(whole(3)).waiting == 0
-        assert lake.last_transaction(SAMPLES, mark_of("shop")) == other_lease.hold_id
+        assert lake.last_transaction(SAMPLES, lease_mark_of("shop")) == other_lease.hold_id
         assert one.write(whole(4).with_rows(EVENTS, quiet[4])).waiting == 2
         other_lease.give_back()
         its_lease.ask()

@@ -15,7 +15,7 @@ import pytest
 
 from lagwise.config import OffsetFiles, SparkCheckpoints, SqlOffsets
 from lagwise_collectors.external_offsets.json_csv_files import OffsetFilesReader
-from lagwise_collectors.external_offsets.model import FoundOffsets, Trouble, offset_of, time_of
+from lagwise_collectors.external_offsets.model import OffsetSourceTrouble, SourceResult, offset_of, time_of
 from lagwise_collectors.external_offsets.spark_checkpoint import SparkCheckpointReader, kafka_offsets
 from lagwise_collectors.external_offsets.sql_database import SqlReader
 
@@ -24,12 +24,12 @@ AT = datetime(2026, 11, 21, 3, 0, tzinfo=UTC)
 Offsets = dict[tuple[str, int], int | None]
 
 
-def offsets(found: FoundOffsets, group: str) -> Offsets:
+def offsets(found: SourceResult, group: str) -> Offsets:
     assert found.groups[group].error is None, found.errors.as_rows()
     return {(offset.topic, offset.partition): offset.committed for offset in found.groups[group].offsets}
 
 
-def kinds(found: FoundOffsets) -> dict[str, str | None]:
+def kinds(found: SourceResult) -> dict[str, str | None]:
     return {name: group.error for name, group in found.groups.items()}
 
 
@@ -94,7 +94,7 @@ def test_what_is_no_time_is_not_told(value: Any) -> None:
 # --- files ---
 
 
-def files(path: Path | str, **settings: Any) -> FoundOffsets:
+def files(path: Path | str, **settings: Any) -> SourceResult:
     return OffsetFilesReader(OffsetFiles(name="files", path=str(path), **settings)).read()
 
 
@@ -179,7 +179,7 @@ def test_csv_without_its_columns(tmp_path: Path) -> None:
 
 
 def test_a_path_that_leads_nowhere(tmp_path: Path) -> None:
-    with pytest.raises(Trouble, match="there is no") as missing:
+    with pytest.raises(OffsetSourceTrouble, match="there is no") as missing:
         files(tmp_path / "none.json")
     assert missing.value.kind == "elsewhere_missing"
     assert files(tmp_path / "*.json").groups == {}
@@ -208,7 +208,7 @@ def test_a_file_that_may_not_be_read() -> None:
 
 
 def test_a_uri_of_a_file_system_that_is_none() -> None:
-    with pytest.raises(Trouble) as trouble:
+    with pytest.raises(OffsetSourceTrouble) as trouble:
         files("gopher://host/offsets.json")
     assert trouble.value.kind == "elsewhere_malformed"
 
@@ -233,7 +233,7 @@ def checkpoint(folder: Path, planned: dict[int, str], completed: tuple[int, ...]
     return folder
 
 
-def spark(path: Path, **settings: Any) -> FoundOffsets:
+def spark(path: Path, **settings: Any) -> SourceResult:
     return SparkCheckpointReader(SparkCheckpoints(name="spark", path=str(path), **settings)).read()
 
 
@@ -263,11 +263,11 @@ def test_temporary_files_and_checksums_are_no_batches(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("", "cut off|no known version"),
-        ("v1\n", "cut off"),
-        (f"v1\n{BATCH}", "cut off"),
-        (f'v1\n{BATCH}\n{{"orders":{{"0":', "cut off"),
-        (f'v3\n{BATCH}\n{{"orders":{{"0":5}}}}', "no known version"),
+        ("", "truncated|not a known version"),
+        ("v1\n", "truncated"),
+        (f"v1\n{BATCH}", "truncated"),
+        (f'v1\n{BATCH}\n{{"orders":{{"0":', "truncated"),
+        (f'v3\n{BATCH}\n{{"orders":{{"0":5}}}}', "not a known version"),
         (f'v1\n{BATCH}\n{{"or/ders":{{"0":5}}}}', "the topic"),
     ],
 )
@@ -315,7 +315,7 @@ def database(tmp_path: Path, rows: list[tuple[Any, ...]]) -> Path:
 QUERY = 'select "group", topic, part as "partition", next_offset as "offset", at as updated_at from progress'
 
 
-def sql(path: Path, query: str = QUERY, **settings: Any) -> FoundOffsets:
+def sql(path: Path, query: str = QUERY, **settings: Any) -> SourceResult:
     return SqlReader(SqlOffsets(name="db", url=f"sqlite:///{path}", query=query, **settings)).read()
 
 
@@ -347,7 +347,7 @@ def test_names_that_strangers_chose_stay_names(tmp_path: Path) -> None:
 )
 def test_nothing_can_be_changed(tmp_path: Path, query: str) -> None:
     path = database(tmp_path, [("billing", "orders", 0, 12, None)])
-    with pytest.raises(Trouble):
+    with pytest.raises(OffsetSourceTrouble):
         sql(path, query)
     assert offsets(sql(path), "billing") == {("orders", 0): 12}
 
@@ -361,13 +361,13 @@ def test_nothing_can_be_changed(tmp_path: Path, query: str) -> None:
     ],
 )
 def test_a_query_that_does_not_fit(tmp_path: Path, query: str, why: str) -> None:
-    with pytest.raises(Trouble, match=why) as trouble:
+    with pytest.raises(OffsetSourceTrouble, match=why) as trouble:
         sql(database(tmp_path, []), query)
     assert trouble.value.kind == "elsewhere_malformed"
 
 
 def test_a_database_that_is_not_there_is_not_made(tmp_path: Path) -> None:
-    with pytest.raises(Trouble) as trouble:
+    with pytest.raises(OffsetSourceTrouble) as trouble:
         sql(tmp_path / "none.db")
     assert trouble.value.kind == "elsewhere_unreachable"
     assert not (tmp_path / "none.db").exists()
@@ -375,17 +375,17 @@ def test_a_database_that_is_not_there_is_not_made(tmp_path: Path) -> None:
 
 def test_a_query_that_takes_too_long_is_ended(tmp_path: Path) -> None:
     endless = "with recursive n(i) as (select 1 union all select i + 1 from n) select max(i) from n"
-    with pytest.raises(Trouble) as trouble:
+    with pytest.raises(OffsetSourceTrouble) as trouble:
         sql(database(tmp_path, []), endless, timeout_seconds=0.2)
     assert trouble.value.kind == "elsewhere_timeout"
 
 
 def test_a_driver_that_is_not_installed_and_a_secret_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
-    read: Callable[[str], FoundOffsets] = lambda url: SqlReader(SqlOffsets(name="db", url=url, query="select 1")).read()  # noqa: E731
-    with pytest.raises(Trouble, match="driver") as trouble:
+    read: Callable[[str], SourceResult] = lambda url: SqlReader(SqlOffsets(name="db", url=url, query="select 1")).read()  # noqa: E731
+    with pytest.raises(OffsetSourceTrouble, match="driver") as trouble:
         read("oracle+cx_oracle://user@host/db")
     assert trouble.value.kind == "elsewhere_missing"
     monkeypatch.delenv("LAGWISE_SECRET_DB", raising=False)
-    with pytest.raises(Trouble, match="LAGWISE_SECRET_DB") as trouble:
+    with pytest.raises(OffsetSourceTrouble, match="LAGWISE_SECRET_DB") as trouble:
         read("${env:LAGWISE_SECRET_DB}")
     assert trouble.value.kind == "elsewhere_refused"

@@ -9,8 +9,8 @@ import pytest
 
 from lagwise.config import FlinkJobs
 from lagwise_collectors.external_offsets.flink_checkpoints import FlinkReader
-from lagwise_collectors.external_offsets.model import FoundOffsets, GroupFound, Trouble
-from lagwise_collectors.external_offsets.sources import Sources
+from lagwise_collectors.external_offsets.model import ExternalGroup, OffsetSourceTrouble, SourceResult
+from lagwise_collectors.external_offsets.sources import OffsetSources
 from lagwise_collectors.protocol import ErrorTally
 from tests.collectors.flink_server import RECORDED, FlinkServer
 
@@ -36,13 +36,13 @@ def started() -> Iterator[Started]:
         yield start
 
 
-def only(found: FoundOffsets) -> GroupFound:
+def only(found: SourceResult) -> ExternalGroup:
     (group,) = found.groups.values()
     assert not found.errors
     return group
 
 
-def committed(group: GroupFound, topic: str = "orders") -> dict[int, int | None]:
+def committed(group: ExternalGroup, topic: str = "orders") -> dict[int, int | None]:
     assert {offset.topic for offset in group.offsets} == {topic}
     return {offset.partition: offset.committed for offset in group.offsets}
 
@@ -172,7 +172,7 @@ def test_an_answer_that_is_none_is_malformed(started: Started, answer: bytes) ->
 def test_what_is_no_flink_is_told_so(started: Started) -> None:
     server, reader = started("healthy")
     server.answers["/v1/jobs/overview"] = {"hello": "world"}
-    with pytest.raises(Trouble, match="it lists no jobs"):
+    with pytest.raises(OffsetSourceTrouble, match="it lists no jobs"):
         reader.read()
 
 
@@ -182,7 +182,7 @@ def test_without_the_token_it_is_refused_and_the_token_is_never_shown(
     monkeypatch.setenv("LAGWISE_SECRET_FLINK", "s3cr3t-token")
     server, reader = started("healthy", token="${env:LAGWISE_SECRET_FLINK}")
     server.token = "another"
-    with pytest.raises(Trouble) as refused:
+    with pytest.raises(OffsetSourceTrouble) as refused:
         reader.read()
     assert refused.value.kind == "elsewhere_refused"
     assert "s3cr3t" not in str(refused.value)
@@ -195,7 +195,7 @@ def test_nobody_listens(started: Started) -> None:
     url = str(reader._settings.url)
     del server
     gone = FlinkReader(FlinkJobs(name="jobs", url=url.rsplit(":", 1)[0] + ":9"))
-    with pytest.raises(Trouble) as trouble:
+    with pytest.raises(OffsetSourceTrouble) as trouble:
         gone.read()
     assert trouble.value.kind == "elsewhere_unreachable"
 
@@ -343,7 +343,7 @@ def test_an_overview_that_is_never_answered_costs_only_the_slots(started: Starte
     """It is not waited for until the whole source is too late."""
     server, reader = started("healthy")
     server.stuck.add(OVERVIEW)
-    sources, errors = Sources([reader._settings.model_copy(update={"timeout_seconds": 2.0})]), ErrorTally()
+    sources, errors = OffsetSources([reader._settings.model_copy(update={"timeout_seconds": 2.0})]), ErrorTally()
     sources.begin()
     ((name, group),) = sources.finish(lambda group: True, errors).groups
     assert (name, group.error, group.job is not None) == ("jobs", None, True)

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from lagwise.config import ExternalOffsets, FlinkJobs, OffsetFiles, SparkCheckpoints, SqlOffsets
+from lagwise.config import ExternalOffsetSource, FlinkJobs, OffsetFiles, SparkCheckpoints, SqlOffsets
 from lagwise.domain.evaluation import Evaluation, Moment, evaluate
 from lagwise.domain.evidence import Policy
 from lagwise.domain.vocabulary import Status, UnknownReason
@@ -18,7 +18,7 @@ from lagwise.tables.raw import COMMITS, GROUPS, SAMPLES, WATERMARKS
 from lagwise.tables.service_times import JOBS
 from lagwise_collectors.kafka.source import KafkaSource
 from lagwise_collectors.protocol import Snapshot
-from lagwise_collectors.sample_diff.compare_samples import PreviousSample, differences
+from lagwise_collectors.sample_diff.compare_samples import PreviousSample, compare_samples
 from lagwise_sandbox.broker import KafkaBroker
 from tests.collectors.flink_server import FlinkServer
 from tests.collectors.kafka import Lab, rows
@@ -41,8 +41,8 @@ class History:
     def sample(self) -> Snapshot:
         self.now += timedelta(seconds=15)
         self.last = self.source.collect()
-        found = differences(self._known, self.last)
-        self._known = found.known
+        found = compare_samples(self._known, self.last)
+        self._known = found.latest
         for name in TABLES:
             table = self.last.tables.get(name)
             self.rows[name] += [] if table is None else table.to_pylist()

@@ -9,8 +9,8 @@ import pytest
 from sqlalchemy import make_url
 
 from lagwise.config import SqlOffsets
-from lagwise_collectors.external_offsets.model import FoundOffsets, Trouble
-from lagwise_collectors.external_offsets.sources import Sources, check_elsewhere
+from lagwise_collectors.external_offsets.model import OffsetSourceTrouble, SourceResult
+from lagwise_collectors.external_offsets.sources import OffsetSources, check_offset_sources
 from lagwise_collectors.external_offsets.sql_database import SqlReader
 from lagwise_collectors.protocol import ErrorTally
 from tests.alerts.rounds import until
@@ -41,7 +41,7 @@ class Progress:
     def settings(self, query: str = QUERY, **changes: Any) -> SqlOffsets:
         return SqlOffsets.model_validate({"name": "db", "url": "${env:OFFSETS_URL}", "query": query, **changes})
 
-    def read(self, query: str = QUERY, **changes: Any) -> FoundOffsets:
+    def read(self, query: str = QUERY, **changes: Any) -> SourceResult:
         return SqlReader(self.settings(query, **changes)).read()
 
 
@@ -51,12 +51,12 @@ def progress(postgres_server: PostgresServer, postgresql: str, monkeypatch: pyte
     return Progress(postgres_server, postgresql)
 
 
-def offsets(found: FoundOffsets, group: str) -> dict[tuple[str, int], int | None]:
+def offsets(found: SourceResult, group: str) -> dict[tuple[str, int], int | None]:
     return {(one.topic, one.partition): one.committed for one in found.groups[group].offsets}
 
 
-def refused(progress: Progress, query: str, **changes: Any) -> Trouble:
-    with pytest.raises(Trouble) as caught:
+def refused(progress: Progress, query: str, **changes: Any) -> OffsetSourceTrouble:
+    with pytest.raises(OffsetSourceTrouble) as caught:
         progress.read(query, **changes)
     assert "\n" not in str(caught.value)
     assert PASSWORD not in str(caught.value)
@@ -138,16 +138,16 @@ def test_an_account_without_rights_or_with_a_wrong_password(
     assert progress.read().groups == {}
     progress.do(f"drop owned by {user}", f"drop user {user}")
     monkeypatch.setenv("OFFSETS_URL", progress.server.url(progress.database, password="wrong-password"))
-    [check] = check_elsewhere([progress.settings()])
+    [check] = check_offset_sources([progress.settings()])
     assert not check.ok
-    assert check.advice == "check the secret and the rights of the account"
+    assert check.advice == "check the secret and the permissions of the account"
     assert "password authentication failed" in check.detail
     assert "wrong-password" not in check.detail
 
 
 def test_a_server_that_is_gone_costs_its_groups_and_comes_back(progress: Progress) -> None:
     progress.do("insert into progress values ('billing', 'orders', 0, 12, null)")
-    sources = Sources([progress.settings(timeout_seconds=10)])
+    sources = OffsetSources([progress.settings(timeout_seconds=10)])
 
     def look() -> tuple[dict[str, str | None], ErrorTally]:
         errors = ErrorTally()

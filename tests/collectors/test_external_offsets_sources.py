@@ -9,15 +9,15 @@ from typing import Any
 
 import pytest
 
-from lagwise.config import Cluster, ExternalOffsets, FlinkJobs, OffsetFiles
-from lagwise_collectors.external_offsets.merge_with_kafka import Join
-from lagwise_collectors.external_offsets.model import FoundOffsets, GroupFound, Job, Offset
-from lagwise_collectors.external_offsets.sources import Elsewhere, Sources, check_elsewhere
+from lagwise.config import Cluster, ExternalOffsetSource, FlinkJobs, OffsetFiles
+from lagwise_collectors.external_offsets.merge_with_kafka import ExternalOffsetMerge
+from lagwise_collectors.external_offsets.model import ExternalGroup, ExternalOffset, FlinkJob, SourceResult
+from lagwise_collectors.external_offsets.sources import ExternalOffsets, OffsetSources, check_offset_sources
 from lagwise_collectors.external_offsets.timed_read import TimedRead
-from lagwise_collectors.kafka.requests.committed_offsets import Commits
+from lagwise_collectors.kafka.requests.committed_offsets import CommitColumns
 from lagwise_collectors.kafka.requests.group_members import KafkaGroup, KafkaMember
 from lagwise_collectors.protocol import ErrorTally
-from lagwise_collectors.source_of_cluster import ReaderOrder
+from lagwise_collectors.source_of_cluster import ReaderTask
 from tests.collectors.flink_server import FlinkServer
 
 pytestmark = pytest.mark.thorough
@@ -30,7 +30,7 @@ def files(folder: Path, name: str = "files", **groups: int) -> OffsetFiles:
     return OffsetFiles(name=name, path=str(folder / "*.json"))
 
 
-def look(sources: Sources, selects: Any = lambda name: True) -> tuple[dict[str, GroupFound], dict[str, int]]:
+def look(sources: OffsetSources, selects: Any = lambda name: True) -> tuple[dict[str, ExternalGroup], dict[str, int]]:
     errors = ErrorTally()
     sources.begin()
     found = sources.finish(selects, errors)
@@ -43,8 +43,8 @@ def look(sources: Sources, selects: Any = lambda name: True) -> tuple[dict[str, 
 def test_a_source_that_hangs_costs_its_time_out_and_its_own_groups(tmp_path: Path) -> None:
     flink = FlinkServer("healthy")
     with flink.running() as url:
-        hanging: ExternalOffsets = FlinkJobs(name="jobs", url=url, timeout_seconds=4.0)
-        sources = Sources([hanging, files(tmp_path / "f", billing=3)])
+        hanging: ExternalOffsetSource = FlinkJobs(name="jobs", url=url, timeout_seconds=4.0)
+        sources = OffsetSources([hanging, files(tmp_path / "f", billing=3)])
         groups, errors = look(sources)
         assert (set(groups), errors) == ({"orders-job", "billing"}, {})
         flink.gate.clear()
@@ -64,17 +64,17 @@ class Waiting:
         self.gate = threading.Event()
         self.looks = 0
 
-    def read(self) -> FoundOffsets:
+    def read(self) -> SourceResult:
         self.looks += 1
         self.gate.wait(30)
-        return FoundOffsets({"billing": GroupFound("billing", "files")})
+        return SourceResult({"billing": ExternalGroup("billing", "files")})
 
 
 def test_a_look_that_has_not_ended_is_not_joined_by_another(tmp_path: Path) -> None:
     place, settings = Waiting(), files(tmp_path / "f").model_copy(update={"timeout_seconds": 0.1})
-    sources = Sources([])
+    sources = OffsetSources([])
     lane = TimedRead(settings.name, settings.timeout_seconds, place.read, lambda: datetime.now(UTC))
-    sources._lanes.append(lane)
+    sources._reads.append(lane)
     assert look(sources) == ({}, {"elsewhere_timeout": 1})
     assert look(sources) == ({}, {"elsewhere_timeout": 1})
     assert place.looks == 1
@@ -93,9 +93,9 @@ def test_groups_of_a_source_that_is_gone_are_unreadable_even_after_a_restart(tmp
     state = tmp_path / "state" / "known"
     settings = OffsetFiles(name="files", path=str(tmp_path / "offsets.json"))
     (tmp_path / "offsets.json").write_text('[{"group": "billing", "topic": "orders", "partition": 0, "offset": 3}]')
-    assert look(Sources([settings], state=state))[0]["billing"].error is None
+    assert look(OffsetSources([settings], state=state))[0]["billing"].error is None
     (tmp_path / "offsets.json").unlink()
-    groups, errors = look(Sources([settings], state=state))
+    groups, errors = look(OffsetSources([settings], state=state))
     assert (groups["billing"].error, groups["billing"].type) == ("elsewhere_missing", "files")
     assert errors == {"elsewhere_missing": 1}
 
@@ -106,31 +106,31 @@ def test_groups_of_a_source_that_is_gone_are_unreadable_even_after_a_restart(tmp
 def test_a_damaged_memory_is_as_good_as_none(tmp_path: Path, text: str) -> None:
     state = tmp_path / "known"
     state.write_text(text)
-    groups, _ = look(Sources([files(tmp_path / "f", billing=3)], state=state))
+    groups, _ = look(OffsetSources([files(tmp_path / "f", billing=3)], state=state))
     assert set(groups) == {"billing"}
     assert json.loads(state.read_text())["sources"] == {"files": {"billing": "files"}}
 
 
 def test_a_group_that_is_gone_from_a_source_that_can_be_read_is_gone(tmp_path: Path) -> None:
-    sources = Sources([files(tmp_path / "f", billing=3, mail=4)])
+    sources = OffsetSources([files(tmp_path / "f", billing=3, mail=4)])
     assert set(look(sources)[0]) == {"billing", "mail"}
     (tmp_path / "f" / "mail.json").unlink()
     assert set(look(sources)[0]) == {"billing"}
 
 
 def test_only_selected_groups_and_of_two_sources_the_first(tmp_path: Path) -> None:
-    sources = Sources([files(tmp_path / "a", "a", billing=3), files(tmp_path / "b", "b", billing=4, secret=1)])
+    sources = OffsetSources([files(tmp_path / "a", "a", billing=3), files(tmp_path / "b", "b", billing=4, secret=1)])
     groups, _ = look(sources, lambda name: name != "secret")
     assert {name: group.offsets[0].committed for name, group in groups.items()} == {"billing": 3}
 
 
 def test_what_a_library_raises_costs_only_its_source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    sources = Sources([files(tmp_path / "a", "a", billing=3), files(tmp_path / "b", "b", mail=4)])
+    sources = OffsetSources([files(tmp_path / "a", "a", billing=3), files(tmp_path / "b", "b", mail=4)])
 
     def breaks() -> None:
         raise MemoryError("too large")
 
-    monkeypatch.setattr(sources._lanes[0], "_read", breaks)
+    monkeypatch.setattr(sources._reads[0], "_read", breaks)
     groups, errors = look(sources)
     assert (set(groups), errors) == ({"mail"}, {"elsewhere_malformed": 1})
 
@@ -138,8 +138,8 @@ def test_what_a_library_raises_costs_only_its_source(tmp_path: Path, monkeypatch
 def test_sources_reach_the_process_that_reads_them(tmp_path: Path) -> None:
     flink = FlinkJobs(name="jobs", url="http://h", token="${env:T}", jobs={"a": "b"})
     cluster = Cluster(bootstrap="h:1", external_offsets=(flink, files(tmp_path / "f")))
-    order = ReaderOrder("cluster", cluster, "state")
-    assert ReaderOrder.of_json(json.loads(json.dumps(order.as_json()))) == order
+    order = ReaderTask("cluster", cluster, "state")
+    assert ReaderTask.of_json(json.loads(json.dumps(order.as_json()))) == order
 
 
 # --- doctor ---
@@ -148,7 +148,7 @@ def test_sources_reach_the_process_that_reads_them(tmp_path: Path) -> None:
 def test_the_doctor_tries_each_source(tmp_path: Path) -> None:
     well = files(tmp_path / "a", "a", billing=3, mail=4)
     missing = OffsetFiles(name="b", path=str(tmp_path / "none.json"))
-    checks = check_elsewhere([well, missing])
+    checks = check_offset_sources([well, missing])
     assert [(c.name, c.ok, c.required) for c in checks] == [
         ("offsets from a", True, False),
         ("offsets from b", False, False),
@@ -161,8 +161,8 @@ def test_the_doctor_tries_each_source(tmp_path: Path) -> None:
 # --- beside Kafka's own ---
 
 
-def commits_of(group: str, offsets: dict[tuple[str, int], int | None]) -> Commits:
-    commits = Commits()
+def commits_of(group: str, offsets: dict[tuple[str, int], int | None]) -> CommitColumns:
+    commits = CommitColumns()
     commits.add_without_offset([(topic, partition, None) for topic, partition in offsets])
     commits.committed[:] = list(offsets.values())
     commits.group.append(group)
@@ -171,12 +171,12 @@ def commits_of(group: str, offsets: dict[tuple[str, int], int | None]) -> Commit
 
 
 def joined(
-    found: GroupFound, groups: list[KafkaGroup], commits: Commits, topics: tuple[str, ...] = ()
+    found: ExternalGroup, groups: list[KafkaGroup], commits: CommitColumns, topics: tuple[str, ...] = ()
 ) -> tuple[KafkaGroup | None, dict[tuple[str, int], tuple[int | None, str | None]], dict[str, int]]:
     errors = ErrorTally()
-    Join(lambda: topics).into(Elsewhere([("there", found)]), groups, commits, errors)
+    ExternalOffsetMerge(lambda: topics).into(ExternalOffsets([("there", found)]), groups, commits, errors)
     rows: dict[tuple[str, int], tuple[int | None, str | None]] = {}
-    for (topic, partition), row in commits.places({found.name}).get(found.name, {}).items():
+    for (topic, partition), row in commits.rows_by_partition({found.name}).get(found.name, {}).items():
         rows[topic, partition] = commits.committed[row], commits.owner[row]
     columns = (
         commits.topic,
@@ -190,9 +190,9 @@ def joined(
     return next((g for g in groups if g.name == found.name), None), rows, errors.counts
 
 
-def job(**more: Any) -> GroupFound:
-    offsets = more.pop("offsets", [Offset("orders", 0, 7), Offset("orders", 1, None)])
-    return GroupFound("flink-orders", "flink", "RUNNING", offsets=offsets, job=Job("j1", "orders-job"), **more)
+def job(**more: Any) -> ExternalGroup:
+    offsets = more.pop("offsets", [ExternalOffset("orders", 0, 7), ExternalOffset("orders", 1, None)])
+    return ExternalGroup("flink-orders", "flink", "RUNNING", offsets=offsets, job=FlinkJob("j1", "orders-job"), **more)
 
 
 def test_a_running_job_owns_the_offsets_that_its_empty_group_has_committed() -> None:
@@ -213,13 +213,13 @@ def test_a_checkpoint_that_is_ahead_of_what_was_once_committed_counts() -> None:
 
 
 def test_a_job_that_kafka_knows_nothing_of_is_a_group() -> None:
-    group, rows, _ = joined(job(), [], Commits())
+    group, rows, _ = joined(job(), [], CommitColumns())
     assert group is not None
     assert rows == {("orders", 0): (7, "j1"), ("orders", 1): (None, "j1")}
 
 
 def test_a_job_that_has_ended_and_left_nothing_is_none() -> None:
-    group, rows, _ = joined(GroupFound("batch", "flink", "FINISHED"), [], Commits())
+    group, rows, _ = joined(ExternalGroup("batch", "flink", "FINISHED"), [], CommitColumns())
     assert (group, rows) == (None, {})
 
 
@@ -234,7 +234,7 @@ def test_a_group_with_members_stays_what_it_is() -> None:
 
 def test_what_is_kept_elsewhere_wins_over_an_old_commit() -> None:
     kafka = KafkaGroup("billing", state="Empty", type="classic")
-    found = GroupFound("billing", "sql", offsets=[Offset("orders", 0, 7)])
+    found = ExternalGroup("billing", "sql", offsets=[ExternalOffset("orders", 0, 7)])
     group, rows, _ = joined(found, [kafka], commits_of("billing", {("orders", 0): 900}))
     assert group is not None
     assert (group.state, group.type) == ("Recorded", "sql")
@@ -243,7 +243,7 @@ def test_what_is_kept_elsewhere_wins_over_an_old_commit() -> None:
 
 def test_without_an_answer_of_flink_the_commits_are_known_and_nobody_is_called_dead() -> None:
     kafka = KafkaGroup("flink-orders", state="Empty", type="simple")
-    found = GroupFound("flink-orders", "flink", error="elsewhere_unreachable")
+    found = ExternalGroup("flink-orders", "flink", error="elsewhere_unreachable")
     group, rows, _ = joined(found, [kafka], commits_of("flink-orders", {("orders", 0): 9}))
     assert group is not None
     assert (group.state, group.error, group.type) == (None, None, "flink")
@@ -252,24 +252,26 @@ def test_without_an_answer_of_flink_the_commits_are_known_and_nobody_is_called_d
 
 def test_without_an_answer_a_group_that_is_only_there_is_unreadable() -> None:
     for kind in ("flink", "sql"):
-        group, rows, _ = joined(GroupFound("billing", kind, error="elsewhere_timeout"), [], Commits())
+        group, rows, _ = joined(ExternalGroup("billing", kind, error="elsewhere_timeout"), [], CommitColumns())
         assert group is not None
         assert (group.state, group.error, rows) == (None, "elsewhere_timeout", {})
 
 
 # --- names of topics in Flink's metrics ---
 
-DOTTED = [Offset("shop_orders-v1", 0, 7)]
+DOTTED = [ExternalOffset("shop_orders-v1", 0, 7)]
 
 
 def test_dots_are_put_back_into_the_names_of_topics() -> None:
-    _, rows, errors = joined(job(offsets=DOTTED), [], Commits(), ("shop.orders-v1", "other"))
+    _, rows, errors = joined(job(offsets=DOTTED), [], CommitColumns(), ("shop.orders-v1", "other"))
     assert (rows, errors) == ({("shop.orders-v1", 0): (7, "j1")}, {})
 
 
 def test_a_name_that_is_right_stays_and_one_that_nobody_knows_too() -> None:
-    assert joined(job(offsets=DOTTED), [], Commits(), ("shop_orders-v1",))[1] == {("shop_orders-v1", 0): (7, "j1")}
-    assert joined(job(offsets=DOTTED), [], Commits(), ("other",))[1] == {("shop_orders-v1", 0): (7, "j1")}
+    assert joined(job(offsets=DOTTED), [], CommitColumns(), ("shop_orders-v1",))[1] == {
+        ("shop_orders-v1", 0): (7, "j1")
+    }
+    assert joined(job(offsets=DOTTED), [], CommitColumns(), ("other",))[1] == {("shop_orders-v1", 0): (7, "j1")}
 
 
 def test_of_topics_that_are_spelled_alike_the_one_that_was_committed_to() -> None:
@@ -277,6 +279,6 @@ def test_of_topics_that_are_spelled_alike_the_one_that_was_committed_to() -> Non
     kafka = KafkaGroup("flink-orders", state="Empty", type="simple")
     _, rows, _ = joined(job(offsets=DOTTED), [kafka], commits_of("flink-orders", {("shop.orders-v1", 0): 3}), alike)
     assert rows == {("shop.orders-v1", 0): (7, "j1")}
-    group, rows, errors = joined(job(offsets=DOTTED), [], Commits(), alike)
+    group, rows, errors = joined(job(offsets=DOTTED), [], CommitColumns(), alike)
     assert group is not None
     assert (group.error, rows, errors) == ("elsewhere_malformed", {}, {"elsewhere_malformed": 1})

@@ -13,7 +13,7 @@ from lagwise.tables.raw import COMMITS, EVENTS, GROUPS, MEMBERS, RAW_TABLES, TOP
 from lagwise_collectors.kafka.requests import committed_offsets
 from lagwise_collectors.kafka.source import KafkaSource
 from lagwise_collectors.protocol import Snapshot
-from lagwise_collectors.sample_diff.compare_samples import PreviousSample, differences
+from lagwise_collectors.sample_diff.compare_samples import PreviousSample, compare_samples
 from lagwise_sandbox.broker import KafkaBroker
 from tests.collectors.kafka import Lab, eventually, rows
 
@@ -52,8 +52,8 @@ def events_between(*snapshots: Snapshot) -> list[dict[str, object]]:
     known = PreviousSample()
     found = []
     for snapshot in snapshots:
-        difference = differences(known, snapshot)
-        known = difference.known
+        difference = compare_samples(known, snapshot)
+        known = difference.latest
         found += difference.rows.to_pylist()
     return found
 
@@ -419,7 +419,7 @@ class TestTopics:
             0,
         )
         assert (event["before"], event["after"]) == ("9", "2")
-        assert differences(differences(PreviousSample(), before).known, after).rows.num_rows == 1
+        assert compare_samples(compare_samples(PreviousSample(), before).latest, after).rows.num_rows == 1
         assert EVENTS.name not in after.tables  # comparing is not the source's business
 
 

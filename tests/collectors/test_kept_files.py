@@ -8,30 +8,30 @@ from pathlib import Path
 import pytest
 
 from lagwise_collectors.external_offsets.sources import GroupCache
-from lagwise_collectors.kafka.requests.next_records import LogPosition, Next, NextRecordCache
+from lagwise_collectors.kafka.requests.next_records import LogPosition, NextRecord, NextRecordCache
 from lagwise_collectors.rocketmq.partition_numbers import BrokerNumbers
 
 
 def known_groups(path: Path) -> tuple[Callable[[], object], Callable[[], object]]:
     kept = GroupCache(path)
-    return lambda: kept.keep("jobs", {"billing": "spark"}), lambda: GroupCache(path).of("jobs")
+    return lambda: kept.save("jobs", {"billing": "spark"}), lambda: GroupCache(path).of("jobs")
 
 
 def looked_up(path: Path) -> tuple[Callable[[], object], Callable[[], object]]:
     kept = NextRecordCache(path)
-    return lambda: kept.keep({LogPosition("t", 0, 9): Next(10, False)}), lambda: NextRecordCache(path).load()
+    return lambda: kept.save({LogPosition("t", 0, 9): NextRecord(10, False)}), lambda: NextRecordCache(path).load()
 
 
 def broker_numbers(path: Path) -> tuple[Callable[[], object], Callable[[], object]]:
     kept = BrokerNumbers(path)
-    return lambda: kept.see(["b", "a"]), lambda: BrokerNumbers(path)._numbers
+    return lambda: kept.add(["b", "a"]), lambda: BrokerNumbers(path)._numbers
 
 
 @pytest.mark.parametrize(
     ("make", "content"),
     [
         (known_groups, {"billing": "spark"}),
-        (looked_up, {LogPosition("t", 0, 9): Next(10, False)}),
+        (looked_up, {LogPosition("t", 0, 9): NextRecord(10, False)}),
         (broker_numbers, {"a": 0, "b": 1}),
     ],
 )

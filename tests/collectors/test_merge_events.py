@@ -10,16 +10,16 @@ import pytest
 from lagwise.domain.vocabulary import EventKind, EventSource
 from lagwise.tables.raw import COMMITS, EVENTS, GROUPS
 from lagwise_collectors.merge_events import EventMerge
-from lagwise_collectors.offsets_topic.commit_history import CADENCE, Cadence, CommitHistory, cadence_of
+from lagwise_collectors.offsets_topic.commit_history import CADENCE_TABLE, CommitCadence, CommitHistory, cadence_rows
 from lagwise_collectors.protocol import ErrorTally, EventSourceState, Snapshot
-from lagwise_collectors.sample_diff.compare_samples import PreviousSample, differences
+from lagwise_collectors.sample_diff.compare_samples import PreviousSample, compare_samples
 from lagwise_collectors.sample_diff.events import MOST_EVENTS, Event, as_rows
 from tests.collectors.snapshots import INTERVAL, START, sample
 
 T0, T1 = ("t", 0), ("t", 1)
 STABLE: dict[str, str | None] = {"g": "Stable"}
 ONE, TWO = {"g": {"a": [T0, T1]}}, {"g": {"a": [T0], "b": [T1]}}
-LIVE, BEHIND = EventSourceState(live=True), EventSourceState(live=False, left=7)
+LIVE, BEHIND = EventSourceState(is_caught_up=True), EventSourceState(is_caught_up=False, records_left=7)
 
 
 class Script:
@@ -32,11 +32,15 @@ class Script:
 
     def take(self, topics: Mapping[str, str]) -> tuple[Snapshot | None, EventSourceState, ErrorTally]:
         self.topics.append(topics)
-        standing, events = self._rounds.pop(0)
-        tables = {**sample(0).tables, EVENTS.name: as_rows(events, "shop"), CADENCE: cadence_of([], counted=True)}
-        return Snapshot("shop", "x", tables), standing, ErrorTally()
+        state, events = self._rounds.pop(0)
+        tables = {
+            **sample(0).tables,
+            EVENTS.name: as_rows(events, "shop"),
+            CADENCE_TABLE: cadence_rows([], counted=True),
+        }
+        return Snapshot("shop", "x", tables), state, ErrorTally()
 
-    def keep(self) -> None:
+    def acknowledge(self) -> None:
         self.kept += 1
 
     def abandon(self) -> None: ...
@@ -53,8 +57,8 @@ def told(tail: Script, *samples: Snapshot) -> list[list[tuple[str, str]]]:
     exact, known, rounds = EventMerge(tail), PreviousSample(), []
     for one in samples:
         exact.take(one, compared=known.commits is not None)
-        found = differences(known, one, leave_out=exact.told_elsewhere)
-        known = found.known
+        found = compare_samples(known, one, leave_out=exact.reports)
+        known = found.latest
         done = exact.complete(one.with_rows(EVENTS, found.rows), known)
         rounds.append([(row["kind"], row["source"]) for row in done.rows(EVENTS).to_pylist()])
     return rounds
@@ -113,7 +117,7 @@ def test_samples_that_could_not_be_read_told_nothing_that_the_tail_would_repeat(
 
 def test_one_that_is_live_for_the_first_time_was_silent_until_just_now() -> None:
     both = [exact_rebalance(START + INTERVAL - timedelta(seconds=1)), exact_rebalance(START + 1.1 * INTERVAL)]
-    tail = Script((BEHIND, []), (EventSourceState(live=True, fresh=True), both[:1]), (LIVE, both[1:]))
+    tail = Script((BEHIND, []), (EventSourceState(is_caught_up=True, is_first_time=True), both[:1]), (LIVE, both[1:]))
     rounds = told(
         tail,
         sample(0, groups=STABLE, members=ONE),
@@ -169,9 +173,11 @@ class TestCadence:
         made.commits = commits
         return made
 
-    def filled(self, cadence: Cadence, commits: pa.Table, pairs: list[CommitHistory] | None, **how: bool) -> list[Any]:
-        committed = None if pairs is None else cadence_of(pairs, counted=how.pop("counted", True))
-        rows = cadence.fill(commits, committed, whole=how.pop("whole", False))
+    def filled(
+        self, cadence: CommitCadence, commits: pa.Table, pairs: list[CommitHistory] | None, **how: bool
+    ) -> list[Any]:
+        committed = None if pairs is None else cadence_rows(pairs, counted=how.pop("counted", True))
+        rows = cadence.fill(commits, committed, all_commits=how.pop("all_commits", False))
         assert rows.schema.field("committed_at").type == COMMITS.arrow.field("committed_at").type
         return [
             (None if r["committed_at"] is None else r["committed_at"].timestamp(), r["commits_since"])
@@ -182,47 +188,53 @@ class TestCadence:
         return (self.AT_MS + partition) / 1000
 
     def test_times_are_remembered_and_counts_are_not(self) -> None:
-        cadence = Cadence()
+        cadence = CommitCadence()
         rows = sample(0, commits={("g", "t", 0): 5, ("g", "t", 1): 5, ("g", "t", 2): None}).rows(COMMITS)
         everything = [self.pair(p, 3) for p in range(3)]
         # What has no committed offset has no commit that counts, whatever there was once.
-        assert self.filled(cadence, rows, everything, whole=True) == [(self.at(0), 3), (self.at(1), 3), (None, None)]
+        assert self.filled(cadence, rows, everything, all_commits=True) == [
+            (self.at(0), 3),
+            (self.at(1), 3),
+            (None, None),
+        ]
         changed = self.pair(1, 1)
         changed.at_ms += 10_000
         assert self.filled(cadence, rows, [changed]) == [(self.at(0), 0), (self.at(1) + 10, 1), (None, None)]
 
     def test_a_new_reader_tells_all_there_is_and_the_rest_is_forgotten(self) -> None:
-        cadence = Cadence()
+        cadence = CommitCadence()
         rows = sample(0, commits={("g", "t", 0): 5, ("g", "t", 1): 5}).rows(COMMITS)
-        self.filled(cadence, rows, [self.pair(0, 0), self.pair(1, 0)], whole=True)
-        assert self.filled(cadence, rows, [self.pair(0, 2)], whole=True) == [(self.at(0), 2), (None, None)]
+        self.filled(cadence, rows, [self.pair(0, 0), self.pair(1, 0)], all_commits=True)
+        assert self.filled(cadence, rows, [self.pair(0, 2)], all_commits=True) == [(self.at(0), 2), (None, None)]
 
     def test_the_first_time_after_a_start_nothing_was_counted(self) -> None:
         rows = sample(0, commits={("g", "t", 0): 5}).rows(COMMITS)
-        assert self.filled(Cadence(), rows, [self.pair(0, 0)], whole=True, counted=False) == [(self.at(0), None)]
+        assert self.filled(CommitCadence(), rows, [self.pair(0, 0)], all_commits=True, counted=False) == [
+            (self.at(0), None)
+        ]
 
     def test_all_there_is_may_come_with_a_sample_that_could_not_be_read(self) -> None:
-        cadence = Cadence()
-        assert self.filled(cadence, sample(0).rows(COMMITS), [self.pair(0, 2)], whole=True) == []
+        cadence = CommitCadence()
+        assert self.filled(cadence, sample(0).rows(COMMITS), [self.pair(0, 2)], all_commits=True) == []
         rows = sample(1, commits={("g", "t", 0): 5}).rows(COMMITS)
         assert self.filled(cadence, rows, []) == [(self.at(0), 0)]
 
     def test_a_tail_that_is_off_or_behind_knows_nothing(self) -> None:
         rows = sample(0, commits={("g", "t", 0): 5}).rows(COMMITS)
-        assert self.filled(Cadence(), rows, None) == [(None, None)]
+        assert self.filled(CommitCadence(), rows, None) == [(None, None)]
 
     def test_the_time_of_an_offset_that_is_kept_elsewhere_stays(self) -> None:
         rows = sample(0, commits={("g", "t", 0): 5, ("elsewhere", "t", 0): 7}).rows(COMMITS)
         place = rows.schema.get_field_index("committed_at")
         times = [START if group == "elsewhere" else None for group in rows["group"].to_pylist()]
         rows = rows.set_column(place, "committed_at", pa.array(times, COMMITS.arrow.field("committed_at").type))
-        filled = self.filled(Cadence(), rows, [self.pair(0, 3)], whole=True)
+        filled = self.filled(CommitCadence(), rows, [self.pair(0, 3)], all_commits=True)
         assert sorted(filled, key=str) == sorted([(self.at(0), 3), (START.timestamp(), None)], key=str)
 
     def test_a_pair_that_the_sample_has_later_than_the_tail(self) -> None:
-        cadence = Cadence()
+        cadence = CommitCadence()
         one = sample(0, commits={("g", "t", 0): 5}).rows(COMMITS)
-        self.filled(cadence, one, [self.pair(0, 0)], whole=True)
+        self.filled(cadence, one, [self.pair(0, 0)], all_commits=True)
         assert self.filled(cadence, one, [self.pair(1, 1)]) == [(self.at(0), 0)]
         both = sample(1, commits={("a", "t", 0): 1, ("g", "t", 0): 5, ("g", "t", 1): 5}).rows(COMMITS)
         # Nobody knows when the first was committed on: the tail has never told.

@@ -11,7 +11,7 @@ from lagwise_collectors.kafka.requests.next_records import (
     MOST_LOOK_UPS,
     NEAR,
     LogPosition,
-    Next,
+    NextRecord,
     NextRecordCache,
     NextRecords,
 )
@@ -29,13 +29,13 @@ class Log:
         self.records, self.end = list(records), end
         self.asked: list[LogPosition] = []
 
-    def __call__(self, places: Sequence[LogPosition]) -> Mapping[LogPosition, Next]:
+    def __call__(self, places: Sequence[LogPosition]) -> Mapping[LogPosition, NextRecord]:
         self.asked += places
         return {place: self._next(place.offset) for place in places}
 
-    def _next(self, offset: int) -> Next:
+    def _next(self, offset: int) -> NextRecord:
         found = [record for record in self.records if record >= offset]
-        return Next(found[0], True) if found else Next(self.end, False)
+        return NextRecord(found[0], True) if found else NextRecord(self.end, False)
 
 
 def ends(end: int, start: int = 0) -> dict[tuple[str, int], tuple[int, int]]:
@@ -124,9 +124,9 @@ class TestWhenItIsAskedFor:
     def test_what_is_not_told_in_time_is_asked_for_again(self) -> None:
         asked = []
 
-        def late(places: Sequence[LogPosition]) -> Mapping[LogPosition, Next]:
+        def late(places: Sequence[LogPosition]) -> Mapping[LogPosition, NextRecord]:
             asked.append(places)
-            return {} if len(asked) == 1 else {place: Next(10, False) for place in places}
+            return {} if len(asked) == 1 else {place: NextRecord(10, False) for place in places}
 
         known = NextRecords(late)
         commit = [LogPosition("t", 0, 9)]
@@ -179,9 +179,9 @@ class TestOnceItIsDeleted:
         file = tmp_path / "lab.json"
         file.write_text(content)
         known = NextRecords(Log(end=10), NextRecordCache(file))
-        assert "looked up anew" in caplog.text
+        assert "looked up again" in caplog.text
         assert known.after([LogPosition("t", 0, 9)], ends(10, start=10)) == [10]
-        assert NextRecordCache(file).load() == {LogPosition("t", 0, 9): Next(10, False)}
+        assert NextRecordCache(file).load() == {LogPosition("t", 0, 9): NextRecord(10, False)}
 
     def test_a_file_that_cannot_be_written_costs_nothing_else(
         self, tmp_path: Path, caplog: pytest.LogCaptureFixture

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from lagwise_collectors.sample_diff.commit_rewinds import skip_events
-from lagwise_collectors.sample_diff.offset_skips import OffsetSkip, Readers, readers_now
+from lagwise_collectors.sample_diff.offset_skips import OffsetSkip, ReaderPaces, update_paces
 
 INTERVAL = 15.0
 SLOW, WRITTEN = 250, 600
@@ -17,14 +17,14 @@ SAMPLES = 41
 
 
 def at_sample(
-    known: Readers | None,
+    known: ReaderPaces | None,
     time: float,
     committed: Mapping[int, int | None],
     end: int,
     *,
     log_start: int = 0,
     left_out: Sequence[str] = (),
-) -> tuple[Readers, list[OffsetSkip]]:
+) -> tuple[ReaderPaces, list[OffsetSkip]]:
     """A sample of partitions of one topic, all of the same length, in the order of the commits."""
     commits = pa.table(
         {
@@ -43,10 +43,10 @@ def at_sample(
             "last_stable": pa.nulls(3, pa.int64()),
         }
     )
-    return readers_now(known, commits, watermarks, time, INTERVAL, left_out=left_out)
+    return update_paces(known, commits, watermarks, time, INTERVAL, left_out=left_out)
 
 
-def slow_reader() -> Readers:
+def slow_reader() -> ReaderPaces:
     known = None
     for n in range(SAMPLES):
         known, skips = at_sample(known, n * INTERVAL, {0: SLOW * n, 1: SLOW * n}, WRITTEN * n)

@@ -354,7 +354,7 @@ class TestNewProtocol:
         topic = self.settled()
         topic.ledger.groups.session_ms = None
         topic.has("g", "a", 3, I[:2]).has("g", "b", 3, I[2:4])
-        topic.ledger.groups.by_name["g"].consumer.told = {  # type: ignore[union-attr]  # as if never known
+        topic.ledger.groups.by_name["g"].consumer.reported = {  # type: ignore[union-attr]  # as if never known
             key: type(m)(m.member_id, m.label, m.topics, m.owned, None, m.poll_ms)
             for key, m in topic.ledger.groups.by_name["g"].members.items()
         }

@@ -11,18 +11,18 @@ from hypothesis import strategies as st
 from lagwise_collectors.offsets_topic import records
 from lagwise_collectors.offsets_topic.ledger import Ledger
 from lagwise_collectors.offsets_topic.records import (
-    Assigned,
     ClassicGroup,
     ClassicMember,
-    Commit,
     CommitKey,
+    CommitRecord,
+    CurrentAssignment,
     GroupKey,
     GroupMember,
-    Type,
+    RecordType,
     UnknownVersionError,
 )
-from lagwise_collectors.offsets_topic.state_file import dumped
-from lagwise_collectors.offsets_topic.wire_types import GarbageError
+from lagwise_collectors.offsets_topic.state_file import serialise
+from lagwise_collectors.offsets_topic.wire_types import MalformedRecordError
 from tests.collectors.offsets_records import Rec, commit_key, commit_value
 
 #: Written by golden/WriteRecords.java.
@@ -39,13 +39,13 @@ AT_MS, OFFSET = 1795280175323, 4_000_000_000
     [
         (0, CommitKey("grüppe", "orders", 7)),
         (1, CommitKey("grüppe", "orders", 7)),
-        (2, GroupKey(Type.CLASSIC_GROUP, "grüppe")),
-        (3, GroupKey(Type.GROUP, "g")),
-        (4, GroupKey(Type.PARTITIONS, "g")),
-        (5, GroupKey(Type.MEMBER, "g", "m")),
-        (6, GroupKey(Type.TARGET, "g")),
-        (7, GroupKey(Type.TARGET_MEMBER, "g", "m")),
-        (8, GroupKey(Type.CURRENT, "g", "m")),
+        (2, GroupKey(RecordType.CLASSIC_GROUP, "grüppe")),
+        (3, GroupKey(RecordType.GROUP, "g")),
+        (4, GroupKey(RecordType.PARTITIONS, "g")),
+        (5, GroupKey(RecordType.MEMBER, "g", "m")),
+        (6, GroupKey(RecordType.TARGET, "g")),
+        (7, GroupKey(RecordType.TARGET_MEMBER, "g", "m")),
+        (8, GroupKey(RecordType.CURRENT, "g", "m")),
         (11, None),
         (16, None),
         (17, None),
@@ -61,7 +61,7 @@ def test_commits_of_every_version(version: int, metadata: int) -> None:
     value = GOLDEN[f"commit.v{version}.{metadata}"]
     assert records.commit_of(value) == (OFFSET, AT_MS)
     topic_id = TOPIC_ID if version == 4 and metadata else None
-    assert records.full_commit_of(value) == Commit(OFFSET, AT_MS, topic_id)
+    assert records.full_commit_of(value) == CommitRecord(OFFSET, AT_MS, topic_id)
 
 
 @pytest.mark.parametrize("version", range(5))
@@ -92,7 +92,7 @@ def test_records_of_kip_848_groups() -> None:
     )
     assert records.member_of(GOLDEN["member.converted"]) == GroupMember(None, "a", "/10.0.0.1", ("orders",), None)
     assert records.target_of(GOLDEN["target.member"]) == ((TOPIC_ID, 0), (TOPIC_ID, 2))
-    assert records.current_of(GOLDEN["current"]) == Assigned(3, False, ((TOPIC_ID, 0), (TOPIC_ID, 1)))
+    assert records.current_of(GOLDEN["current"]) == CurrentAssignment(3, False, ((TOPIC_ID, 0), (TOPIC_ID, 1)))
 
 
 @pytest.mark.parametrize(
@@ -124,7 +124,7 @@ def test_a_record_cut_short_is_garbage(name: str) -> None:
     for size in range(len(GOLDEN[name]) - 1):
         try:
             read(GOLDEN[name][:size])
-        except (GarbageError, UnknownVersionError):
+        except (MalformedRecordError, UnknownVersionError):
             continue
         # Only what stands behind everything we read may be missing.
         assert size >= len(GOLDEN[name]) - 40, f"{name} cut to {size} bytes was read"
@@ -162,7 +162,7 @@ def mangled(draw: st.DrawFn, whole: list[bytes]) -> bytes:
 @settings(max_examples=400, deadline=None)
 def test_no_bytes_can_stop_the_reading(given: list[tuple[bytes | None, bytes | None, int]]) -> None:
     """Whatever is written there: no exception, every record is passed, rows and state can be made of the outcome."""
-    from lagwise_collectors.offsets_topic.commit_history import cadence_of
+    from lagwise_collectors.offsets_topic.commit_history import cadence_rows
     from lagwise_collectors.sample_diff.events import as_rows
 
     ledger = Ledger(lambda name: True)
@@ -173,8 +173,8 @@ def test_no_bytes_can_stop_the_reading(given: list[tuple[bytes | None, bytes | N
     assert ledger.positions[0] == len(given) + 1
     assert ledger.pairs[commit_key("g", "t", 0)].offset == 5
     as_rows(taken.events, "shop").validate(full=True)
-    cadence_of(taken.committed, counted=True).validate(full=True)
-    dumped(ledger, {})
+    cadence_rows(taken.committed, counted=True).validate(full=True)
+    serialise(ledger, {})
 
 
 def test_what_cannot_be_read_is_counted_by_kind_and_says_where() -> None:

@@ -91,11 +91,11 @@ def test_a_restart_anywhere_changes_nothing(seed: int, tmp_path: Path) -> None:
     assert len(expected) > 10
     first, second = fresh(), fresh()
     found = read(first, records[:cut])
-    replace_file(tmp_path / "state", state_file.dumped(first, IDENTITY))
+    replace_file(tmp_path / "state", state_file.serialise(first, IDENTITY))
     assert state_file.restore(tmp_path / "state", second, IDENTITY)
     assert second.positions == {0: cut}
     assert found + read(second, records[cut:]) == expected
-    assert state_file.dumped(second, IDENTITY) == state_file.dumped(whole, IDENTITY)
+    assert state_file.serialise(second, IDENTITY) == state_file.serialise(whole, IDENTITY)
 
 
 def test_reading_a_piece_again_repeats_its_events_exactly(tmp_path: Path) -> None:
@@ -103,7 +103,7 @@ def test_reading_a_piece_again_repeats_its_events_exactly(tmp_path: Path) -> Non
     records = busy_hour(5)
     killed, next_one = fresh(), fresh()
     read(killed, records[:150])
-    replace_file(tmp_path / "state", state_file.dumped(killed, IDENTITY))
+    replace_file(tmp_path / "state", state_file.serialise(killed, IDENTITY))
     handed_over = read(killed, records[150:250])
     assert handed_over
     assert state_file.restore(tmp_path / "state", next_one, IDENTITY)
@@ -115,7 +115,7 @@ class TestFile:
         ledger = fresh()
         read(ledger, busy_hour(1))
         path = tmp_path / "deep" / "state"
-        replace_file(path, state_file.dumped(ledger, IDENTITY))
+        replace_file(path, state_file.serialise(ledger, IDENTITY))
         return path
 
     def test_no_file_is_no_state(self, tmp_path: Path) -> None:
@@ -139,7 +139,7 @@ class TestFile:
     def test_the_state_of_another_topic_or_other_groups_is_refused(self, tmp_path: Path) -> None:
         path = self.kept(tmp_path)
         for change in ({"topic_id": "b"}, {"partitions": 2}, {"include": ["a"]}):
-            with pytest.raises(state_file.UnusableStateError, match="another topic, or other groups"):
+            with pytest.raises(state_file.UnusableStateError, match="another topic or other groups"):
                 state_file.restore(path, fresh(), {**IDENTITY, **change})
 
     def test_a_state_with_a_right_checksum_and_wrong_content_is_refused(self, tmp_path: Path) -> None:
@@ -151,5 +151,5 @@ class TestFile:
         text = json.dumps(head).encode()
         body = len(text).to_bytes(8, "big") + text + body[8 + size :]
         path.write_bytes(b"lagwise-offsets-topic-1 %08x\n" % zlib.crc32(body) + body)
-        with pytest.raises(state_file.UnusableStateError, match="does not have what it should"):
+        with pytest.raises(state_file.UnusableStateError, match="has unexpected contents"):
             state_file.restore(path, fresh(), IDENTITY)

@@ -21,7 +21,7 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import NewPartitions
 
 from lagwise.tables.raw import EVENTS
-from lagwise_collectors.offsets_topic.commit_history import CADENCE
+from lagwise_collectors.offsets_topic.commit_history import CADENCE_TABLE
 from lagwise_collectors.protocol import EventSourceState
 from lagwise_collectors.reader_process.isolated_source import IsolatedTail
 from lagwise_sandbox.broker import KafkaBroker
@@ -70,18 +70,18 @@ class Follower:
         self.cadence: dict[tuple[str, int], tuple[int, int]] = {}
 
     def look(self, *, keep: bool = True) -> EventSourceState:
-        snapshot, standing, errors = self.tail.take({})
+        snapshot, state, errors = self.tail.take({})
         assert not errors, [errors.example(kind) for kind in errors.counts]
         assert snapshot is not None
         self.events += snapshot.rows(EVENTS).to_pylist()
-        if CADENCE in snapshot.tables:
-            for row in snapshot.tables[CADENCE].to_pylist():
+        if CADENCE_TABLE in snapshot.tables:
+            for row in snapshot.tables[CADENCE_TABLE].to_pylist():
                 before = self.cadence.get((row["group"], row["partition"]), (0, 0))[1]
                 count = row["commits_since"] or 0
                 self.cadence[row["group"], row["partition"]] = row["committed_at"], before + count
         if keep:
-            self.tail.keep()
-        return standing
+            self.tail.acknowledge()
+        return state
 
 
 @contextlib.contextmanager
@@ -128,7 +128,7 @@ def seen(broker: KafkaBroker, tmp_path_factory: pytest.TempPathFactory) -> Itera
     topic, second, growing = lab.topic(partitions=4), lab.topic("second", 4), lab.topic("growing", 4)
     lab.commit(lab.name("rewound"), topic, {0: 40})
     follower = Follower(lab, tmp_path_factory.mktemp("tail") / "kept.state")
-    eventually(lambda: follower.look().live)
+    eventually(lambda: follower.look().is_caught_up)
     with contextlib.ExitStack() as stay, pumping(lab, topic, second, growing):
         for group, settings in {"leaves": QUICK, "fails": QUICK, "stuck": QUICK, "new": NEW}.items():
             stay.enter_context(lab.consumer(lab.name(group), topic, **settings, **{"client.id": "stays"}))
@@ -184,7 +184,7 @@ def seen(broker: KafkaBroker, tmp_path_factory: pytest.TempPathFactory) -> Itera
     os.kill(follower.tail.pid or 0, signal.SIGKILL)
     eventually(lambda: follower.tail.pid is None)
     count = len(follower.events)
-    eventually(lambda: follower.look().live)
+    eventually(lambda: follower.look().is_caught_up)
     # A static member says no goodbye: it times out about now.
     repeated = [event for event in follower.events[count:] if event["group"] != lab.name("static")]
     assert repeated

@@ -31,7 +31,7 @@ def following(cluster: Cluster, state: Path) -> Iterator[IsolatedTail]:
 
 
 def live(tail: IsolatedTail) -> bool:
-    return tail.take({})[1].live
+    return tail.take({})[1].is_caught_up
 
 
 def rewinds(tail: IsolatedTail, group: str) -> list[tuple[str, str]]:
@@ -40,7 +40,7 @@ def rewinds(tail: IsolatedTail, group: str) -> list[tuple[str, str]]:
     def told() -> list[tuple[str, str]]:
         snapshot, _, _ = tail.take({})
         rows = [] if snapshot is None else snapshot.rows(EVENTS).to_pylist()
-        tail.keep()
+        tail.acknowledge()
         return [(r["before"], r["after"]) for r in rows if r["group"] == group and r["kind"] == "commit_rewound"]
 
     found: list[tuple[str, str]] = eventually(told)
@@ -64,8 +64,8 @@ def test_without_the_right_to_read_it_is_off_and_says_what_is_missing(
     with following(cluster, tmp_path / "kept.state") as tail, reading(cluster) as source:
 
         def refused() -> str | None:
-            _, standing, errors = tail.take({})
-            assert not standing.live
+            _, state, errors = tail.take({})
+            assert not state.is_caught_up
             return errors.example("offsets_topic_not_authorized") if errors else None
 
         assert "grant it Read on the topic __consumer_offsets" in eventually(refused)
@@ -118,7 +118,7 @@ def test_a_start_goes_on_where_the_last_one_ended_and_a_damaged_state_begins_ane
         eventually(lambda: live(tail))
         lab.commit(group, topic, {0: 1})
         assert rewinds(tail, group) == [("2", "1")]  # … and not those from before once more
-    assert any("is read anew" in r.getMessage() and "damaged" in r.getMessage() for r in caplog.records)
+    assert any("is read from the beginning" in r.getMessage() and "damaged" in r.getMessage() for r in caplog.records)
 
 
 @pytest.mark.process

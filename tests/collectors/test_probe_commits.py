@@ -8,7 +8,7 @@ from confluent_kafka import Consumer, Message, TopicPartition
 from lagwise.probe import Probe
 from lagwise.tables.raw import COMMITS
 from lagwise_collectors.kafka.source import KafkaSource
-from lagwise_collectors.probe_service_times import measurements
+from lagwise_collectors.probe_service_times import new_measurements
 from lagwise_sandbox.broker import KafkaBroker
 from tests.collectors.kafka import Lab, eventually, rows
 
@@ -66,7 +66,7 @@ def test_a_handled_message_s_commit_tells_what_it_cost(lab: Lab, source: KafkaSo
     [commit] = rows(snapshot, COMMITS)
     assert (commit["committed"], commit["metadata"]) == (1, probe.metadata())
     assert commit["leader_epoch"] == message.leader_epoch()
-    [row] = measurements(None, snapshot).rows.to_pylist()
+    [row] = new_measurements(None, snapshot).rows.to_pylist()
     assert (row["group"], row["topic"], row["partition"], row["source"]) == (group, topic, 0, "probe")
     assert (row["client_id"], row["messages"], row["threads"]) == ("billing", 1, 1)
     assert row["host"] and row["member_id"]
@@ -104,7 +104,7 @@ def test_offsets_of_a_batch_from_many_partitions(lab: Lab, source: KafkaSource, 
     snapshot = source.collect()
     told = {row["partition"]: row["metadata"] for row in rows(snapshot, COMMITS)}
     assert told == {0: probe.metadata(), 1: "of somebody else", 2: probe.metadata()}
-    [row] = measurements(None, snapshot).rows.to_pylist()
+    [row] = new_measurements(None, snapshot).rows.to_pylist()
     assert (row["partition"], row["messages"]) == (0, 6)
 
 
@@ -117,5 +117,5 @@ def test_the_longest_text_is_far_from_the_brokers_limit(lab: Lab, source: KafkaS
     consumer = reading(lab, group, topic)
     probe.commit(consumer, next_of(consumer), asynchronous=False)
     consumer.close()
-    [row] = measurements(None, source.collect()).rows.to_pylist()
+    [row] = new_measurements(None, source.collect()).rows.to_pylist()
     assert row["t1_seconds"] == 86_400

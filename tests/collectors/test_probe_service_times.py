@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from lagwise.tables.raw import COMMITS
 from lagwise.tables.service_times import SERVICE_TIMES
 from lagwise_collectors import snapshot_format
-from lagwise_collectors.probe_service_times import measurements
+from lagwise_collectors.probe_service_times import new_measurements
 from lagwise_collectors.protocol import ErrorTally, Snapshot
 from tests.collectors.snapshots import INTERVAL, START, sample
 
@@ -30,7 +30,7 @@ def rows(*snapshots: Snapshot) -> list[list[dict[str, Any]]]:
     """The new rows of each snapshot in turn."""
     seen, found = None, []
     for one in snapshots:
-        new = measurements(seen, one)
+        new = new_measurements(seen, one)
         seen = new.seen
         found.append(new.rows.to_pylist())
     return found
@@ -65,7 +65,7 @@ def test_a_row_tells_what_the_text_tells_and_who_owns_the_partition() -> None:
 
 
 def test_rows_fit_the_table() -> None:
-    new = measurements(None, snapshot(0, {("shop", "orders", 0): text()})).rows
+    new = new_measurements(None, snapshot(0, {("shop", "orders", 0): text()})).rows
     wanted = [field for field in SERVICE_TIMES.arrow if field.name != "day"]
     assert new.column_names == [field.name for field in wanted]
     for field in wanted:
@@ -159,4 +159,4 @@ def test_of_a_hundred_thousand_commits_only_texts_are_looked_at() -> None:
         "metadata": pa.array([*("theirs" for _ in range(count - 1)), text()]).dictionary_encode(),
     }
     one = sample(0).with_rows(COMMITS, pa.table(columns))
-    assert [row["partition"] for row in measurements(None, one).rows.to_pylist()] == [count - 1]
+    assert [row["partition"] for row in new_measurements(None, one).rows.to_pylist()] == [count - 1]

@@ -13,7 +13,8 @@ import pytest
 
 from lagwise.config import Cluster
 from lagwise_collectors.protocol import Snapshot
-from lagwise_collectors.reader_process.isolated_source import IsolatedSource, Stopped
+from lagwise_collectors.reader_process.isolated_source import IsolatedSource
+from lagwise_collectors.reader_process.kill_on_hang import ReaderAbandoned
 from tests.collectors.kafka import eventually
 
 pytestmark = pytest.mark.process
@@ -135,9 +136,9 @@ def test_whoever_waits_for_an_abandoned_reader_is_released(make: Callable[[], Is
     thread, outcome = in_background(source)
     source.abandon()
     thread.join(30)
-    assert [type(error) for error in outcome] == [Stopped]
+    assert [type(error) for error in outcome] == [ReaderAbandoned]
     eventually(lambda: gone(pid))
-    with pytest.raises(Stopped):
+    with pytest.raises(ReaderAbandoned):
         source.collect()
 
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from lagwise_collectors.rocketmq.broker_retention import BrokerSettings, BrokerState, Keeping, troubles_of
+from lagwise_collectors.rocketmq.broker_retention import BrokerRetention, BrokerSettings, BrokerState, broker_troubles
 from lagwise_collectors.rocketmq.remoting import requests
 
 NOW = 1_795_400_000.0
@@ -28,9 +28,9 @@ def log(back_seconds: float, size: float, used: float, disk: float | None = 1 * 
     return BrokerState(NOW, used, disk, int(size), NOW - back_seconds)
 
 
-def keeping(state: BrokerState, settings: BrokerSettings = THREE_DAYS) -> Keeping:
+def keeping(state: BrokerState, settings: BrokerSettings = THREE_DAYS) -> BrokerRetention:
     """How a broker keeps messages that is in this state."""
-    found = Keeping(settings)
+    found = BrokerRetention(settings)
     found.take(state)
     return found
 
@@ -113,7 +113,7 @@ def test_how_long_messages_are_kept(settings: BrokerSettings, state: BrokerState
 
 def told(state: BrokerState, settings: BrokerSettings = THREE_DAYS) -> Mapping[str, str]:
     """What is wrong: a sentence by its kind."""
-    return dict(troubles_of(keeping(state, settings)))
+    return dict(broker_troubles(keeping(state, settings)))
 
 
 @pytest.mark.parametrize(
@@ -124,8 +124,12 @@ def told(state: BrokerState, settings: BrokerSettings = THREE_DAYS) -> Mapping[s
             "disk_filling",
             "78% full; beyond 85% it deletes the oldest",
         ),
-        (log(10 * HOUR, 100 * GIB, 0.78), "disk_filling", "at the rate of writing they get 17 h 40 min old"),
-        (log(10 * HOUR, 100 * GIB, 0.88), "disk_too_full", "they go back 10 h; beyond 90% it takes no new ones"),
+        (
+            log(10 * HOUR, 100 * GIB, 0.78),
+            "disk_filling",
+            "at the current write rate messages are deleted after 17 h 40 min",
+        ),
+        (log(10 * HOUR, 100 * GIB, 0.88), "disk_too_full", "they go back 10 h; beyond 90% it accepts no new ones"),
         (log(10 * HOUR, 100 * GIB, 0.93), "disk_full", "until it is below 85%, and it deletes the oldest"),
         (
             BrokerState(dispatch_behind_bytes=64 * 1024**2),
@@ -145,7 +149,7 @@ def test_what_is_wrong_with_a_broker(state: BrokerState, kind: str, says: str) -
 
 def test_a_disk_that_is_not_cleaned_by_force_is_told_so() -> None:
     settings = BrokerSettings(reserved_seconds=DAY, deletes_forcibly=False)
-    assert "beyond 90% it takes no new messages" in told(BrokerState(NOW, 0.88), settings)["disk_filling"]
+    assert "beyond 90% it accepts no new messages" in told(BrokerState(NOW, 0.88), settings)["disk_filling"]
     assert "delete" not in told(BrokerState(NOW, 0.95), settings)["disk_full"]
 
 
@@ -165,30 +169,30 @@ def test_the_fuller_one_of_two_disks_counts() -> None:
 
 def test_a_disk_about_the_level_of_forced_deletion_does_not_make_the_retention_come_and_go() -> None:
     """Deleting frees a little, and it is beyond the level again: where the disk's size is unknown, too."""
-    found, kept = Keeping(THREE_DAYS), []
+    found, kept = BrokerRetention(THREE_DAYS), []
     for minute, used in enumerate((0.84, 0.86, 0.85, 0.84, 0.86, 0.84)):
         now = NOW + 60 * minute
         found.take(BrokerState(now, used, None, 100 * GIB, now - 20 * HOUR))
         kept.append(found.kept_seconds)
     assert kept == [3 * DAY, *[20 * HOUR] * 5]
-    assert "84% full, and was beyond 85% within the hour: it deletes" in dict(troubles_of(found))["disk_too_full"]
+    assert "84% full, and was beyond 85% within the hour: it deletes" in dict(broker_troubles(found))["disk_too_full"]
     found.take(BrokerState(NOW + 2 * HOUR, 0.84, None, 100 * GIB, NOW))
     assert found.kept_seconds == 3 * DAY
 
 
 def test_a_disk_on_which_somebody_made_room_keeps_messages_again_at_once() -> None:
-    found = Keeping(THREE_DAYS)
+    found = BrokerRetention(THREE_DAYS)
     for minute, used in enumerate((0.88, 0.60)):
         found.take(BrokerState(NOW + 60 * minute, used, None, 100 * GIB, NOW - 20 * HOUR))
     assert found.kept_seconds == 3 * DAY
-    assert troubles_of(found) == []
+    assert broker_troubles(found) == []
 
 
 def test_a_disk_that_was_full_takes_messages_once_it_is_below_the_level_of_forced_deletion() -> None:
-    found, kinds = Keeping(THREE_DAYS), []
+    found, kinds = BrokerRetention(THREE_DAYS), []
     for used in (0.89, 0.91, 0.88, 0.86, 0.85, 0.89):
         found.take(BrokerState(NOW, used))
-        kinds += [kind for kind, _ in troubles_of(found)]
+        kinds += [kind for kind, _ in broker_troubles(found)]
     assert kinds == ["disk_too_full", "disk_full", "disk_full", "disk_full", "disk_too_full", "disk_too_full"]
 
 

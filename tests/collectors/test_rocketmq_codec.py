@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from lagwise_collectors.rocketmq.remoting import requests, response_bodies
 from lagwise_collectors.rocketmq.remoting.connection import Signer
-from lagwise_collectors.rocketmq.remoting.errors import Malformed
+from lagwise_collectors.rocketmq.remoting.errors import MalformedResponse
 from lagwise_collectors.rocketmq.remoting.frames import LONGEST_FRAME, Frame, Request, decode, encode, length_of
-from lagwise_collectors.rocketmq.remoting.requests import Work
+from lagwise_collectors.rocketmq.remoting.requests import ConsumeStats
 
 #: Bodies as a broker 5.5.0 sent them, shortened: a name and the body in each line.
 _GOLDEN = (Path(__file__).with_name("golden") / "rocketmq_bodies.txt").read_bytes().splitlines()
@@ -29,8 +29,8 @@ PARSERS: list[tuple[Callable[[bytes], Any], bytes]] = [
     (requests.ranges_of, STATS),
     (requests.groups_of, GROUPS),
     (requests.topics_of, TOPICS),
-    (requests.online_of, ONLINE),
-    (requests.told_of, TOLD),
+    (requests.online_group_of, ONLINE),
+    (requests.member_report_of, TOLD),
     (requests.runtime_of, RUNTIME),
 ]
 
@@ -108,13 +108,13 @@ def test_what_a_server_asks_of_us_is_no_answer() -> None:
     ],
 )
 def test_what_is_no_frame_is_refused_with_the_reason(frame: bytes, why: str) -> None:
-    with pytest.raises(Malformed, match=why):
+    with pytest.raises(MalformedResponse, match=why):
         decode(frame)
 
 
 @pytest.mark.parametrize("length", [0, 3, LONGEST_FRAME + 1, 0x48545450])  # the last is "HTTP"
 def test_no_frame_is_so_long_or_so_short(length: int) -> None:
-    with pytest.raises(Malformed, match="is announced"):
+    with pytest.raises(MalformedResponse, match="is announced"):
         length_of(struct.pack(">I", length))
 
 
@@ -168,7 +168,7 @@ def test_text_in_strings_is_never_taken_for_a_key(body: bytes, value: Any) -> No
     ],
 )
 def test_what_is_no_body_is_refused(body: bytes) -> None:
-    with pytest.raises(Malformed):
+    with pytest.raises(MalformedResponse):
         response_bodies.read(body)
 
 
@@ -185,15 +185,15 @@ def test_what_the_other_bodies_say() -> None:
     assert ranges[0].newest_at is None
     assert requests.groups_of(GROUPS) == {"billing"}
     assert requests.topics_of(TOPICS) == {"orders": requests.TopicConfig(8, "compact")}
-    online = requests.online_of(ONLINE)
+    online = requests.online_group_of(ONLINE)
     assert (online.members, online.topics, online.is_broadcasting) == (
         {"10.0.0.2@billing": "127.0.0.1"},
         {"orders"},
         True,
     )
     assert online.filters == {"orders": "*"}
-    told = requests.told_of(TOLD)
-    assert (told.work, told.threads) == ({}, None)
+    told = requests.member_report_of(TOLD)
+    assert (told.stats, told.threads) == ({}, None)
     assert told.progress == {
         requests.Queue("orders", "broker-a", 0): None,
         requests.Queue("orders", "broker-a", 1): 9,
@@ -211,15 +211,15 @@ def test_what_the_other_bodies_say() -> None:
         (requests.ranges_of, STATS.replace(b'"queueId":1', b'"queueId":1.5')),
         (requests.ranges_of, STATS.replace(b'"minOffset":4', b'"minOffset":99999999999999999999')),
         (requests.topics_of, b'{"topicConfigTable":{"orders":{}}}'),
-        (requests.online_of, b'{"connectionSet":{}}'),
-        (requests.online_of, b'{"connectionSet":[{"clientId":5}]}'),
-        (requests.told_of, b'{"mqTable":{"x":{}}}'),
+        (requests.online_group_of, b'{"connectionSet":{}}'),
+        (requests.online_group_of, b'{"connectionSet":[{"clientId":5}]}'),
+        (requests.member_report_of, b'{"mqTable":{"x":{}}}'),
         (requests.groups_of, b"[]"),
         (requests.runtime_of, b'{"table":[]}'),
     ],
 )
 def test_a_body_of_another_shape_is_refused(parse: Callable[[bytes], Any], body: bytes) -> None:
-    with pytest.raises(Malformed):
+    with pytest.raises(MalformedResponse):
         parse(body)
 
 
@@ -256,14 +256,14 @@ def read_through(frame: bytes) -> bool:
     """Whether all of a frame could be read, each body by every parser; anything but Malformed is a defect."""
     try:
         body = decode(frame).body
-    except Malformed:
+    except MalformedResponse:
         return False
     read = False
     for parse, _ in PARSERS:
         try:
             parse(body)
             read = True
-        except Malformed:
+        except MalformedResponse:
             pass
     return read
 
@@ -316,8 +316,8 @@ WORK = {
 
 
 def test_a_members_work_is_told_by_topic() -> None:
-    told = requests.told_of(json.dumps(WORK).encode())
-    assert told.work == {"orders": Work(0.1015, 1182)}
+    told = requests.member_report_of(json.dumps(WORK).encode())
+    assert told.stats == {"orders": ConsumeStats(0.1015, 1182)}
     assert told.threads == 20
 
 
@@ -327,33 +327,33 @@ def test_a_member_tells_which_messages_it_wants() -> None:
         {"topic": "bills", "subString": "a > " + "9" * 500, "expressionType": "SQL92"},
         {"topic": "all", "subString": ""},
     ]
-    told = requests.told_of(json.dumps({"subscriptionSet": wanted}).encode())
+    told = requests.member_report_of(json.dumps({"subscriptionSet": wanted}).encode())
     bills = told.filters.pop("bills")
     assert told.filters == {"orders": "paid || sent", "all": "*"}
     assert len(bills) <= 200
     assert bills.startswith("a > 999")
     other = {"topic": "bills", "subString": "a > " + "9" * 501, "expressionType": "SQL92"}
-    assert requests.told_of(json.dumps({"subscriptionSet": [other]}).encode()).filters["bills"] != bills
-    with pytest.raises(Malformed):
-        requests.told_of(b'{"subscriptionSet":[{"topic":5}]}')
+    assert requests.member_report_of(json.dumps({"subscriptionSet": [other]}).encode()).filters["bills"] != bills
+    with pytest.raises(MalformedResponse):
+        requests.member_report_of(b'{"subscriptionSet":[{"topic":5}]}')
 
 
 def test_where_a_call_gets_many_messages_its_time_is_not_theirs() -> None:
     several = {**WORK, "properties": {**WORK["properties"], "consumeMessageBatchMaxSize": "32"}}
-    assert requests.told_of(json.dumps(several).encode()).work == {}
+    assert requests.member_report_of(json.dumps(several).encode()).stats == {}
 
 
 @pytest.mark.parametrize("value", ["fast", True, -1, 1e300, [1]])
 def test_a_time_that_is_none_is_refused(value: object) -> None:
     broken = {**WORK, "statusTable": {"orders": {"consumeRT": value, "consumeOKTPS": 1.0}}}
-    with pytest.raises(Malformed):
-        requests.told_of(json.dumps(broken).encode())
+    with pytest.raises(MalformedResponse):
+        requests.member_report_of(json.dumps(broken).encode())
 
 
 @pytest.mark.parametrize("threads", [None, "", "many", "-1", "0", "9" * 40, 20])
 def test_threads_that_make_no_sense_are_not_known(threads: object) -> None:
     odd = {**WORK, "properties": {"PROP_THREADPOOL_CORE_SIZE": threads}}
-    assert requests.told_of(json.dumps(odd).encode()).threads is None
+    assert requests.member_report_of(json.dumps(odd).encode()).threads is None
 
 
 @pytest.mark.parametrize(

@@ -7,19 +7,19 @@ import pytest
 
 from lagwise.domain.vocabulary import BROADCAST_HINT, LOCAL_FILES, GroupState
 from lagwise_collectors.protocol import ErrorTally
-from lagwise_collectors.rocketmq.ask_members import MemberAnswers, Present
+from lagwise_collectors.rocketmq.ask_members import MemberAnswers, ReachableMembers
 from lagwise_collectors.rocketmq.broker_reader import BrokerView
-from lagwise_collectors.rocketmq.group_view import RocketmqGroup, measure_members, put_together
+from lagwise_collectors.rocketmq.group_view import RocketmqGroup, add_member_lags, assemble_group
 from lagwise_collectors.rocketmq.remoting.client import RocketmqBroker
 from lagwise_collectors.rocketmq.remoting.errors import RocketmqTrouble
-from lagwise_collectors.rocketmq.remoting.requests import Online, Queue, Range, Told, TopicConfig
+from lagwise_collectors.rocketmq.remoting.requests import MemberReport, OnlineGroup, Queue, QueueRange, TopicConfig
 
 Q = [Queue("orders", "broker-a", number) for number in range(3)]
 TOPICS = {"orders": TopicConfig(3, "delete"), "%RETRY%g": TopicConfig(1, "delete")}
 
 
 def group_of(
-    told: dict[str, Told | None],
+    told: dict[str, MemberReport | None],
     *,
     broadcasting: bool = False,
     pulling: bool = False,
@@ -31,15 +31,15 @@ def group_of(
 ) -> RocketmqGroup:
     """The group ``g`` with these members, and what each answered (None: nothing)."""
     answers = MemberAnswers(lambda: 0.0)
-    due = answers.due({"g": Present(dict.fromkeys(told, "broker-a"), broadcasting)})
+    due = answers.due({"g": ReachableMembers(dict.fromkeys(told, "broker-a"), broadcasting)})
     said = [told[client] or RocketmqTrouble("member_timeout", "hangs") for _, client in due]
     answers.take(due, said, ErrorTally())
     view = BrokerView(RocketmqBroker("broker-a", "h:1", True, 1), topics=TOPICS)
-    view.online["g"] = Online(
+    view.online["g"] = OnlineGroup(
         dict.fromkeys(told, "10.0.0.1"), frozenset({"orders"}), broadcasting, pulling, filters or {}
     )
     view.fetched = {"g": {"orders": fetched or {}}}
-    return put_together("g", [view], answers, last, is_lost=False, local=local, asks_members=asks_members)
+    return assemble_group("g", [view], answers, last, is_lost=False, local=local, asks_members=asks_members)
 
 
 def shares(group: RocketmqGroup) -> dict[str, list[int]]:
@@ -47,23 +47,23 @@ def shares(group: RocketmqGroup) -> dict[str, list[int]]:
 
 
 def test_members_own_what_they_say() -> None:
-    group = group_of({"a": Told({Q[0]: 5, Q[1]: None}), "b": Told({Q[2]: 7})})
+    group = group_of({"a": MemberReport({Q[0]: 5, Q[1]: None}), "b": MemberReport({Q[2]: 7})})
     assert (group.state, group.type) == (GroupState.STABLE, "concurrent")
     assert group.owners == {Q[0]: "a", Q[1]: "a", Q[2]: "b"}
     assert shares(group) == {"a": [0, 1], "b": [2]}
 
 
 def test_a_queue_that_all_say_is_not_theirs_is_nobodys() -> None:
-    assert group_of({"a": Told({Q[0]: 5}), "b": Told({Q[2]: 7})}).owners.get(Q[1]) is None
+    assert group_of({"a": MemberReport({Q[0]: 5}), "b": MemberReport({Q[2]: 7})}).owners.get(Q[1]) is None
 
 
 def test_what_is_left_belongs_to_the_one_that_says_nothing() -> None:
-    group = group_of({"a": Told({Q[0]: 5}), "b": None})
+    group = group_of({"a": MemberReport({Q[0]: 5}), "b": None})
     assert group.owners == {Q[0]: "a", Q[1]: "b", Q[2]: "b"}
 
 
 def test_of_several_that_say_nothing_nobody_knows_whose_it_is() -> None:
-    group = group_of({"a": Told({Q[0]: 5}), "b": None, "c": None})
+    group = group_of({"a": MemberReport({Q[0]: 5}), "b": None, "c": None})
     assert group.owners == {Q[0]: "a", Q[1]: "one of 2 members", Q[2]: "one of 2 members"}
 
 
@@ -73,12 +73,12 @@ def test_a_single_member_owns_everything_even_if_it_cannot_answer() -> None:
 
 
 def test_pull_consumers_do_not_say_what_they_own() -> None:
-    group = group_of({"a": Told(), "b": Told()}, pulling=True)
+    group = group_of({"a": MemberReport(), "b": MemberReport()}, pulling=True)
     assert (group.type, group.owners) == ("pull", dict.fromkeys(Q, "one of 2 members"))
 
 
 def test_members_that_pop_share_every_queue() -> None:
-    popping = Told(is_popping=True, unacknowledged=4)
+    popping = MemberReport(is_popping=True, unacknowledged=4)
     group = group_of({"a": popping, "b": popping})
     assert (group.type, group.unacknowledged) == ("pop", 8)
     assert shares(group) == {"a": [0, 1, 2], "b": [0, 1, 2]}
@@ -86,36 +86,42 @@ def test_members_that_pop_share_every_queue() -> None:
 
 
 def test_a_broadcasting_group_is_as_far_as_its_slowest_member() -> None:
-    group = group_of({"a": Told({Q[0]: 9, Q[1]: 4, Q[2]: 1}), "b": Told({Q[0]: 2, Q[1]: 8})}, broadcasting=True)
+    group = group_of(
+        {"a": MemberReport({Q[0]: 9, Q[1]: 4, Q[2]: 1}), "b": MemberReport({Q[0]: 2, Q[1]: 8})}, broadcasting=True
+    )
     assert group.progress == {Q[0]: 2, Q[1]: 4, Q[2]: None}
     assert group.owners == {Q[0]: "b", Q[1]: "a", Q[2]: "a"}
     assert shares(group) == {"a": [0, 1, 2], "b": [0, 1, 2]}
 
 
 def test_each_broadcasting_member_lags_by_what_it_has_not_read_itself() -> None:
-    told = {"a": Told({Q[0]: 9, Q[1]: 4, Q[2]: 1}), "b": Told({Q[0]: 2, Q[1]: 8}), "c": Told(dict.fromkeys(Q, 99))}
+    told = {
+        "a": MemberReport({Q[0]: 9, Q[1]: 4, Q[2]: 1}),
+        "b": MemberReport({Q[0]: 2, Q[1]: 8}),
+        "c": MemberReport(dict.fromkeys(Q, 99)),
+    }
     group = group_of(told, broadcasting=True)
-    ends = {Q[0]: Range(5, 10, None), Q[1]: Range(0, 10, None), Q[2]: Range(0, 10, None)}
-    measure_members(group, ends)
+    ends = {Q[0]: QueueRange(5, 10, None), Q[1]: QueueRange(0, 10, None), Q[2]: QueueRange(0, 10, None)}
+    add_member_lags(group, ends)
     # Of c, whose offsets are those of a topic that was there before, nothing is unread; b does not tell of a queue.
     assert {member.client_id: member.lag for member in group.members} == {"a": 1 + 6 + 9, "b": None, "c": 0}
-    measure_members(group, {q: ends[q] for q in (Q[0], Q[1])})
+    add_member_lags(group, {q: ends[q] for q in (Q[0], Q[1])})
     assert [member.lag for member in group.members] == [None, None, None]
-    shared = group_of({"a": Told(dict.fromkeys(Q, 1))})
-    measure_members(shared, ends)
+    shared = group_of({"a": MemberReport(dict.fromkeys(Q, 1))})
+    add_member_lags(shared, ends)
     assert shared.members[0].lag is None
 
 
 def test_where_a_broadcasting_member_is_silent_nobody_knows_the_slowest() -> None:
-    group = group_of({"a": Told(dict.fromkeys(Q, 9)), "b": None}, broadcasting=True)
+    group = group_of({"a": MemberReport(dict.fromkeys(Q, 9)), "b": None}, broadcasting=True)
     assert group.progress == dict.fromkeys(Q)
 
 
 def test_what_a_group_was_it_stays_while_its_members_are_silent_or_gone() -> None:
-    orderly = group_of({"a": Told({Q[0]: 1}, is_orderly=True)})
+    orderly = group_of({"a": MemberReport({Q[0]: 1}, is_orderly=True)})
     assert orderly.type == "orderly"
     assert group_of({"a": None}, last=orderly).type == "orderly"
-    gone = put_together(
+    gone = assemble_group(
         "g", [BrokerView(RocketmqBroker("broker-a", "h:1", True, 1))], MemberAnswers(lambda: 0.0), orderly, False
     )
     assert (gone.state, gone.type, gone.members) == (GroupState.EMPTY, "orderly", [])
@@ -136,9 +142,9 @@ def test_where_members_are_asked_there_is_no_hint() -> None:
     """One that is silent for a moment would make its group leap ahead to what was fetched, and back again; and one that
     has finished nothing yet has said so."""
     fetched = {"0": 50, "1": 50, "2": 50}
-    silent = group_of({"a": Told(dict.fromkeys(Q, 30)), "b": None}, broadcasting=True, fetched=fetched)
+    silent = group_of({"a": MemberReport(dict.fromkeys(Q, 30)), "b": None}, broadcasting=True, fetched=fetched)
     assert (silent.progress, silent.source) == (dict.fromkeys(Q), None)
-    nothing_yet = group_of({"a": Told(dict.fromkeys(Q))}, broadcasting=True, fetched=fetched)
+    nothing_yet = group_of({"a": MemberReport(dict.fromkeys(Q))}, broadcasting=True, fetched=fetched)
     assert (nothing_yet.progress, nothing_yet.source) == (dict.fromkeys(Q), None)
     clustering = group_of({"a": None}, fetched=fetched, asks_members=False)
     assert (clustering.progress, clustering.source) == (None, None)
@@ -150,12 +156,17 @@ def test_where_members_are_asked_there_is_no_hint() -> None:
 def test_files_are_named_where_they_say_what_members_do_not(
     local: Mapping[str, Mapping[Queue, int]] | None, source: str | None
 ) -> None:
-    assert group_of({"a": Told(dict.fromkeys(Q, 5))}, broadcasting=True, local=local).source == source
+    assert group_of({"a": MemberReport(dict.fromkeys(Q, 5))}, broadcasting=True, local=local).source == source
 
 
 def test_what_members_subscribe_to_and_how_many_of_them() -> None:
     paid, all_of_it = {"orders": "paid", "%RETRY%g": "*"}, {"orders": "*", "%RETRY%g": "*", "bills": "*"}
-    told = {"a": Told(filters=paid), "b": Told(filters=all_of_it), "c": Told(filters=paid), "d": None}
+    told = {
+        "a": MemberReport(filters=paid),
+        "b": MemberReport(filters=all_of_it),
+        "c": MemberReport(filters=paid),
+        "d": None,
+    }
     assert group_of(told, filters={"orders": "late"}).subscriptions == [
         ("bills", "*", 1, 3),
         ("orders", "*", 1, 3),

@@ -16,7 +16,7 @@ from lagwise.tables.raw import COMMITS, GROUPS
 from lagwise_app.cli import cli
 from lagwise_collectors.protocol import ErrorTally
 from lagwise_collectors.rocketmq.local_offsets import LocalOffsets, progress_of
-from lagwise_collectors.rocketmq.remoting.requests import Queue, Told
+from lagwise_collectors.rocketmq.remoting.requests import MemberReport, Queue
 from lagwise_collectors.rocketmq.ship_offsets import OffsetShipper
 from lagwise_collectors.rocketmq.source import RocketmqSource
 from tests.collectors.kafka import rows
@@ -120,25 +120,25 @@ def test_the_path_must_tell_client_and_group() -> None:
 
 
 def test_a_member_that_is_not_there_holds_the_group_back() -> None:
-    group = group_of({"a": Told(dict.fromkeys(Q, 9))}, broadcasting=True, local={"b": {Q[0]: 2, Q[1]: 30}})
+    group = group_of({"a": MemberReport(dict.fromkeys(Q, 9))}, broadcasting=True, local={"b": {Q[0]: 2, Q[1]: 30}})
     assert group.progress == {Q[0]: 2, Q[1]: 9, Q[2]: 9}
     assert group.owners == {Q[1]: "a", Q[2]: "a"}  # nobody works on what waits for b
     assert [member.client_id for member in group.members] == ["a"]
 
 
 def test_a_member_that_does_not_answer_is_as_far_as_its_file() -> None:
-    group = group_of({"a": Told(dict.fromkeys(Q, 9)), "b": None}, broadcasting=True, local={"b": {Q[0]: 2}})
+    group = group_of({"a": MemberReport(dict.fromkeys(Q, 9)), "b": None}, broadcasting=True, local={"b": {Q[0]: 2}})
     assert group.progress == {Q[0]: 2, Q[1]: None, Q[2]: None}
     assert group.owners[Q[0]] == "b"
 
 
 def test_what_a_member_says_wins_over_its_file() -> None:
-    group = group_of({"a": Told(dict.fromkeys(Q, 9))}, broadcasting=True, local={"a": dict.fromkeys(Q, 3)})
+    group = group_of({"a": MemberReport(dict.fromkeys(Q, 9))}, broadcasting=True, local={"a": dict.fromkeys(Q, 3)})
     assert group.progress == dict.fromkeys(Q, 9)
 
 
 def test_files_say_nothing_of_a_group_that_shares_its_queues() -> None:
-    group = group_of({"a": Told(dict.fromkeys(Q, 9))}, local={"b": {Q[0]: 2}})
+    group = group_of({"a": MemberReport(dict.fromkeys(Q, 9))}, local={"b": {Q[0]: 2}})
     assert (group.progress, group.type) == (None, "concurrent")
 
 
@@ -207,7 +207,7 @@ def test_a_place_that_cannot_be_written_to_is_told_and_tried_again(tmp_path: Pat
 
 
 def test_places_that_are_none_are_refused(tmp_path: Path) -> None:
-    for place, why in (("nosuch://x/y", "no place"), ("s3://key:sesame-sesame@bucket/x", "holds a secret")):
+    for place, why in (("nosuch://x/y", "cannot be written to"), ("s3://key:sesame-sesame@bucket/x", "holds a secret")):
         with pytest.raises(ConfigError, match=why):
             OffsetShipper(tmp_path, place, max_age_seconds=60)
     with pytest.raises(ConfigError, match="--from"):

@@ -14,10 +14,10 @@ import pytest
 from lagwise.config import RocketmqCluster
 from lagwise.tables.raw import COMMITS, GROUPS, TOPICS, WATERMARKS
 from lagwise_collectors.protocol import ErrorTally, Snapshot
-from lagwise_collectors.rocketmq.ask_members import MemberAnswers, Present
+from lagwise_collectors.rocketmq.ask_members import MemberAnswers, ReachableMembers
 from lagwise_collectors.rocketmq.partition_numbers import BrokerNumbers
 from lagwise_collectors.rocketmq.remoting.errors import RocketmqTrouble
-from lagwise_collectors.rocketmq.remoting.requests import Queue, Told, Work
+from lagwise_collectors.rocketmq.remoting.requests import ConsumeStats, MemberReport, Queue
 from lagwise_collectors.rocketmq.source import RocketmqSource
 from tests.collectors.rocketmq_server import Broker, Server, name_server
 
@@ -274,7 +274,7 @@ def test_a_disk_that_is_too_full_leaves_as_much_as_there_is(lab: Lab) -> None:
     hours, said = kept_hours()
     assert hours == [5]
     assert "87% full, so it deletes the oldest" in said
-    assert said.endswith("they go back 5 h; beyond 90% it takes no new ones")
+    assert said.endswith("they go back 5 h; beyond 90% it accepts no new ones")
     lab.now += 15
     assert kept_hours()[0] == []  # an estimate that hardly differs is no news of each topic
     lab.now += 3600
@@ -317,9 +317,9 @@ def test_a_damaged_file_of_numbers_is_told_and_made_anew(
     file = tmp_path / "numbers.json"
     file.write_text(text)
     numbers = BrokerNumbers(file)
-    numbers.see(["x", "a"])
+    numbers.add(["x", "a"])
     assert (numbers["a"], numbers["x"]) == (0, 1)
-    assert "numbered anew" in caplog.text
+    assert "brokers get new numbers" in caplog.text
     assert BrokerNumbers(file)["x"] == 1
 
 
@@ -327,13 +327,13 @@ def test_what_members_did_counts_after_a_minute_of_work() -> None:
     """Before that, they tell a rate over less than a minute."""
     now = [0.0]
     answers = MemberAnswers(lambda: now[0])
-    present = {"g": Present({"a": "broker-a"}, is_broadcasting=True)}  # asked in each sample
+    present = {"g": ReachableMembers({"a": "broker-a"}, is_broadcasting=True)}  # asked in each sample
 
     def told(second: float, began: str, *topics: str) -> set[str]:
         now[0] = second
-        said = Told(work={topic: Work(0.01, 100) for topic in topics}, began=began)
+        said = MemberReport(stats={topic: ConsumeStats(0.01, 100) for topic in topics}, started=began)
         answers.take(answers.due(present), [said], ErrorTally())
-        return {topic for _, _, topic, _ in answers.fresh_work()}
+        return {topic for _, _, topic, _ in answers.latest_stats()}
 
     assert told(0, "1", "orders") == set()
     assert told(59, "1", "orders") == set()
@@ -343,15 +343,17 @@ def test_what_members_did_counts_after_a_minute_of_work() -> None:
     assert told(130, "2", "orders") == set()  # its process was started anew
     assert told(190, "2", "orders") == {"orders"}
     answers.take(answers.due(present), [RocketmqTrouble("member_timeout", "hangs")], ErrorTally())
-    assert list(answers.fresh_work()) == []
+    assert list(answers.latest_stats()) == []
 
 
 def test_members_are_asked_when_something_changed_and_else_rarely() -> None:
     now = [0.0]
     answers = MemberAnswers(lambda: now[0])
-    both = {"g": Present({"a": "broker-a", "b": "broker-a"}, is_broadcasting=False)}
+    both = {"g": ReachableMembers({"a": "broker-a", "b": "broker-a"}, is_broadcasting=False)}
 
-    def ask(groups: dict[str, Present], answer: Callable[[], Told | RocketmqTrouble] = Told) -> list[str]:
+    def ask(
+        groups: dict[str, ReachableMembers], answer: Callable[[], MemberReport | RocketmqTrouble] = MemberReport
+    ) -> list[str]:
         due = answers.due(groups)
         answers.take(due, [answer() for _ in due], ErrorTally())
         return [client for _, client in due]
@@ -364,7 +366,7 @@ def test_members_are_asked_when_something_changed_and_else_rarely() -> None:
     now[0] = 145.0
     assert ask(both) == ["a", "b"]  # a minute is over
     now[0] = 150.0
-    one = {"g": Present({"a": "broker-a"}, is_broadcasting=False)}
+    one = {"g": ReachableMembers({"a": "broker-a"}, is_broadcasting=False)}
     assert ask(one) == ["a"]
     assert answers.of("g", "b") is None
     now[0] = 400.0
@@ -374,9 +376,9 @@ def test_members_are_asked_when_something_changed_and_else_rarely() -> None:
     assert ask(one) == []
     now[0] = 701.0
     assert ask(one) == ["a"]
-    broadcasting = {"g": Present({"a": "broker-a"}, is_broadcasting=True)}
+    broadcasting = {"g": ReachableMembers({"a": "broker-a"}, is_broadcasting=True)}
     assert ask(broadcasting) == ["a"]
-    many = {"g": Present({f"c{n:03}": "broker-a" for n in range(300)}, is_broadcasting=False)}
+    many = {"g": ReachableMembers({f"c{n:03}": "broker-a" for n in range(300)}, is_broadcasting=False)}
     assert len(ask(many)) == 200
     assert ask(many)[:100] == [f"c{n:03}" for n in range(200, 300)]
 
@@ -385,8 +387,8 @@ def test_members_that_own_very_many_queues_take_turns() -> None:
     """An answer names each queue, and a sample is to take a second."""
     now = [0.0]
     answers = MemberAnswers(lambda: now[0])
-    group = {"g": Present({f"c{n}": "broker-a" for n in range(10)}, is_broadcasting=False)}
-    owns = Told({Queue("orders", "broker-a", queue): None for queue in range(3000)})
+    group = {"g": ReachableMembers({f"c{n}": "broker-a" for n in range(10)}, is_broadcasting=False)}
+    owns = MemberReport({Queue("orders", "broker-a", queue): None for queue in range(3000)})
     for second, asked in ((0, range(10)), (100, range(3)), (115, range(3, 6)), (130, range(6, 9)), (145, [9])):
         now[0] = second
         due = answers.due(group)

@@ -158,7 +158,7 @@ def test_a_cluster_that_cannot_be_read_is_told_once_and_tried_less_often(
     config = config_of(tmp_path, nobody.model_copy(update={"interval_seconds": 1.0}))
     with Running(config) as running:
         eventually(lambda: len(samples_of(config)) >= 4)
-        assert running.line() == "nobody: cannot be read (unreachable); its log and `lagwise doctor` say more"
+        assert running.line() == "nobody: cannot be read (unreachable); see the log and `lagwise doctor`"
     rows = samples_of(config)
     assert all(row["errors"][0]["kind"] == "unreachable" for row in rows)
     # Three failures in a row: four seconds of rest, less what the start of a sample was late.

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from lagwise.config import SparkCheckpoints
-from lagwise_collectors.external_offsets.model import FoundOffsets
+from lagwise_collectors.external_offsets.model import SourceResult
 from lagwise_collectors.external_offsets.spark_checkpoint import SparkCheckpointReader
 
 if TYPE_CHECKING:
@@ -71,11 +71,11 @@ def run(query: "DataFrame", checkpoint: Path, batch: Callable[..., None] | None 
     once.start().awaitTermination()
 
 
-def read(path: Path) -> FoundOffsets:
+def read(path: Path) -> SourceResult:
     return SparkCheckpointReader(SparkCheckpoints(name="spark", path=str(path))).read()
 
 
-def offsets(found: FoundOffsets, group: str) -> dict[tuple[str, int], int | None]:
+def offsets(found: SourceResult, group: str) -> dict[tuple[str, int], int | None]:
     assert not found.errors
     return {(offset.topic, offset.partition): offset.committed for offset in found.groups[group].offsets}
 

@@ -50,7 +50,7 @@ def a_kernel_that_counts(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def counting(queue: module._RunQueue) -> None:
         init(queue)
-        queue.known = True
+        queue.is_known = True
 
     monkeypatch.setattr(module._RunQueue, "__init__", counting)
 
@@ -97,7 +97,7 @@ class TestArithmetic:
         def handle(batch: Any = None) -> None:
             handled.append(batch)
 
-        with pytest.raises(TypeError, match="wants its messages as the last positional argument, in what has a length"):
+        with pytest.raises(TypeError, match="needs its messages as the last positional argument, with a length"):
             call(Probe().batch_handler(handle))
         assert handled == []
 

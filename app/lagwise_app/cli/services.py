@@ -56,7 +56,7 @@ def collect(settings: CommandSettings, bootstrap: str | None, data: str | None, 
         print_json({"runs": [asdict(cost) for cost in costs]})
     else:
         for cost in costs:
-            click.echo(clean(run.line_of(cost)))
+            click.echo(clean(run.summary_of(cost)))
     if any(cost.errors and not cost.groups for cost in costs):
         raise click.exceptions.Exit(1)
 

@@ -15,7 +15,7 @@ from lagwise.traces.csv_files import Row
 from lagwise.traces.trace import Trace, moment, sample_id
 from lagwise_collectors.protocol import ErrorTally, Snapshot
 from lagwise_collectors.sample_builder import samples_row
-from lagwise_collectors.sample_diff.compare_samples import PreviousSample, differences
+from lagwise_collectors.sample_diff.compare_samples import PreviousSample, compare_samples
 
 _CLUSTER = "trace"
 _TABLES = (WATERMARKS, COMMITS, GROUPS, MEMBERS, TOPICS)
@@ -29,8 +29,8 @@ def events_of(trace: Trace) -> list[Row]:
         name, at = sample_id(index), moment(time_s)
         tables = {table.name: rows[name] for table, rows in samples.items() if name in rows}
         tables[SAMPLES.name] = _header(name, at, trace.sample_interval_s)
-        result = differences(known, Snapshot(_CLUSTER, name, tables))
-        known = result.known
+        result = compare_samples(known, Snapshot(_CLUSTER, name, tables))
+        known = result.latest
         events += result.rows.to_pylist()
     return events
 

@@ -1,1 +1,1 @@
-"""Offsets on a Kafka cluster's topics that are kept elsewhere than in Kafka: docs/offsets-elsewhere.md."""
+"""External offsets: progress on a Kafka cluster's topics that is stored outside Kafka. See docs/external-offsets.md."""

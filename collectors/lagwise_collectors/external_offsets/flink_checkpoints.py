@@ -1,11 +1,10 @@
-"""The jobs of a Flink cluster that read Kafka: who runs, what they have committed, and whether they make checkpoints.
+"""The jobs of a Flink cluster that read Kafka: their state, the offsets of their checkpoints, and their progress.
 
-A Flink job has no members in its consumer group, and commits to it, if at all, what a completed checkpoint holds. So
-the job is the owner of what its sources read. What it has committed to Kafka, Kafka tells. Where it commits nothing
-there (``commit.offsets.on.checkpoint`` off), the offsets that its sources had reached before the last completed
-checkpoint was triggered are surely in that checkpoint: a lower bound, from the looks before. How far the sources are
-*now* is not used: records wait inside a job, and when it is overloaded all of them do, while each of its lag metrics
-says 0.
+A Flink job has no members in its consumer group, so the job itself counts as the owner of its partitions. It commits to
+its group, if at all, the offsets of a completed checkpoint; those are read from Kafka. Where it commits nothing
+(``commit.offsets.on.checkpoint`` off), the offsets that its sources had reached before the last completed checkpoint
+was triggered are certainly in it: a lower bound, from earlier samples. The *current* position of the sources is not
+used: records wait inside a job, and in an overloaded job all of them do, while its lag metrics are 0.
 """
 
 from collections import deque
@@ -17,45 +16,46 @@ from typing import Any
 
 from lagwise.config import FlinkJobs
 from lagwise.domain.vocabulary import RUNNING, Engine
-from lagwise_collectors.external_offsets.flink_rest import FlinkRest, Offsets
-from lagwise_collectors.external_offsets.flink_vertices import Vertices
+from lagwise_collectors.external_offsets.flink_rest import FlinkOffsets, FlinkRest
+from lagwise_collectors.external_offsets.flink_vertices import VertexRates
 from lagwise_collectors.external_offsets.model import (
-    FoundOffsets,
-    GroupFound,
-    Job,
-    Offset,
-    Trouble,
+    ExternalGroup,
+    ExternalOffset,
+    FlinkJob,
+    OffsetSourceTrouble,
+    SourceResult,
     group_named,
     offset_of,
 )
 
 #: States in which a job will not run again.
 _ENDED = frozenset({"FINISHED", "CANCELED", "FAILED", "SUSPENDED"})
-#: Looks that are remembered of a job whose next checkpoint is not completed yet.
-_MOST_LOOKS = 240
+#: Samples that are kept of a job whose next checkpoint is not completed yet.
+_MAX_POSITIONS = 240
 
 
 @dataclass(slots=True)
 class _Memory:
-    """What is known of a job from look to look: what it reads, and where its sources were when, in Flink's ms."""
+    """The state of a job that is kept from sample to sample."""
 
     partitions: set[tuple[str, int]] = field(default_factory=set)
-    looks: deque[tuple[int, Offsets]] = field(default_factory=deque)
+    #: Where its sources were at which time of Flink's clock, in ms.
+    positions: deque[tuple[int, FlinkOffsets]] = field(default_factory=deque)
     interval_seconds: float | None = None
     interval_is_known: bool = False
-    vertices: Vertices = field(default_factory=Vertices)
+    vertices: VertexRates = field(default_factory=VertexRates)
 
-    def look(self, at_ms: int, current: Offsets) -> None:
-        """Remember where the sources were at the latest at this time."""
-        self.looks.append((at_ms, {key: offset + 1 for key, offset in current.items() if offset >= 0}))
-        if len(self.looks) > _MOST_LOOKS:
-            self.looks = deque(list(self.looks)[::2])
+    def add_position(self, at_ms: int, current: FlinkOffsets) -> None:
+        """Add where the sources were at this time, or earlier."""
+        self.positions.append((at_ms, {key: offset + 1 for key, offset in current.items() if offset >= 0}))
+        if len(self.positions) > _MAX_POSITIONS:
+            self.positions = deque(list(self.positions)[::2])
 
-    def in_checkpoint(self, triggered_ms: int) -> Offsets:
-        """What is surely in a checkpoint that was triggered then: the next offsets to be read."""
-        while len(self.looks) > 1 and self.looks[1][0] <= triggered_ms:
-            self.looks.popleft()
-        at_ms, offsets = self.looks[0] if self.looks else (triggered_ms + 1, {})
+    def in_checkpoint(self, triggered_ms: int) -> FlinkOffsets:
+        """What is certainly in a checkpoint that was triggered then: the next offsets to be read."""
+        while len(self.positions) > 1 and self.positions[1][0] <= triggered_ms:
+            self.positions.popleft()
+        at_ms, offsets = self.positions[0] if self.positions else (triggered_ms + 1, {})
         return offsets if at_ms <= triggered_ms else {}
 
 
@@ -68,7 +68,7 @@ class FlinkReader:
         self._rest = FlinkRest(settings)
         self._memory: dict[str, _Memory] = {}
 
-    def read(self) -> FoundOffsets:
+    def read(self) -> SourceResult:
         """A group per job that reads Kafka; of several jobs of one group the one that runs, or was started last.
 
         A job that cannot be read costs only its own group.
@@ -76,37 +76,39 @@ class FlinkReader:
         with self._rest.connected():
             return self._read()
 
-    def _read(self) -> FoundOffsets:
+    def _read(self) -> SourceResult:
         until = monotonic() + self._settings.timeout_seconds
         jobs = self._rest.jobs()
         self._memory = {jid: memory for jid, memory in self._memory.items() if jid in {job["jid"] for job in jobs}}
-        found = FoundOffsets()
+        result = SourceResult()
         for name, job in self._of_groups(jobs).items():
             try:
                 group = self._group(name, job)
-            except Trouble as trouble:
-                found.spoil(name, Engine.FLINK, trouble)
+            except OffsetSourceTrouble as trouble:
+                result.mark_unreadable(name, Engine.FLINK, trouble)
                 continue
             except (KeyError, TypeError, ValueError, AttributeError) as error:
-                found.spoil(
-                    name, Engine.FLINK, Trouble("malformed", f"the answers about the job {name!r:.80}: {error}")
+                result.mark_unreadable(
+                    name,
+                    Engine.FLINK,
+                    OffsetSourceTrouble("malformed", f"the answers about the job {name!r:.80}: {error}"),
                 )
                 continue
             if group is not None:
-                found.groups[name] = group
-        self._add_task_slots(found, until)
-        return found
+                result.groups[name] = group
+        self._add_task_slots(result, until)
+        return result
 
-    def _add_task_slots(self, found: FoundOffsets, until: float) -> None:
-        """Let the jobs that run know the cluster's task slots. Whatever is wrong with that costs no more than these: it
-        is asked last, and half of the time that is left is kept for handing on what was found."""
-        jobs = [group for group in found.groups.values() if group.job is not None]
+    def _add_task_slots(self, result: SourceResult, until: float) -> None:
+        """Add the cluster's task slots to its running jobs. An error costs only the slots: they are read last, and half
+        of the remaining time is reserved for returning the result."""
+        jobs = [group for group in result.groups.values() if group.job is not None]
         if not jobs:
             return
         try:
             total, free = self._rest.task_slots(within_seconds=max(0.0, until - monotonic()) / 2)
-        except Trouble as trouble:
-            found.errors.note(trouble.kind, str(trouble))
+        except OffsetSourceTrouble as trouble:
+            result.errors.note(trouble.kind, str(trouble))
             return
         for group in jobs:
             assert group.job is not None
@@ -117,20 +119,24 @@ class FlinkReader:
         chosen: dict[str, dict[str, Any]] = {}
         for job in sorted(jobs, key=lambda job: (job.get("state") == RUNNING, job.get("start-time") or 0)):
             try:
-                called = str(job.get("name"))
-                chosen[group_named(self._settings.jobs.get(called, called))] = job
+                job_name = str(job.get("name"))
+                chosen[group_named(self._settings.jobs.get(job_name, job_name))] = job
             except ValueError:
-                continue  # nameless, or with a name that no group can have: the settings can give it one
+                continue  # no valid group name: the settings can give it one
         return chosen
 
-    def _group(self, name: str, job: Mapping[str, Any]) -> GroupFound | None:
-        """The job as a group; None where it does not read Kafka, as far as anybody can tell."""
+    def _group(self, name: str, job: Mapping[str, Any]) -> ExternalGroup | None:
+        """The job as a group; None where it does not seem to read Kafka."""
         jid, state = str(job["jid"]), str(job["state"])
         if state != RUNNING:
             memory = self._memory.get(jid)
-            left = [Offset(topic, partition, None) for topic, partition in sorted(memory.partitions)] if memory else []
-            # Of one that is being restarted it is known what it reads: it is not gone.
-            return GroupFound(name, Engine.FLINK, state, offsets=[] if state in _ENDED else left)
+            left = (
+                [ExternalOffset(topic, partition, None) for topic, partition in sorted(memory.partitions)]
+                if memory
+                else []
+            )
+            # The partitions of a restarting job are known: it is not gone.
+            return ExternalGroup(name, Engine.FLINK, state, offsets=[] if state in _ENDED else left)
         asked = monotonic()
         details = self._rest.get(f"jobs/{jid}")
         sources = [str(node["id"]) for node in details["plan"]["nodes"] if not node.get("inputs")]
@@ -138,49 +144,49 @@ class FlinkReader:
         memory = self._memory.setdefault(jid, _Memory())
         if not current and not committed:
             if memory.partitions:
-                raise Trouble("missing", f"Flink has no metrics of the Kafka source of {name!r:.80} at the moment")
+                raise OffsetSourceTrouble("missing", f"Flink has no metrics of the Kafka source of {name!r:.80} now")
             return None
         memory.partitions = current.keys() | committed.keys()
         if not memory.interval_is_known:
             memory.interval_seconds = self._rest.checkpoint_interval_seconds(jid)
             memory.interval_is_known = True
         checkpoints = self._rest.get(f"jobs/{jid}/checkpoints", absent={})
-        # The sources were there by now at the latest: Flink's clock when it answered first, and the time since.
+        # The sources have reached these positions by now: Flink's clock at its first answer, plus the time since then.
         now_ms = int(details["now"]) + int((monotonic() - asked) * 1000) + 1
-        memory.look(now_ms, current)
+        memory.add_position(now_ms, current)
         latest = checkpoints.get("latest") or {}
         completed = latest.get("completed")
-        surely = memory.in_checkpoint(int(completed["trigger_timestamp"])) if completed else {}
+        certain = memory.in_checkpoint(int(completed["trigger_timestamp"])) if completed else {}
         ages_ms = [
             int(at["latest_ack_timestamp"] if "latest_ack_timestamp" in at else at["restore_timestamp"])
             for at in (completed, latest.get("restored"))
             if at
         ]
         last_ms = max(ages_ms, default=int(job["start-time"]))
-        # By our clock: rules compare it with that.
+        # By the clock of this machine, with which the rules compare it.
         checkpointed_at = self._clock() - timedelta(milliseconds=max(0, now_ms - last_ms))
         counts = checkpoints.get("counts") or {}
-        job_found = Job(
+        job_found = FlinkJob(
             jid,
             str(job["name"]),
-            memory.vertices.look(int(details["now"]), details["vertices"]),
+            memory.vertices.rates(int(details["now"]), details["vertices"]),
             int(completed["end_to_end_duration"]) / 1000 if completed else None,
             counts.get("completed"),
             counts.get("failed"),
         )
-        return GroupFound(
+        return ExternalGroup(
             name,
             Engine.FLINK,
             state,
-            offsets=[_offset(key, committed, surely, checkpointed_at) for key in sorted(memory.partitions)],
+            offsets=[_offset(key, committed, certain, checkpointed_at) for key in sorted(memory.partitions)],
             job=job_found,
             checkpointed_at=checkpointed_at,
             checkpoint_interval_seconds=memory.interval_seconds,
         )
 
 
-def _offset(key: tuple[str, int], committed: Offsets, surely: Offsets, at: datetime) -> Offset:
+def _offset(key: tuple[str, int], committed: FlinkOffsets, certain: FlinkOffsets, at: datetime) -> ExternalOffset:
     """The offset of a partition: the higher one of what is committed and what is in the checkpoint; none is -1."""
     topic, partition = key
-    best = max(committed.get(key, -1), surely.get(key, -1))
+    best = max(committed.get(key, -1), certain.get(key, -1))
     return offset_of({"topic": topic, "partition": partition, "offset": best, "updated_at": at})

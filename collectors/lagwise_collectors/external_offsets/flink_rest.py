@@ -10,7 +10,7 @@ import httpx
 from lagwise.config import FlinkJobs
 from lagwise.platform.errors import ConfigError
 from lagwise.platform.secrets import redact, resolve, resolve_address
-from lagwise_collectors.external_offsets.model import Trouble
+from lagwise_collectors.external_offsets.model import OffsetSourceTrouble
 
 #: Metrics asked for in one request: their names make the address, which servers and proxies limit.
 _METRICS_AT_ONCE = 40
@@ -22,11 +22,11 @@ _MOST_SLOTS = 2**31 - 1
 _NEVER = 2**63 - 1
 
 #: Offsets by topic (as Flink spells it) and partition.
-Offsets = dict[tuple[str, int], int]
+FlinkOffsets = dict[tuple[str, int], int]
 
 
 class FlinkRest:
-    """One Flink cluster. Every method raises Trouble."""
+    """One Flink cluster. Every method raises OffsetSourceTrouble."""
 
     def __init__(self, settings: FlinkJobs) -> None:
         self._settings = settings
@@ -36,7 +36,7 @@ class FlinkRest:
         """All jobs that the cluster remembers: ``jid``, ``name``, ``state``, ``start-time``."""
         jobs = self.get("jobs/overview").get("jobs")
         if not isinstance(jobs, list) or not all(isinstance(job, dict) and "jid" in job for job in jobs):
-            raise Trouble("malformed", "what answers is not Flink's REST interface: it lists no jobs")
+            raise OffsetSourceTrouble("malformed", "what answers is not Flink's REST interface: it lists no jobs")
         return jobs
 
     def task_slots(self, within_seconds: float) -> tuple[int, int]:
@@ -45,7 +45,7 @@ class FlinkRest:
         told = overview if isinstance(overview, dict) else {}
         total, free = told.get("slots-total"), told.get("slots-available")
         if not (isinstance(total, int) and isinstance(free, int) and 0 <= free <= total <= _MOST_SLOTS):
-            raise Trouble("malformed", "the answer to overview tells no task slots")
+            raise OffsetSourceTrouble("malformed", "the answer to overview tells no task slots")
         return int(total), int(free)
 
     def get(self, path: str, *, absent: Any = None, within_seconds: float | None = None, **parameters: str) -> Any:
@@ -56,33 +56,33 @@ class FlinkRest:
             timeout = self._settings.timeout_seconds if within_seconds is None else within_seconds
             answer = self._client.get(f"v1/{path}", params=parameters, timeout=timeout)
         except httpx.TimeoutException:
-            raise Trouble("timeout", f"no answer to {path}") from None
+            raise OffsetSourceTrouble("timeout", f"no answer to {path}") from None
         except (httpx.HTTPError, httpx.InvalidURL) as error:
-            raise Trouble("unreachable", redact(str(error) or type(error).__name__)) from None
+            raise OffsetSourceTrouble("unreachable", redact(str(error) or type(error).__name__)) from None
         if answer.status_code == 404 and absent is not None:
             return absent
         if answer.status_code != 200:
             kind = "refused" if answer.status_code in _UNAUTHORISED else "unreachable"
             kind = "missing" if answer.status_code == 404 else kind
-            raise Trouble(kind, f"the answer to {path} is {answer.status_code}")
+            raise OffsetSourceTrouble(kind, f"the answer to {path} is {answer.status_code}")
         try:
             return answer.json()
         except (ValueError, RecursionError):
-            raise Trouble("malformed", f"the answer to {path} is not JSON") from None
+            raise OffsetSourceTrouble("malformed", f"the answer to {path} is not JSON") from None
 
     def checkpoint_interval_seconds(self, job: str) -> float | None:
         """How often the job is to make a checkpoint; None is never."""
         interval = self.get(f"jobs/{job}/checkpoints/config", absent={}).get("interval")
         return interval / 1000 if isinstance(interval, int) and 0 < interval < _NEVER else None
 
-    def offsets(self, job: str, vertices: Sequence[str]) -> tuple[Offsets, Offsets]:
+    def offsets(self, job: str, vertices: Sequence[str]) -> tuple[FlinkOffsets, FlinkOffsets]:
         """Offset of the last record that the sources handed on, and the committed ones (the next to be read), of
         partitions of which they are known.
 
         Flink fetches metrics when they are asked for, and has none the first time.
         """
-        current: Offsets = {}
-        committed: Offsets = {}
+        current: FlinkOffsets = {}
+        committed: FlinkOffsets = {}
         for vertex in vertices:
             path = f"jobs/{job}/vertices/{vertex}/metrics"
             names = [name for name in (str(m.get("id")) for m in self.get(path)) if _OFFSET.fullmatch(name)]
@@ -105,9 +105,9 @@ class FlinkRest:
                 verify=not url.startswith("http://"),  # certificates take long to load, and nobody shows one there
             )
         except ConfigError as error:
-            raise Trouble("refused", str(error)) from None
+            raise OffsetSourceTrouble("refused", str(error)) from None
         except httpx.InvalidURL:
-            raise Trouble("unreachable", "the address is no URL") from None
+            raise OffsetSourceTrouble("unreachable", "the address is no URL") from None
         with client:
             self._client = client
             try:
@@ -116,7 +116,7 @@ class FlinkRest:
                 self._client = None
 
 
-def _take(metric: Mapping[str, Any], current: Offsets, committed: Offsets) -> None:
+def _take(metric: Mapping[str, Any], current: FlinkOffsets, committed: FlinkOffsets) -> None:
     match = _OFFSET.fullmatch(str(metric.get("id")))
     value = str(metric.get("value"))
     if match is None or not re.fullmatch(r"-?\d{1,19}", value):

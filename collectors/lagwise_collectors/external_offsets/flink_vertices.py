@@ -1,62 +1,62 @@
-"""What the vertices of a Flink job did between two looks, from the times and counts that Flink adds up."""
+"""Rates and busy shares of a Flink job's vertices between two samples, from the totals that Flink counts up."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from lagwise_collectors.external_offsets.model import Vertex
+from lagwise_collectors.external_offsets.model import FlinkVertex
 
-#: Flink's names of the times that it adds up, in ms over all subtasks.
+#: Flink's names of accumulated times, in ms, summed over all subtasks.
 _BUSY, _BACKPRESSURED, _IDLE = (f"accumulated-{what}-time" for what in ("busy", "backpressured", "idle"))
 _IN, _OUT = "read-records", "write-records"
 _TIMES = (_BUSY, _BACKPRESSURED, _IDLE)
 _COUNTED = (*_TIMES, _IN, _OUT)
 
 
-class _Look(NamedTuple):
+class _Totals(NamedTuple):
     at_ms: int
     sums: Mapping[str, float]
 
 
-class Vertices:
-    """The vertices of one job. A job that was started anew counts from 0: then there is no difference to tell."""
+class VertexRates:
+    """The vertices of one job. A restarted job counts from 0: its rates are then unknown for one sample."""
 
     def __init__(self) -> None:
-        self._before: dict[str, _Look] = {}
+        self._before: dict[str, _Totals] = {}
 
-    def look(self, now_ms: int, vertices: Iterable[Mapping[str, Any]]) -> tuple[Vertex, ...]:
-        """What each did since the look before; ``now_ms`` is Flink's clock."""
-        looks = {str(v["id"]): (v, _Look(now_ms, _sums(v.get("metrics") or {}))) for v in vertices}
-        held = _slots_held([vertex for vertex, _ in looks.values()])
+    def rates(self, now_ms: int, vertices: Iterable[Mapping[str, Any]]) -> tuple[FlinkVertex, ...]:
+        """Every vertex, with its rates since the previous call; ``now_ms`` is Flink's clock."""
+        totals = {str(v["id"]): (v, _Totals(now_ms, _sums(v.get("metrics") or {}))) for v in vertices}
+        held = _slots_held([vertex for vertex, _ in totals.values()])
         found = tuple(
             self._vertex(vertex, held[_sharing(vertex)], now, self._before.get(key))
-            for key, (vertex, now) in looks.items()
+            for key, (vertex, now) in totals.items()
         )
-        self._before = {key: now for key, (_, now) in looks.items()}
+        self._before = {key: now for key, (_, now) in totals.items()}
         return found
 
-    def _vertex(self, vertex: Mapping[str, Any], slots_held: int, now: _Look, before: _Look | None) -> Vertex:
+    def _vertex(self, vertex: Mapping[str, Any], slots_held: int, now: _Totals, before: _Totals | None) -> FlinkVertex:
         parallelism = int(vertex["parallelism"])
 
-        def grown(what: str) -> float | None:
-            if before is None or what not in now.sums or what not in before.sums:
+        def increase(name: str) -> float | None:
+            if before is None or name not in now.sums or name not in before.sums:
                 return None
-            difference = now.sums[what] - before.sums[what]
+            difference = now.sums[name] - before.sums[name]
             return difference if difference >= 0 else None
 
-        seconds = _seconds_told([grown(what) for what in _TIMES], parallelism)
+        seconds = _seconds_counted([increase(what) for what in _TIMES], parallelism)
         if seconds is None and before is not None:
             seconds = (now.at_ms - before.at_ms) / 1000
 
         def per_second(what: str) -> float | None:
-            count = grown(what)
+            count = increase(what)
             return count / seconds if seconds and count is not None else None
 
         def share(what: str) -> float | None:
             rate = per_second(what)
             return None if rate is None or parallelism < 1 else min(1.0, rate / 1000 / parallelism)
 
-        return Vertex(
+        return FlinkVertex(
             str(vertex["name"]),
             parallelism,
             slots_held,
@@ -77,23 +77,23 @@ def _slots_held(vertices: Iterable[Mapping[str, Any]]) -> dict[str, int]:
 
 
 def _sharing(vertex: Mapping[str, Any]) -> str:
-    """The slot sharing group of a vertex. Older Flinks do not tell it: then all are taken to share, as by default."""
+    """The slot sharing group of a vertex. Older versions of Flink do not report it: then all vertices share one."""
     return str(vertex.get("slotSharingGroupId", ""))
 
 
-def _seconds_told(grown_ms: Sequence[float | None], parallelism: int) -> float | None:
-    """How long the sums have gone on since the look before: a subtask is always busy, held back or idle.
+def _seconds_counted(increases_ms: Sequence[float | None], parallelism: int) -> float | None:
+    """Seconds that the sums cover since the previous sample: a subtask is always busy, backpressured or idle.
 
-    Flink fetches its metrics every ten seconds at most (`metrics.fetcher.update-interval`): between two looks there may
-    be one fetch, two or none, and 15 s of a vertex that is always busy would by the clock be 10 s of work, or 20. None
-    where a time is not told, as by old sources; 0 where nothing was fetched.
+    Flink fetches its metrics every ten seconds at most (`metrics.fetcher.update-interval`): between two samples there
+    may be one fetch, two or none, and 15 s of a vertex that is always busy would by the clock be 10 s of work, or 20.
+    None where a time is not reported, as by old sources; 0 where nothing was fetched.
     """
-    known = [ms for ms in grown_ms if ms is not None]
-    return sum(known) / 1000 / parallelism if len(known) == len(grown_ms) and parallelism > 0 else None
+    known = [ms for ms in increases_ms if ms is not None]
+    return sum(known) / 1000 / parallelism if len(known) == len(increases_ms) and parallelism > 0 else None
 
 
 def _sums(metrics: Mapping[str, Any]) -> dict[str, float]:
-    """The sums that are whole: some subtasks may not have reported yet, and old sources tell no busy time (NaN)."""
+    """The complete sums: some subtasks may not have reported yet, and old sources have no busy time (NaN)."""
     found = {}
     for name in _COUNTED:
         value = metrics.get(name)

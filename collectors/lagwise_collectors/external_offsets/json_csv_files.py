@@ -1,6 +1,6 @@
 """Offsets in JSON and CSV files.
 
-JSON is a list of records, a record a line, or, as Spark writes them, ``{"topic": {"0": 12}}``; CSV has a line of names.
+JSON is a list of records, one record per line, or, as Spark writes it, ``{"topic": {"0": 12}}``. CSV has a header line.
 """
 
 import csv
@@ -13,7 +13,7 @@ import pyarrow.fs as pafs
 from lagwise.config import OffsetFiles
 from lagwise.domain.vocabulary import Engine
 from lagwise_collectors.external_offsets.file_system import OffsetFileSystem
-from lagwise_collectors.external_offsets.model import FoundOffsets, Trouble, groups_of
+from lagwise_collectors.external_offsets.model import OffsetSourceTrouble, SourceResult, groups_of_records
 
 _Record = Mapping[str, Any]
 
@@ -24,29 +24,29 @@ class OffsetFilesReader:
     def __init__(self, settings: OffsetFiles) -> None:
         self._settings = settings
 
-    def read(self) -> FoundOffsets:
-        """Every group of every file. A file that cannot be read costs the group that it is named after."""
-        places = OffsetFileSystem(self._settings.path)
+    def read(self) -> SourceResult:
+        """Every group of every file. A file that cannot be read costs only the group that it is named after."""
+        file_system = OffsetFileSystem(self._settings.path)
         records: list[_Record] = []
-        broken: list[tuple[str, Trouble]] = []
-        for info in places.found():
+        broken: list[tuple[str, OffsetSourceTrouble]] = []
+        for info in file_system.matches():
             if info.type != pafs.FileType.File:
                 continue
             group = self._settings.group or info.base_name.partition(".")[0]
             try:
-                those = list(_records(places.text(info.path), info.path, self._settings.format))
-            except Trouble as trouble:
+                those = list(_records(file_system.text(info.path), info.path, self._settings.format))
+            except OffsetSourceTrouble as trouble:
                 broken.append((group, trouble))
                 continue
             records += [{"group": group} | {k: v for k, v in one.items() if v not in (None, "")} for one in those]
-        found = groups_of(records, Engine.FILES, where=self._settings.name)
+        result = groups_of_records(records, Engine.FILES, where=self._settings.name)
         for group, why in broken:
-            found.spoil(group, Engine.FILES, why)
-        return found
+            result.mark_unreadable(group, Engine.FILES, why)
+        return result
 
 
 def _records(text: str, path: str, form: str | None) -> Iterator[_Record]:
-    """The records of a file. Raises Trouble where it is not of its form."""
+    """The records of a file. Raises OffsetSourceTrouble where its format is wrong."""
     if (form or ("csv" if path.endswith(".csv") else "json")) == "csv":
         yield from _csv(text, path)
         return
@@ -55,11 +55,11 @@ def _records(text: str, path: str, form: str | None) -> Iterator[_Record]:
     except ValueError:
         data = _lines(text, path)
     except RecursionError:
-        raise Trouble("malformed", f"{path} is not JSON that anybody meant") from None
+        raise OffsetSourceTrouble("malformed", f"{path} is JSON that is nested too deeply") from None
     if isinstance(data, dict):
         data = [data] if "topic" in data else list(_by_topic(data, path))
     if not isinstance(data, list) or not all(isinstance(one, dict) for one in data):
-        raise Trouble("malformed", f"{path} holds no list of records")
+        raise OffsetSourceTrouble("malformed", f"{path} holds no list of records")
     yield from data
 
 
@@ -72,16 +72,20 @@ def _lines(text: str, path: str) -> list[Any]:
         try:
             records.append(json.loads(line))
         except (ValueError, RecursionError):
-            raise Trouble("malformed", f"{path} is not JSON (line {number}); it may be half written") from None
+            raise OffsetSourceTrouble(
+                "malformed", f"{path} is not JSON (line {number}); it may be incomplete"
+            ) from None
     if not records:
-        raise Trouble("malformed", f"{path} is empty")
+        raise OffsetSourceTrouble("malformed", f"{path} is empty")
     return records
 
 
 def _by_topic(data: dict[str, Any], path: str) -> Iterator[_Record]:
     for topic, by_partition in data.items():
         if not isinstance(by_partition, dict):
-            raise Trouble("malformed", f"{path}: what stands under {topic!r:.80} is not offsets by partition")
+            raise OffsetSourceTrouble(
+                "malformed", f"{path}: the value of {topic!r:.80} is not a map of partitions to offsets"
+            )
         for partition, offset in by_partition.items():
             yield {"topic": topic, "partition": partition, "offset": offset}
 
@@ -90,9 +94,9 @@ def _csv(text: str, path: str) -> Iterator[_Record]:
     rows = csv.DictReader(text.splitlines(), skipinitialspace=True)
     missing = {"topic", "partition", "offset"} - set(rows.fieldnames or ())
     if missing:
-        raise Trouble("malformed", f"{path} has no column {sorted(missing)[0]} in its first line")
+        raise OffsetSourceTrouble("malformed", f"{path} has no column {sorted(missing)[0]} in its first line")
     try:
         for row in rows:
             yield {name: value for name, value in row.items() if name is not None}
     except csv.Error as error:
-        raise Trouble("malformed", f"{path} is not CSV (line {rows.line_num}): {error}") from None
+        raise OffsetSourceTrouble("malformed", f"{path} is not CSV (line {rows.line_num}): {error}") from None

@@ -1,4 +1,4 @@
-"""What is found where offsets are kept, whatever kind of place that is, and what can be wrong with it."""
+"""External offsets as every source returns them, and the errors of sources."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -10,17 +10,17 @@ from lagwise.domain.vocabulary import RECORDED, Engine
 from lagwise.platform.errors import ClusterError
 from lagwise_collectors.protocol import ErrorTally
 
-#: What a topic may be called. One that no broker can have would cost the request about all the others.
+#: Names that Kafka allows. An invalid one would fail the request about all the others.
 _TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
 _LONGEST_GROUP = 249
 _LARGEST_PARTITION = 2**31 - 1
 _LARGEST_OFFSET = 2**63 - 1
-#: A time that is given as a number is in seconds below this (the year 5138), and in milliseconds from it on.
+#: Numeric times below this are seconds (until the year 5138), others are milliseconds.
 _MILLISECONDS_FROM = 1e11
 
 
-class Trouble(ClusterError):
-    """A place that cannot be read. ``kind`` is one of `elsewhere_timeout`, `elsewhere_unreachable`,
+class OffsetSourceTrouble(ClusterError):
+    """A source that cannot be read. ``kind`` is one of `elsewhere_timeout`, `elsewhere_unreachable`,
     `elsewhere_refused`, `elsewhere_missing` and `elsewhere_malformed`."""
 
     def __init__(self, kind: str, detail: str) -> None:
@@ -29,24 +29,24 @@ class Trouble(ClusterError):
 
 
 @dataclass(frozen=True, slots=True)
-class Offset:
-    """One offset: ``committed`` is the next to be read, None is none; ``updated_at`` is when it was written."""
+class ExternalOffset:
+    """One offset."""
 
     topic: str
     partition: int
+    #: The next offset to be read; None: none is stored yet.
     committed: int | None
+    #: When it was written.
     updated_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Vertex:
-    """A vertex of a job: the shares of its time, and records, since the look before; None where there was none.
-
-    ``slots_held`` are the task slots of its slot sharing group: as many as the most parallel vertex in it has subtasks.
-    """
+class FlinkVertex:
+    """A vertex of a job. Shares of its time and record rates are since the previous sample; None: unknown."""
 
     name: str
     parallelism: int
+    #: Task slots of its slot sharing group: as many as the most parallel vertex in it has subtasks.
     slots_held: int
     busy_share: float | None = None
     backpressured_share: float | None = None
@@ -56,76 +56,76 @@ class Vertex:
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
-    """A job that runs and reads: the owner of what its group reads. Checkpoints are counted since its start, task
-    slots are those of the whole cluster."""
+class FlinkJob:
+    """A running job: the owner of what its group reads."""
 
     id: str
     name: str
-    vertices: tuple[Vertex, ...] = ()
+    vertices: tuple[FlinkVertex, ...] = ()
+    #: Of the last completed checkpoint.
     checkpoint_duration_seconds: float | None = None
+    #: Since the start of the job.
     checkpoints_completed: int | None = None
     checkpoints_failed: int | None = None
+    #: Task slots of the whole cluster.
     slots_total: int | None = None
     slots_free: int | None = None
 
 
 @dataclass(slots=True)
-class GroupFound:
-    """One group as it is found. With an ``error`` only the name is known.
-
-    ``checkpointed_at`` is when the job last completed a checkpoint (or began), ``checkpoint_interval_seconds`` how
-    often it is to; None is no checkpoints.
-    """
+class ExternalGroup:
+    """One group of a source. With an ``error`` only the name is known."""
 
     name: str
     type: str
     state: str = RECORDED
-    offsets: list[Offset] = field(default_factory=list)
-    job: Job | None = None
+    offsets: list[ExternalOffset] = field(default_factory=list)
+    job: FlinkJob | None = None
+    #: When the job completed its last checkpoint, or started.
     checkpointed_at: datetime | None = None
+    #: None: it makes no checkpoints.
     checkpoint_interval_seconds: float | None = None
     error: str | None = None
 
     @property
     def follows_kafka(self) -> bool:
-        """Whether its offsets are those that are, or might as well be, committed to Kafka."""
+        """Whether its offsets are, or could be, committed to Kafka."""
         return self.type == Engine.FLINK
 
 
 @dataclass(slots=True)
-class FoundOffsets:
-    """What one look at a place showed: groups by name, and what went wrong with parts of it."""
+class SourceResult:
+    """What one read of a source returned: groups by name, and errors of parts of it."""
 
-    groups: dict[str, GroupFound] = field(default_factory=dict)
+    groups: dict[str, ExternalGroup] = field(default_factory=dict)
     errors: ErrorTally = field(default_factory=ErrorTally)
 
-    def group(self, name: str, kind: str) -> GroupFound:
-        """The group of this name, made where it is new."""
-        return self.groups.setdefault(name, GroupFound(name, kind))
+    def group(self, name: str, kind: str) -> ExternalGroup:
+        """The group of this name, created where it is new."""
+        return self.groups.setdefault(name, ExternalGroup(name, kind))
 
-    def spoil(self, name: str, kind: str, trouble: Trouble) -> None:
-        """Let a group be unreadable: of a part that is missing, nobody knows how far it is."""
+    def mark_unreadable(self, name: str, kind: str, trouble: OffsetSourceTrouble) -> None:
+        """Mark a group as unreadable: where a part of its offsets is missing, its progress is unknown."""
         self.errors.note(trouble.kind, str(trouble))
-        self.groups[name] = GroupFound(name, kind, error=trouble.kind)
+        self.groups[name] = ExternalGroup(name, kind, error=trouble.kind)
 
 
 class OffsetReader(Protocol):
-    """Reads one place."""
+    """Reads one source."""
 
-    def read(self) -> FoundOffsets:
-        """Look once. Raises Trouble where nothing can be read."""
+    def read(self) -> SourceResult:
+        """Read once. Raises OffsetSourceTrouble where nothing can be read."""
         ...
 
 
 def group_named(value: Any) -> str:
-    """A group's name out of a record. Raises ValueError where it is none."""
+    """The group name in a record. Raises ValueError where it is invalid."""
     if not isinstance(value, str) or not value or len(value) > _LONGEST_GROUP or "\0" in value:
         raise ValueError(f"the group must be a text of 1 to {_LONGEST_GROUP} characters")
     return value
 
 
-def offset_of(record: Mapping[str, Any]) -> Offset:
+def offset_of(record: Mapping[str, Any]) -> ExternalOffset:
     """The offset of a record with ``topic``, ``partition``, ``offset`` and perhaps ``updated_at``. Raises ValueError.
 
     Numbers may be written as text, as in a CSV file. An offset that is null, empty or negative is none.
@@ -133,10 +133,10 @@ def offset_of(record: Mapping[str, Any]) -> Offset:
     topic = record.get("topic")
     if not isinstance(topic, str) or _TOPIC.fullmatch(topic) is None or topic in (".", ".."):
         raise ValueError("the topic is not a name that Kafka allows")
-    partition = _whole(record.get("partition"), "the partition", _LARGEST_PARTITION)
+    partition = _whole_number(record.get("partition"), "the partition", _LARGEST_PARTITION)
     if partition is None:
         raise ValueError("the partition is missing")
-    return Offset(topic, partition, _offset(record.get("offset")), time_of(record.get("updated_at")))
+    return ExternalOffset(topic, partition, _offset(record.get("offset")), time_of(record.get("updated_at")))
 
 
 def _offset(value: Any) -> int | None:
@@ -144,10 +144,10 @@ def _offset(value: Any) -> int | None:
         return None
     if str(value).strip().startswith("-"):
         return None
-    return _whole(value, "the offset", _LARGEST_OFFSET)
+    return _whole_number(value, "the offset", _LARGEST_OFFSET)
 
 
-def _whole(value: Any, what: str, largest: int) -> int | None:
+def _whole_number(value: Any, what: str, largest: int) -> int | None:
     if value is None or value == "":
         return None
     try:
@@ -168,8 +168,8 @@ def _integral(value: Any) -> int:
 
 
 def time_of(value: Any) -> datetime | None:
-    """A time from a database's value, ISO 8601, or seconds or milliseconds since 1970; UTC where no zone is told.
-    None where it is none: a time is told beside an offset, which is worth having without it."""
+    """A time from a database's value, ISO 8601, or seconds or milliseconds since 1970; UTC where it has no zone.
+    None where it is invalid: the offset is useful without its time."""
     try:
         if isinstance(value, str):
             value = float(value) if re.fullmatch(r"\d+(\.\d+)?", value) else datetime.fromisoformat(value)
@@ -183,38 +183,40 @@ def time_of(value: Any) -> datetime | None:
         return None
 
 
-def groups_of(records: Iterable[Mapping[str, Any]], kind: str, *, group: str | None = None, where: str) -> FoundOffsets:
+def groups_of_records(
+    records: Iterable[Mapping[str, Any]], kind: str, *, group: str | None = None, where: str
+) -> SourceResult:
     """Groups by name; ``group`` is that of records that name none, ``where`` is named in errors.
 
-    A record that cannot be understood makes its whole group unreadable, and costs no other: without it, its partition
-    would look as if its offset were gone. One that does not even name its group is counted. Of two records about the
-    same partition the later one counts, or the last where no times are told.
+    An invalid record makes its whole group unreadable, and no other: without it, its partition would look as if its
+    offset were gone. One without a group is only counted. Of two records about the same partition the later one counts,
+    or the last where they have no times.
     """
-    found = FoundOffsets()
-    spoilt: set[str] = set()
-    kept: dict[tuple[str, str, int], int] = {}
+    result = SourceResult()
+    unreadable: set[str] = set()
+    positions: dict[tuple[str, str, int], int] = {}
     for number, record in enumerate(records, 1):
         name = None
         try:
             name = group_named(record.get("group") or group)
             offset = offset_of(record)
         except ValueError as error:
-            trouble = Trouble("malformed", f"record {number} of {where}: {error}")
+            trouble = OffsetSourceTrouble("malformed", f"record {number} of {where}: {error}")
             if name is None:
-                found.errors.note(trouble.kind, str(trouble))
+                result.errors.note(trouble.kind, str(trouble))
             else:
-                spoilt.add(name)
-                found.spoil(name, kind, trouble)
+                unreadable.add(name)
+                result.mark_unreadable(name, kind, trouble)
             continue
-        if name in spoilt:
+        if name in unreadable:
             continue
-        offsets = found.group(name, kind).offsets
+        offsets = result.group(name, kind).offsets
         key = (name, offset.topic, offset.partition)
-        if key not in kept:
-            kept[key] = len(offsets)
+        if key not in positions:
+            positions[key] = len(offsets)
             offsets.append(offset)
             continue
-        before = offsets[kept[key]]
+        before = offsets[positions[key]]
         if before.updated_at is None or offset.updated_at is None or offset.updated_at >= before.updated_at:
-            offsets[kept[key]] = offset
-    return found
+            offsets[positions[key]] = offset
+    return result

@@ -1,4 +1,8 @@
-"""All sources of one cluster, read beside Kafka's own requests: each in a thread, none of them waited for too long."""
+"""All external offset sources of one cluster: each is read in a thread, with a timeout, while Kafka is read.
+
+A source that cannot be read does not even name its groups. Their names are therefore kept in a file
+(:class:`GroupCache`): the groups are then unreadable, and neither gone nor, after a restart, without offsets.
+"""
 
 import json
 import logging
@@ -7,10 +11,10 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
-from lagwise.config import ExternalOffsets, FlinkJobs, OffsetFiles, SparkCheckpoints, SqlOffsets
+from lagwise.config import ExternalOffsetSource, FlinkJobs, OffsetFiles, SparkCheckpoints, SqlOffsets
 from lagwise.domain.humanise import plural
 from lagwise.platform.files import KeptFile
-from lagwise_collectors.external_offsets.model import GroupFound, OffsetReader, Trouble
+from lagwise_collectors.external_offsets.model import ExternalGroup, OffsetReader, OffsetSourceTrouble
 from lagwise_collectors.external_offsets.timed_read import TimedRead
 from lagwise_collectors.protocol import Check, ErrorTally
 
@@ -18,32 +22,32 @@ log = logging.getLogger("lagwise.collectors.elsewhere")
 
 _FORMAT = "lagwise-groups-elsewhere-1"
 #: Types of groups by name, by source.
-Known = dict[str, dict[str, str]]
+GroupTypes = dict[str, dict[str, str]]
 
 
 class GroupCache:
     """The groups of one cluster's sources; ``path`` None keeps them for this process only. For one thread."""
 
     def __init__(self, path: Path | None) -> None:
-        cost = "after a restart, the groups of a source are unknown until it can be read"
-        self._file = None if path is None else KeptFile(path, log, cost)
-        self._known: Known = {} if path is None else _load(path)
-        self._is_kept = True
+        loss = "after a restart, the groups of a source are unknown until it can be read"
+        self._file = None if path is None else KeptFile(path, log, loss)
+        self._known: GroupTypes = {} if path is None else _load(path)
+        self._is_saved = True
 
     def of(self, source: str) -> Mapping[str, str]:
-        """Types by name of the groups that the source had when it could last be read."""
+        """Types by name of the groups that the source had at its last successful read."""
         return self._known.get(source, {})
 
-    def keep(self, source: str, groups: Mapping[str, str]) -> None:
-        """Remember what the source has now. A file that cannot be written costs only the memory across a restart."""
-        if self._known.get(source, {}) == groups and self._is_kept:
+    def save(self, source: str, groups: Mapping[str, str]) -> None:
+        """Save what the source has now. Where the file cannot be written, this is lost at a restart."""
+        if self._known.get(source, {}) == groups and self._is_saved:
             return
         self._known[source] = dict(groups)
         if self._file is not None:
-            self._is_kept = self._file.write(json.dumps({"format": _FORMAT, "sources": self._known}).encode())
+            self._is_saved = self._file.write(json.dumps({"format": _FORMAT, "sources": self._known}).encode())
 
 
-def _load(path: Path) -> Known:
+def _load(path: Path) -> GroupTypes:
     try:
         data = json.loads(path.read_bytes())
         if data["format"] != _FORMAT:
@@ -52,13 +56,13 @@ def _load(path: Path) -> Known:
     except FileNotFoundError:
         return {}
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        log.warning("%s cannot be used, so groups are known again once their sources were read: %s", path, error)
+        log.warning("%s cannot be used; groups are unknown until their sources have been read: %s", path, error)
         return {}
 
 
-def reader_of(settings: ExternalOffsets, clock: Callable[[], datetime]) -> OffsetReader:
-    """What reads a source. A new kind is added here and in the settings, and nowhere else."""
-    # Imported here: whoever has no such source need not load a database's or HTTP's library in the reader process.
+def offset_reader_of(settings: ExternalOffsetSource, clock: Callable[[], datetime]) -> OffsetReader:
+    """The reader of a source. A new kind is added here and in the settings, and nowhere else."""
+    # Imported here, so that the reader process loads database and HTTP libraries only where a source needs them.
     match settings:
         case SparkCheckpoints():
             from lagwise_collectors.external_offsets.spark_checkpoint import SparkCheckpointReader
@@ -79,15 +83,17 @@ def reader_of(settings: ExternalOffsets, clock: Callable[[], datetime]) -> Offse
 
 
 @dataclass(slots=True)
-class Elsewhere:
-    """What all sources showed in one sample: groups with the name of their source, and when the last was read."""
+class ExternalOffsets:
+    """What all sources returned in one sample."""
 
-    groups: list[tuple[str, GroupFound]] = field(default_factory=list)
+    #: Source name and group.
+    groups: list[tuple[str, ExternalGroup]] = field(default_factory=list)
+    #: When the last source was read.
     read_at: datetime | None = None
 
 
-class Sources:
-    """The sources of one cluster. :meth:`begin` has them read, :meth:`finish` waits for them. For one thread."""
+class OffsetSources:
+    """The sources of one cluster. :meth:`begin` starts reading, :meth:`finish` waits. For one thread."""
 
     def __init__(
         self,
@@ -96,33 +102,35 @@ class Sources:
         state: Path | None = None,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
-        self._lanes = [TimedRead(one.name, one.timeout_seconds, reader_of(one, clock).read, clock) for one in settings]
-        self._known = GroupCache(state)
+        self._reads = [
+            TimedRead(one.name, one.timeout_seconds, offset_reader_of(one, clock).read, clock) for one in settings
+        ]
+        self._group_cache = GroupCache(state)
 
     def begin(self) -> None:
         """Start to read every source that is not still being read."""
-        for lane in self._lanes:
-            lane.begin()
+        for read in self._reads:
+            read.begin()
 
-    def finish(self, selects: Callable[[str], bool], errors: ErrorTally) -> Elsewhere:
-        """What they showed, of the selected groups. The groups of a source that cannot be read have its error.
+    def finish(self, selects: Callable[[str], bool], errors: ErrorTally) -> ExternalOffsets:
+        """The selected groups of all sources. The groups of a source that cannot be read have its error.
 
-        Of a group that two sources have, the one that stands first in the settings is believed.
+        Where two sources have the same group, the first one in the settings counts.
         """
-        result = Elsewhere()
+        result = ExternalOffsets()
         seen: set[str] = set()
-        for lane in self._lanes:
-            name = lane.name
+        for read in self._reads:
+            name = read.name
             try:
-                found, read_at = lane.finish()
-            except Trouble as trouble:
+                source_result, read_at = read.finish()
+            except OffsetSourceTrouble as trouble:
                 errors.note(trouble.kind, f"offsets from {name}: {trouble}")
-                groups = [GroupFound(g, kind, error=trouble.kind) for g, kind in self._known.of(name).items()]
+                groups = [ExternalGroup(g, kind, error=trouble.kind) for g, kind in self._group_cache.of(name).items()]
             else:
-                for kind, count in found.errors.counts.items():
-                    errors.note(kind, f"offsets from {name}: {found.errors.example(kind)}", count)
-                groups = list(found.groups.values())
-                self._known.keep(name, {group.name: group.type for group in groups})
+                for kind, count in source_result.errors.counts.items():
+                    errors.note(kind, f"offsets from {name}: {source_result.errors.example(kind)}", count)
+                groups = list(source_result.groups.values())
+                self._group_cache.save(name, {group.name: group.type for group in groups})
                 result.read_at = max(result.read_at or read_at, read_at)
             for group in groups:
                 if selects(group.name) and group.name not in seen:
@@ -132,26 +140,26 @@ class Sources:
 
 
 _ADVICE = {
-    "elsewhere_timeout": "see why it takes so long, or raise the source's timeout_seconds",
-    "elsewhere_unreachable": "check the address, and whether it runs",
-    "elsewhere_refused": "check the secret and the rights of the account",
-    "elsewhere_missing": "check the path, and whether it holds what its type says",
-    "elsewhere_malformed": "compare what is there with docs/offsets-elsewhere.md",
+    "elsewhere_timeout": "find out why it takes so long, or raise the source's timeout_seconds",
+    "elsewhere_unreachable": "check the address, and that it is running",
+    "elsewhere_refused": "check the secret and the permissions of the account",
+    "elsewhere_missing": "check the path, and that its contents match the source's type",
+    "elsewhere_malformed": "compare the contents with docs/external-offsets.md",
 }
 
 
-def check_elsewhere(settings: Sequence[ExternalOffsets]) -> list[Check]:
-    """One check a source. None of them is required: a source that cannot be read costs its own groups."""
+def check_offset_sources(settings: Sequence[ExternalOffsetSource]) -> list[Check]:
+    """One check for each source, for ``lagwise doctor``. None is required: a failure costs only its groups."""
     return [_check(source) for source in settings]
 
 
-def _check(settings: ExternalOffsets) -> Check:
-    sources, errors = Sources([settings]), ErrorTally()
+def _check(settings: ExternalOffsetSource) -> Check:
+    sources, errors = OffsetSources([settings]), ErrorTally()
     sources.begin()
-    found = sources.finish(lambda name: True, errors)
+    result = sources.finish(lambda name: True, errors)
     name = f"offsets from {settings.name}"
     if errors:
         kind = next(iter(errors.counts))
         return Check(name, False, errors.example(kind), None, _ADVICE.get(kind), required=False)
-    offsets = sum(len(group.offsets) for _, group in found.groups)
-    return Check(name, True, f"{plural(len(found.groups), 'group')}, {plural(offsets, 'offset')}", required=False)
+    offsets = sum(len(group.offsets) for _, group in result.groups)
+    return Check(name, True, f"{plural(len(result.groups), 'group')}, {plural(offsets, 'offset')}", required=False)

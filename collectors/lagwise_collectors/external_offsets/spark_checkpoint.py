@@ -17,7 +17,13 @@ import pyarrow.fs as pafs
 from lagwise.config import SparkCheckpoints
 from lagwise.domain.vocabulary import Engine
 from lagwise_collectors.external_offsets.file_system import OffsetFileSystem
-from lagwise_collectors.external_offsets.model import FoundOffsets, GroupFound, Offset, Trouble, offset_of
+from lagwise_collectors.external_offsets.model import (
+    ExternalGroup,
+    ExternalOffset,
+    OffsetSourceTrouble,
+    SourceResult,
+    offset_of,
+)
 
 #: Log formats that are known.
 _VERSIONS = {"v1": 1, "v2": 2}
@@ -29,46 +35,48 @@ class SparkCheckpointReader:
     def __init__(self, settings: SparkCheckpoints) -> None:
         self._settings = settings
 
-    def read(self) -> FoundOffsets:
-        """A group a folder. A folder that cannot be read costs only its own."""
-        places = OffsetFileSystem(self._settings.path)
-        found = FoundOffsets()
-        for info in places.found():
+    def read(self) -> SourceResult:
+        """One group per folder. A folder that cannot be read costs only its group."""
+        file_system = OffsetFileSystem(self._settings.path)
+        result = SourceResult()
+        for info in file_system.matches():
             if info.type != pafs.FileType.Directory:
                 continue
             name = self._settings.group or info.base_name
             try:
-                offsets = _offsets(places, info.path)
-            except Trouble as trouble:
-                found.spoil(name, Engine.SPARK, trouble)
+                offsets = _offsets(file_system, info.path)
+            except OffsetSourceTrouble as trouble:
+                result.mark_unreadable(name, Engine.SPARK, trouble)
                 continue
-            found.groups[name] = GroupFound(name, Engine.SPARK, offsets=offsets)
-        return found
+            result.groups[name] = ExternalGroup(name, Engine.SPARK, offsets=offsets)
+        return result
 
 
-def _offsets(places: OffsetFileSystem, folder: str) -> list[Offset]:
-    """What the query has processed; without an offset where it has completed no batch yet."""
-    planned, completed = (_batches(places, f"{folder}/{log}") for log in ("offsets", "commits"))
+def _offsets(file_system: OffsetFileSystem, folder: str) -> list[ExternalOffset]:
+    """The offsets that the query has processed; None where it has completed no batch yet."""
+    planned, completed = (_batches(file_system, f"{folder}/{log}") for log in ("offsets", "commits"))
     if not planned and not completed:
-        if any(info.base_name == "metadata" for info in places.listed(folder)):
-            return []  # the query has been started, and nothing was there to be read yet
-        raise Trouble("missing", f"{folder} is no checkpoint of a streaming query: it has no offsets and no commits")
+        if any(info.base_name == "metadata" for info in file_system.listed(folder)):
+            return []  # the query has started, but there was nothing to read yet
+        raise OffsetSourceTrouble(
+            "missing", f"{folder} is not the checkpoint of a streaming query: it has neither offsets nor commits"
+        )
     if not completed:
-        first = kafka_offsets(places.text(f"{folder}/offsets/{max(planned)}"), f"{folder}/offsets/{max(planned)}")
-        return [Offset(topic, partition, None) for topic, partition in first]
+        first = kafka_offsets(file_system.text(f"{folder}/offsets/{max(planned)}"), f"{folder}/offsets/{max(planned)}")
+        return [ExternalOffset(topic, partition, None) for topic, partition in first]
     batch = max(completed)
     path = f"{folder}/offsets/{batch}"
     if batch not in planned:
-        raise Trouble("missing", f"there is no {path}, though the batch was completed")
-    ends = kafka_offsets(places.text(path), path)
-    return [Offset(topic, partition, end, completed[batch]) for (topic, partition), end in ends.items()]
+        raise OffsetSourceTrouble("missing", f"{path} does not exist, although the batch was completed")
+    ends = kafka_offsets(file_system.text(path), path)
+    return [ExternalOffset(topic, partition, end, completed[batch]) for (topic, partition), end in ends.items()]
 
 
-def _batches(places: OffsetFileSystem, folder: str) -> dict[int, datetime | None]:
-    """When each batch's file was written. Empty ones have not been, and what is no number is something else."""
+def _batches(file_system: OffsetFileSystem, folder: str) -> dict[int, datetime | None]:
+    """When each batch's file was written. Empty files do not count, nor do names that are no number."""
     return {
         int(info.base_name): info.mtime.astimezone(UTC) if info.mtime is not None else None
-        for info in places.listed(folder)
+        for info in file_system.listed(folder)
         if info.type == pafs.FileType.File and re.fullmatch(r"[0-9]{1,18}", info.base_name) and info.size
     }
 
@@ -76,14 +84,16 @@ def _batches(places: OffsetFileSystem, folder: str) -> dict[int, datetime | None
 def kafka_offsets(text: str, path: str) -> dict[tuple[str, int], int | None]:
     """Offsets by topic and partition of all Kafka sources of an ``offsets`` file.
 
-    Where two sources read the same partition, the lower offset is told. Raises Trouble where the file is not of a known
-    version, or was cut off.
+    Where two sources read the same partition, the lower offset counts. Raises OffsetSourceTrouble where the file is not
+    of a known version, or is truncated.
     """
     version, *lines = text.splitlines()
     if version not in _VERSIONS:
-        raise Trouble("malformed", f"{path} begins with {version!r:.40}, which no known version of Spark writes")
+        raise OffsetSourceTrouble(
+            "malformed", f"{path} begins with {version!r:.40}, which is not a known version of Spark's logs"
+        )
     if len(lines) < 2:
-        raise Trouble("malformed", f"{path} was cut off, or is not written yet")
+        raise OffsetSourceTrouble("malformed", f"{path} was truncated or is not written yet")
     found: dict[tuple[str, int], int | None] = {}
     for line in lines[1:]:
         for offset in _of_source(line.partition(":")[2] if _VERSIONS[version] == 2 else line, path):
@@ -93,14 +103,14 @@ def kafka_offsets(text: str, path: str) -> dict[tuple[str, int], int | None]:
     return found
 
 
-def _of_source(line: str, path: str) -> list[Offset]:
+def _of_source(line: str, path: str) -> list[ExternalOffset]:
     """The offsets of a source's line; none of one that is not Kafka's, or has not been read yet."""
     if not line.startswith("{"):
         return []
     try:
         data: Any = json.loads(line)
     except (ValueError, RecursionError):
-        raise Trouble("malformed", f"{path} was cut off in the middle of a line") from None
+        raise OffsetSourceTrouble("malformed", f"{path} was truncated in the middle of a line") from None
     by_topic = [(topic, those) for topic, those in data.items() if isinstance(those, dict)]
     if len(by_topic) < len(data) or not all(p.isdecimal() for _, those in by_topic for p in those):
         return []
@@ -111,4 +121,4 @@ def _of_source(line: str, path: str) -> list[Offset]:
             for partition, offset in those.items()
         ]
     except ValueError as error:
-        raise Trouble("malformed", f"{path}: {error}") from None
+        raise OffsetSourceTrouble("malformed", f"{path}: {error}") from None

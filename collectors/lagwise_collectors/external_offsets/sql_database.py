@@ -17,7 +17,7 @@ from lagwise.domain.vocabulary import Engine as KeptBy
 from lagwise.platform.database_drivers import missing_driver, patience
 from lagwise.platform.errors import ConfigError
 from lagwise.platform.secrets import redact, resolve
-from lagwise_collectors.external_offsets.model import FoundOffsets, Trouble, groups_of
+from lagwise_collectors.external_offsets.model import OffsetSourceTrouble, SourceResult, groups_of_records
 
 #: A query that returns more is not one about offsets.
 _MOST_ROWS = 200_000
@@ -40,7 +40,7 @@ class SqlReader:
     def __init__(self, settings: SqlOffsets) -> None:
         self._settings = settings
 
-    def read(self) -> FoundOffsets:
+    def read(self) -> SourceResult:
         """Every group that the query returns."""
         try:
             engine = self._engine()
@@ -50,20 +50,20 @@ class SqlReader:
             finally:
                 engine.dispose()
         except ConfigError as error:
-            raise Trouble("refused", str(error)) from None
+            raise OffsetSourceTrouble("refused", str(error)) from None
         except ImportError as error:
-            raise Trouble("missing", missing_driver(error)) from None
+            raise OffsetSourceTrouble("missing", missing_driver(error)) from None
         except DBAPIError as error:
             raise _trouble(error) from None
         except SQLAlchemyError as error:
-            raise Trouble("malformed", _line(error)) from None
-        return groups_of(records, KeptBy.SQL, where=f"the query of {self._settings.name}")
+            raise OffsetSourceTrouble("malformed", _line(error)) from None
+        return groups_of_records(records, KeptBy.SQL, where=f"the query of {self._settings.name}")
 
     def _engine(self) -> Engine:
         try:
             url = make_url(resolve(self._settings.url))
         except ValueError:
-            raise Trouble("malformed", "what stands for a port in its URL is no number") from None
+            raise OffsetSourceTrouble("malformed", "what stands for a port in its URL is no number") from None
         if url.get_backend_name() == "sqlite" and url.database and not url.database.startswith("file:"):
             # SQLite would make the file where there is none.
             path = quote(str(Path(url.database).expanduser().absolute()))
@@ -87,16 +87,16 @@ class SqlReader:
         # them, with which drivers take every "%" for one.
         answer = connection.exec_driver_sql(self._settings.query, execution_options={"no_parameters": True})
         if not answer.returns_rows:
-            raise Trouble("malformed", "the query returns no rows: it must be a SELECT")
+            raise OffsetSourceTrouble("malformed", "the query returns no rows: it must be a SELECT")
         # Some databases fold names to capitals.
         names = [name.lower() for name in answer.keys()]  # noqa: SIM118 (a result, no dict)
         missing = [name for name in _COLUMNS if name not in names]
         if missing:
-            raise Trouble("malformed", f"the query returns no column {missing[0]}; it must be called so")
+            raise OffsetSourceTrouble("malformed", f"the query returns no column {missing[0]}; it must be called so")
         places = {name: names.index(name) for name in (*_COLUMNS, *_OPTIONAL) if name in names}
         rows = answer.fetchmany(_MOST_ROWS + 1)
         if len(rows) > _MOST_ROWS:
-            raise Trouble("malformed", f"the query returns more than {_MOST_ROWS} rows")
+            raise OffsetSourceTrouble("malformed", f"the query returns more than {_MOST_ROWS} rows")
         return [{name: row[place] for name, place in places.items()} for row in rows]
 
     @contextlib.contextmanager
@@ -118,17 +118,17 @@ class SqlReader:
             timer.cancel()
 
 
-def _trouble(error: DBAPIError) -> Trouble:
+def _trouble(error: DBAPIError) -> OffsetSourceTrouble:
     """By what drivers raise: they agree on classes of errors and on little else."""
     said = _line(error)
     if any(word in said.lower() for word in ("password", "authentication", "access denied", "permission denied")):
-        return Trouble("refused", said)
+        return OffsetSourceTrouble("refused", said)
     if "interrupted" in said.lower() or "cancel" in said.lower():
-        return Trouble("timeout", said)
+        return OffsetSourceTrouble("timeout", said)
     is_gone = error.connection_invalidated or (isinstance(error, OperationalError) and error.statement is None)
     if is_gone or isinstance(error, InterfaceError):
-        return Trouble("unreachable", said)
-    return Trouble("malformed", said)
+        return OffsetSourceTrouble("unreachable", said)
+    return OffsetSourceTrouble("malformed", said)
 
 
 def _line(error: SQLAlchemyError) -> str:

@@ -1,4 +1,4 @@
-"""Reading one place beside other work: in a thread that is waited for so long, and no longer."""
+"""Reads one source in a thread of its own, with a timeout."""
 
 import logging
 import threading
@@ -9,7 +9,7 @@ from typing import Generic, TypeVar
 
 from lagwise.platform.logs import clean
 from lagwise.platform.secrets import redact
-from lagwise_collectors.external_offsets.model import Trouble
+from lagwise_collectors.external_offsets.model import OffsetSourceTrouble
 
 log = logging.getLogger("lagwise.collectors.elsewhere")
 
@@ -17,9 +17,9 @@ T = TypeVar("T")
 
 
 class TimedRead(Generic[T]):
-    """One place and the thread that reads it. A thread that hangs is not waited for, and not joined by a second.
+    """One source and the thread that reads it. While a thread hangs, no second one is started.
 
-    ``read`` may raise Trouble; ``clock`` dates what it returned.
+    ``read`` may raise OffsetSourceTrouble; ``clock`` dates its result.
     """
 
     def __init__(self, name: str, timeout_seconds: float, read: Callable[[], T], clock: Callable[[], datetime]) -> None:
@@ -28,40 +28,42 @@ class TimedRead(Generic[T]):
         self._read = read
         self._clock = clock
         self._thread: threading.Thread | None = None
-        self._box: list[tuple[T, datetime] | Trouble] = []
+        self._outcome: list[tuple[T, datetime] | OffsetSourceTrouble] = []
         self._until = 0.0
         self._is_late = False
 
     def begin(self) -> None:
-        """Start to read, unless the look before this one goes on."""
+        """Start to read, unless the previous read is still running."""
         self._is_late = self._thread is not None and self._thread.is_alive()
         if self._is_late:
             return
         self._until = time.monotonic() + self._timeout_seconds
-        self._box = []
-        self._thread = threading.Thread(target=self._run, args=(self._box,), name=f"offsets-{self.name}", daemon=True)
+        self._outcome = []
+        self._thread = threading.Thread(
+            target=self._run, args=(self._outcome,), name=f"offsets-{self.name}", daemon=True
+        )
         self._thread.start()
 
     def finish(self) -> tuple[T, datetime]:
-        """What was read, and when. Raises Trouble."""
+        """The result, and when it was read. Raises OffsetSourceTrouble."""
         if self._thread is None or self._is_late:
-            raise Trouble("timeout", "the look before this one has not ended yet")
+            raise OffsetSourceTrouble("timeout", "the previous read has not finished yet")
         self._thread.join(max(0.0, self._until - time.monotonic()))
-        if not self._box:
-            # Whatever it still finds is too old to be held against the watermarks that come next.
-            raise Trouble("timeout", f"no answer within {self._timeout_seconds:g} s")
-        answer = self._box[0]
-        if isinstance(answer, Trouble):
+        if not self._outcome:
+            # A later result would be too old to compare with the watermarks that are read next.
+            raise OffsetSourceTrouble("timeout", f"no answer within {self._timeout_seconds:g} s")
+        answer = self._outcome[0]
+        if isinstance(answer, OffsetSourceTrouble):
             raise answer
         return answer
 
-    def _run(self, box: list[tuple[T, datetime] | Trouble]) -> None:
+    def _run(self, outcome: list[tuple[T, datetime] | OffsetSourceTrouble]) -> None:
         try:
-            found = self._read()
-        except Trouble as trouble:
-            box.append(trouble)
-        except Exception as error:  # of whatever library reads this kind of place: it costs its own groups
+            result = self._read()
+        except OffsetSourceTrouble as trouble:
+            outcome.append(trouble)
+        except Exception as error:  # from any library that reads this kind of source: it costs only its groups
             log.debug("%s", self.name, exc_info=True)
-            box.append(Trouble("malformed", clean(redact(f"{type(error).__name__}: {error}"))))
+            outcome.append(OffsetSourceTrouble("malformed", clean(redact(f"{type(error).__name__}: {error}"))))
         else:
-            box.append((found, self._clock()))
+            outcome.append((result, self._clock()))

@@ -1,4 +1,4 @@
-"""What collecting needs from a Kafka cluster, tried step by step, for ``lagwise doctor``."""
+"""Tries each step that collecting from a Kafka cluster needs, for ``lagwise doctor``."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ from lagwise_collectors.kafka.requests.client import KafkaClient
 from lagwise_collectors.kafka.requests.committed_offsets import CommitReader
 from lagwise_collectors.kafka.requests.errors import WHOLE_CLUSTER_ADVICE, KafkaTrouble
 from lagwise_collectors.kafka.requests.group_members import KafkaGroup, describe_groups, list_groups, topics_of
-from lagwise_collectors.kafka.requests.next_records import LogPosition, try_one
+from lagwise_collectors.kafka.requests.next_records import LogPosition, try_fetching
 from lagwise_collectors.kafka.requests.topics import (
     KafkaTopic,
     ask_topics,
@@ -30,15 +30,15 @@ _ADVICE = {
     **WHOLE_CLUSTER_ADVICE,
     "group_not_authorized": "grant the account Describe on the groups (resource Group, name * or a prefix)",
     "topic_not_authorized": "grant the account Describe on the topics (resource Topic, name * or a prefix)",
-    "coordinator_not_available": "the group's coordinator is down: see whether all brokers run",
-    "leader_not_available": "some partitions have no leader: see whether all brokers run",
+    "coordinator_not_available": "the group's coordinator is down: check that all brokers are running",
+    "leader_not_available": "some partitions have no leader: check that all brokers are running",
 }
 _DESCRIBE_GROUPS = "Describe on Group"
 _DESCRIBE_TOPICS = "Describe on Topic"
 
 
 def check_access(cluster: Cluster) -> list[Check]:
-    """One check per step. The steps after one without which they make no sense are not tried."""
+    """One check per step. Steps that depend on a failed one are not tried."""
     try:
         client = KafkaClient(cluster)
         node_count, first_broker = _connect(client)
@@ -55,8 +55,8 @@ class _Steps:
     cluster: Cluster
     groups: list[KafkaGroup] = field(default_factory=list)
     topics: dict[str, KafkaTopic] = field(default_factory=dict)
-    #: Where there is a record to be read.
-    place: LogPosition | None = None
+    #: A position at which there is a record.
+    position: LogPosition | None = None
 
     def run(self, broker: int) -> list[Check]:
         return [
@@ -69,29 +69,29 @@ class _Steps:
                 "topic settings",
                 "DescribeConfigs on Topic",
                 self._topic_settings,
-                "grant the account DescribeConfigs on the topics: without it retention is not known, and nobody can be "
-                "warned before unread records are deleted",
+                "grant the account DescribeConfigs on the topics: without it retention is unknown, and Lagwise cannot "
+                "warn before unread records are deleted",
             ),
             self._optional(
                 "broker settings",
                 "DescribeConfigs on Cluster",
                 lambda: self._broker_settings(broker),
-                "grant the account DescribeConfigs on the cluster: without it the expiry of committed offsets is not "
-                "foreseen",
+                "grant the account DescribeConfigs on the cluster: without it the expiry of committed offsets cannot "
+                "be predicted",
             ),
             *self._records(),
             *self._exact_events(),
         ]
 
     def _records(self) -> list[Check]:
-        if not self.cluster.skip_control_records or self.place is None:
+        if not self.cluster.skip_control_records or self.position is None:
             return []
-        place = self.place
+        position = self.position
         return [
             self._optional(
                 "next records",
                 "Read on Topic",
-                lambda: try_one(self.cluster, place),
+                lambda: try_fetching(self.cluster, position),
                 "grant the account Read on the topics: without it the commit markers of transactions count as lag (or "
                 "set skip_control_records to false)",
             )
@@ -106,7 +106,7 @@ class _Steps:
                 f"Read on Topic {OFFSETS_TOPIC}",
                 lambda: try_reading(self.client, self.cluster),
                 f"grant the account Read on the topic {OFFSETS_TOPIC}, or set offsets_topic to false: without it "
-                "rebalances are seen by the differences of samples, without their causes",
+                "rebalances are detected by comparing samples, without their causes",
             )
         ]
 
@@ -146,7 +146,7 @@ class _Steps:
         listing = list_groups(self.client, selects, errors)
         self._types: Mapping[str, str | None] = listing.types
         if not seen:
-            return "no group is visible: there is none, or the account may not see any"
+            return "no group is visible: there is none, or the account may not describe groups"
         return f"{plural(seen, 'group')} visible, {len(listing.types)} of them watched"
 
     def _describe_groups(self, errors: ErrorTally) -> str:
@@ -167,7 +167,7 @@ class _Steps:
 
     def _watermarks(self, errors: ErrorTally) -> str:
         marks = read_watermarks(self.client, self.topics, {}, errors)
-        self.place = next(
+        self.position = next(
             (
                 LogPosition(topic, partition, high - 1)
                 for topic, partition, start, high in zip(

@@ -9,10 +9,10 @@ import pyarrow as pa
 from lagwise.domain.vocabulary import RECORDED
 from lagwise.tables.raw import COMMITS, GROUPS, MEMBERS, WATERMARKS
 from lagwise.tables.service_times import JOBS
-from lagwise_collectors.external_offsets.sources import Elsewhere
-from lagwise_collectors.kafka.requests.committed_offsets import Commits
+from lagwise_collectors.external_offsets.sources import ExternalOffsets
+from lagwise_collectors.kafka.requests.committed_offsets import CommitColumns
 from lagwise_collectors.kafka.requests.group_members import KafkaGroup
-from lagwise_collectors.kafka.requests.watermarks import Watermarks
+from lagwise_collectors.kafka.requests.watermarks import WatermarkColumns
 from lagwise_collectors.sample_builder import SampleBuilder
 
 
@@ -44,7 +44,7 @@ def add_groups(sample: SampleBuilder, groups: Sequence[KafkaGroup], at: datetime
     sample.add(MEMBERS, columns, at)
 
 
-def add_jobs(sample: SampleBuilder, elsewhere: Elsewhere, at: datetime) -> None:
+def add_jobs(sample: SampleBuilder, elsewhere: ExternalOffsets, at: datetime) -> None:
     """Rows of ``jobs``: Flink jobs that run."""
     running = [(source, g.name, g.job) for source, g in elsewhere.groups if g.job is not None]
     columns = {
@@ -62,7 +62,7 @@ def add_jobs(sample: SampleBuilder, elsewhere: Elsewhere, at: datetime) -> None:
     sample.add(JOBS, columns, at)
 
 
-def add_commits(sample: SampleBuilder, commits: Commits, now: datetime) -> None:
+def add_commits(sample: SampleBuilder, commits: CommitColumns, now: datetime) -> None:
     """Rows of ``commits``; ``now`` dates them where no group could be read."""
     sample.facts["commits_read_at"] = commits.read_at
     indices: list[int] = []
@@ -82,7 +82,7 @@ def add_commits(sample: SampleBuilder, commits: Commits, now: datetime) -> None:
     sample.add(COMMITS, columns, commits.read_at or now)
 
 
-def add_watermarks(sample: SampleBuilder, watermarks: Watermarks, now: datetime) -> None:
+def add_watermarks(sample: SampleBuilder, watermarks: WatermarkColumns, now: datetime) -> None:
     """Rows of ``watermarks``; ``now`` dates them where not one of them could be read."""
     sample.facts["watermarks_read_at"] = watermarks.read_at
     columns = {

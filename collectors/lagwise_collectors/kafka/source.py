@@ -13,15 +13,15 @@ from confluent_kafka import KafkaException
 from lagwise.config import Cluster
 from lagwise.platform.errors import ConfigError
 from lagwise.tables.raw import TOPICS
-from lagwise_collectors.external_offsets.merge_with_kafka import Join
-from lagwise_collectors.external_offsets.sources import Sources, check_elsewhere
+from lagwise_collectors.external_offsets.merge_with_kafka import ExternalOffsetMerge
+from lagwise_collectors.external_offsets.sources import OffsetSources, check_offset_sources
 from lagwise_collectors.kafka.access import check_access
 from lagwise_collectors.kafka.requests.client import KafkaClient
-from lagwise_collectors.kafka.requests.committed_offsets import CommitReader, Commits
+from lagwise_collectors.kafka.requests.committed_offsets import CommitColumns, CommitReader
 from lagwise_collectors.kafka.requests.errors import KafkaTrouble, trouble_of
 from lagwise_collectors.kafka.requests.group_members import GroupListing, describe_groups, list_groups, topics_of
 from lagwise_collectors.kafka.requests.next_records import LogPosition, NextRecordCache, NextRecords, fetcher_of
-from lagwise_collectors.kafka.requests.side_topics import Side, side_topics
+from lagwise_collectors.kafka.requests.side_topics import SideTopic, side_topics
 from lagwise_collectors.kafka.requests.topics import (
     CONFIG_REFRESH_SECONDS,
     KafkaTopic,
@@ -30,7 +30,7 @@ from lagwise_collectors.kafka.requests.topics import (
     described_topics,
     read_offsets_retention,
 )
-from lagwise_collectors.kafka.requests.watermarks import Watermarks, read_watermarks
+from lagwise_collectors.kafka.requests.watermarks import WatermarkColumns, read_watermarks
 from lagwise_collectors.kafka.sample_rows import add_commits, add_groups, add_jobs, add_watermarks
 from lagwise_collectors.protocol import Check, ErrorTally, Snapshot
 from lagwise_collectors.sample_builder import SampleBuilder
@@ -58,8 +58,8 @@ class KafkaSource:
     ) -> None:
         self._cluster = cluster
         self._clock = clock
-        self._looked_up = None if state is None else NextRecordCache(state)
-        self._elsewhere = Sources(
+        self._next_record_cache = None if state is None else NextRecordCache(state)
+        self._offset_sources = OffsetSources(
             cluster.external_offsets, state=None if state is None else state.with_suffix(".elsewhere"), clock=clock
         )
         self._session: _Session | None = None
@@ -76,7 +76,7 @@ class KafkaSource:
 
     def check(self) -> list[Check]:
         """What ``lagwise doctor`` shows of this cluster."""
-        return check_access(self._cluster) + check_elsewhere(self._cluster.external_offsets)
+        return check_access(self._cluster) + check_offset_sources(self._cluster.external_offsets)
 
     def close(self) -> None:
         """Drop the connection; the next sample makes a new one."""
@@ -86,33 +86,39 @@ class KafkaSource:
 
     def _read(self, sample: SampleBuilder) -> None:
         if self._session is None:
-            self._session = _Session(self._cluster, self._clock, self._looked_up, self._elsewhere)
+            self._session = _Session(self._cluster, self._clock, self._next_record_cache, self._offset_sources)
         session, level = self._session, logging.DEBUG
-        self._elsewhere.begin()
+        self._offset_sources.begin()
         try:
             session.read(sample)
-            level = logging.WARNING  # else the sample's own error says it better
+            level = logging.WARNING  # otherwise the sample's own error explains it
         finally:
             session.client.serve()
-            for facility, (count, last) in session.client.said.take().items():
+            for facility, (count, last) in session.client.library_log.take().items():
                 log.log(level, "%s: librdkafka %s, %d times: %s", self._cluster.name, facility, count, last)
 
 
 class _Session:
-    """One connection, and what is remembered from sample to sample as long as it lasts."""
+    """One connection, and the state that is kept from sample to sample while it lasts."""
 
     def __init__(
-        self, cluster: Cluster, clock: Callable[[], datetime], looked_up: NextRecordCache | None, elsewhere: Sources
+        self,
+        cluster: Cluster,
+        clock: Callable[[], datetime],
+        next_record_cache: NextRecordCache | None,
+        offset_sources: OffsetSources,
     ) -> None:
         self.client = KafkaClient(cluster)
         self._cluster = cluster
         self._clock = clock
-        self._elsewhere = elsewhere
-        self._join = Join(lambda: self.client.admin.list_topics(timeout=self.client.timeout_seconds).topics)
+        self._offset_sources = offset_sources
+        self._external_merge = ExternalOffsetMerge(
+            lambda: self.client.admin.list_topics(timeout=self.client.timeout_seconds).topics
+        )
         self._reader = CommitReader(self.client, clock)
-        self._commits = Commits()
+        self._commits = CommitColumns()
         self._fetcher = fetcher_of(cluster)
-        self._next_records = NextRecords(self._fetcher, looked_up) if self._fetcher is not None else None
+        self._next_records = NextRecords(self._fetcher, next_record_cache) if self._fetcher is not None else None
         self._side_topics = side_topics(cluster, self.client)
         self._configs = TopicConfigs(self.client, cluster.interval_seconds)
         self._selected: dict[str, bool] = {}
@@ -131,12 +137,12 @@ class _Session:
         # Nearly all topics are those of the last sample: the broker describes them while the commits come in.
         asked = ask_topics(self.client, self._topics)
         commits = self._reader.read(groups, sample.errors)
-        of_kafka = {group.name: group.type for group in groups}
-        elsewhere = self._elsewhere.finish(self._selects, sample.errors)
-        self._join.into(elsewhere, groups, commits, sample.errors)
+        types = {group.name: group.type for group in groups}
+        external = self._offset_sources.finish(self._selects, sample.errors)
+        self._external_merge.into(external, groups, commits, sample.errors)
         wanted = set(commits.topic) | topics_of(groups)
-        sides = self._sides_of(wanted, sample.errors)
-        wanted |= set(sides)
+        side_topics = self._side_topics_of(wanted, sample.errors)
+        wanted |= set(side_topics)
         topics = self._described(wanted, asked, sample.errors)
         forbidden = {name for name, topic in topics.items() if topic.error == _FORBIDDEN}
         wanted |= commits.keep_hidden(self._commits, forbidden, {group.name for group in groups})
@@ -144,23 +150,23 @@ class _Session:
         marks = read_watermarks(self.client, topics, self._partitions(lost, commits), sample.errors, self._clock)
         commits.next_record = self._next_record(commits, marks)
         add_groups(sample, groups, described_at)
-        add_jobs(sample, elsewhere, commits.read_at or described_at)
+        add_jobs(sample, external, commits.read_at or described_at)
         add_commits(sample, commits, self._clock())
         add_watermarks(sample, marks, self._clock())
-        sample.add_rows(TOPICS, self._configs.rows(topics, sides, self._clock(), sample.errors), self._clock())
+        sample.add_rows(TOPICS, self._configs.rows(topics, side_topics, self._clock(), sample.errors), self._clock())
         sample.facts["offsets_retention_seconds"] = self._offsets_retention(topics)
-        self._groups = of_kafka
+        self._groups = types
         self._topics = {
             name: topic for name, topic in topics.items() if name in wanted and topic.error in (None, _FORBIDDEN)
         }
         self._commits = commits
 
     def close(self) -> None:
-        """Let go of what does not end by itself."""
+        """Close what does not end by itself."""
         if self._fetcher is not None:
             self._fetcher.close()
 
-    def _next_record(self, commits: Commits, marks: Watermarks) -> list[int | None]:
+    def _next_record(self, commits: CommitColumns, marks: WatermarkColumns) -> list[int | None]:
         if self._next_records is None:
             return [None] * len(commits.committed)
         ends = {
@@ -170,13 +176,13 @@ class _Session:
             )
             if start is not None and high is not None
         }
-        places = [
+        positions = [
             None if committed is None else LogPosition(topic, partition, committed)
             for topic, partition, committed in zip(commits.topic, commits.partition, commits.committed, strict=True)
         ]
-        return self._next_records.after(places, ends)
+        return self._next_records.after(positions, ends)
 
-    def _sides_of(self, read: set[str], errors: ErrorTally) -> dict[str, Side]:
+    def _side_topics_of(self, read: set[str], errors: ErrorTally) -> dict[str, SideTopic]:
         try:
             return self._side_topics.of(read)
         except KafkaException as error:
@@ -192,7 +198,7 @@ class _Session:
 
     def _with_unlisted(self, listing: GroupListing) -> Mapping[str, str | None]:
         """Groups to read. Where a broker did not list its groups, those seen before are still asked for: a group that
-        cannot be read is shown as such, it is not gone."""
+        cannot be read is shown as unreadable, and not as gone."""
         return listing.types if listing.complete else {**self._groups, **listing.types}
 
     def _described(
@@ -206,16 +212,16 @@ class _Session:
             name: topic for name, topic in topics.items() if name in wanted or topic.error in (_DELETED, _FORBIDDEN)
         }
 
-    def _partitions(self, names: Iterable[str], commits: Commits) -> dict[str, set[int]]:
+    def _partitions(self, names: Iterable[str], commits: CommitColumns) -> dict[str, set[int]]:
         """The partitions of these topics that are committed, owned, or were there in the last sample."""
-        found = {
+        partitions = {
             name: {p.number for p in self._topics[name].partitions} if name in self._topics else set() for name in names
         }
-        if found:
+        if partitions:
             for topic, partition in zip(commits.topic, commits.partition, strict=True):
-                if topic in found:
-                    found[topic].add(partition)
-        return found
+                if topic in partitions:
+                    partitions[topic].add(partition)
+        return partitions
 
     def _offsets_retention(self, topics: Mapping[str, KafkaTopic]) -> float | None:
         now = time.monotonic()
@@ -231,8 +237,8 @@ class _Session:
             if self._retention_trouble != answer.kind:
                 self._retention_trouble = answer.kind
                 log.warning(
-                    "%s: the broker's offsets.retention.minutes cannot be read (%s), so nothing can be said about "
-                    "commits that are going to expire; granting DescribeConfigs on the cluster allows it",
+                    "%s: the broker's offsets.retention.minutes cannot be read (%s), so the expiry of commits "
+                    "cannot be predicted; grant the account DescribeConfigs on the cluster",
                     self._cluster.name,
                     answer,
                 )

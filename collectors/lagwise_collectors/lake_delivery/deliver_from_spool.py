@@ -1,8 +1,9 @@
-"""Writes snapshots to the lake, in order, each exactly once, whatever happens in between.
+"""Delivers snapshots to the lake in order, each exactly once: every sample goes through the spool, and while the lake
+is down samples wait there and are delivered later.
 
-The tables of a snapshot are appended one after the other, ``samples`` last: its row is the mark that the sample is
-whole. Every append carries the number of its sample as a Delta transaction of this writer, so that a sample which was
-interrupted half-way, or whose commit went through without our hearing of it, is completed and not repeated.
+The tables of a snapshot are appended one after the other, ``samples`` last: its row says that the sample is complete.
+Every append carries the number of its sample as a Delta transaction of this writer. A sample that was interrupted, or
+whose commit succeeded without an answer, is therefore completed and not repeated.
 """
 
 import logging
@@ -26,27 +27,28 @@ from lagwise_collectors.protocol import ErrorTally, Snapshot
 log = logging.getLogger("lagwise.collectors.sink")
 
 ORDER: tuple[Table, ...] = (TOPICS, GROUPS, MEMBERS, COMMITS, WATERMARKS, EVENTS, SERVICE_TIMES, JOBS, SAMPLES)
-#: What makes an event, which has no sample's id.
-_EVENT = ["cluster", "at", "kind", "group", "topic", "partition"]
-#: How long a sample waits for its delivery before the next one is taken care of.
+#: The key of an event, which has no sample id.
+_EVENT_KEY = ["cluster", "at", "kind", "group", "topic", "partition"]
+#: How long a sample may take to be delivered before the next one is sampled.
 PATIENCE_SECONDS = 5.0
 
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """How a write went: how many snapshots wait for the lake now, and why (None while it takes them). ``safe``: all of
-    them would survive this process."""
+    """How a write went."""
 
+    #: Snapshots that wait for the lake now.
     waiting: int
+    #: Why they wait; None while the lake takes them.
     trouble: str | None
+    #: All of them would survive a crash of this process.
     safe: bool = True
 
 
 class Sink:
-    """The way of one cluster's snapshots into the lake. :meth:`write` is for one thread; delivery has its own.
+    """Delivers one cluster's snapshots. :meth:`write` is for one thread; delivery has a thread of its own.
 
-    A lake that is slow or away (an object store that retries for minutes) therefore never keeps the cluster from being
-    sampled.
+    A lake that is slow or unreachable (an object store that retries for minutes) therefore never delays sampling.
     """
 
     def __init__(
@@ -57,7 +59,7 @@ class Sink:
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
         turn: Leadership | None = None,
     ) -> None:
-        """``turn``: samples wait in the spool while it is not this process's; None is always."""
+        """``turn``: samples wait in the spool while another process has the turn; None: no other process writes."""
         self._lake = lake
         self._spool = spool
         self._cluster = cluster
@@ -67,15 +69,16 @@ class Sink:
         self._job: threading.Thread | None = None
         self._trouble: str | None = None
         self._in_memory = False
-        self._complaints = LogThrottle(log, remind_after_seconds=None)
+        self._log_throttle = LogThrottle(log, remind_after_seconds=None)
         self._created = False
-        # What was left behind may be in the lake already, in part or whole, and later samples of another process, too.
+        # Samples of an earlier run may be in the lake already, in part or completely. So may later ones of another
+        # process.
         self._maybe_written = len(spool) > 0
         if len(spool):
             log.info("%s: %d samples of an earlier run wait in the spool", cluster, len(spool))
 
     def write(self, snapshot: Snapshot, patience_seconds: float = PATIENCE_SECONDS) -> Delivery:
-        """Deliver what waits and then this, or keep it. Returns when it is delivered, kept, or patience is over."""
+        """Deliver the waiting samples and then this one, or keep it. Returns within ``patience_seconds``."""
         busy = self._job is not None and self._job.is_alive()
         with self._lock:
             dropped = self._spool.take_dropped()
@@ -85,10 +88,10 @@ class Sink:
                 tally = ErrorTally()
                 tally.note("samples_dropped", message, dropped)
                 snapshot = snapshot.with_errors(tally)
-            self._spool.put(snapshot, tells_dropped=dropped)
+            self._spool.put(snapshot, reports_dropped=dropped)
             if busy or self._trouble is not None:
-                self._keep()
-            if busy:  # else the lake may take some first
+                self._move_to_disk()
+            if busy:  # otherwise the lake may take some first
                 self._spool.trim()
         if not busy:
             self._job = threading.Thread(target=self._deliver, name=f"sink-{self._cluster}", daemon=True)
@@ -96,7 +99,7 @@ class Sink:
         return self.settle(patience_seconds)
 
     def settle(self, seconds: float) -> Delivery:
-        """Wait until nothing is under way, at most so long."""
+        """Wait for the delivery under way, at most this long."""
         if self._job is not None:
             self._job.join(seconds)
         with self._lock:
@@ -105,15 +108,15 @@ class Sink:
             return Delivery(len(self._spool), trouble, self._spool.safe)
 
     def close(self, seconds: float = PATIENCE_SECONDS) -> Delivery:
-        """Wait for what is under way, then keep the rest for the next start."""
+        """Wait for the delivery under way, then keep the rest on disk for the next start."""
         delivery = self.settle(seconds)
         with self._lock:
             if len(self._spool):
-                self._keep()
+                self._move_to_disk()
         return delivery
 
     def _deliver(self) -> None:
-        """Deliver from the oldest on until the queue is empty or the lake refuses."""
+        """Deliver from the oldest on, until the spool is empty or the lake rejects a write."""
         delivered = 0
         while True:
             with self._lock:
@@ -126,14 +129,14 @@ class Sink:
                     self._turn.check()
                 self._append(snapshot)
             except (LakeError, NotLeader) as error:
-                self._refused(str(error))
+                self._rejected(str(error))
                 return
             except pa.ArrowException as error:
-                # Rows that do not fit the tables are a defect of ours; they must not block all that follow.
+                # Rows that do not fit the tables are a bug of Lagwise; they must not block the samples after them.
                 log.error("%s: a sample does not fit the tables and is dropped: %s", self._cluster, error)
-            except Exception as error:  # a defect too, but it may pass: nothing is lost while it is looked into
+            except Exception as error:  # a bug, too, but it may be temporary: nothing is dropped
                 log.exception("%s: writing a sample failed unexpectedly", self._cluster)
-                self._refused(f"{type(error).__name__}: {error}")
+                self._rejected(f"{type(error).__name__}: {error}")
                 return
             with self._lock:
                 self._spool.remove(number)
@@ -144,83 +147,83 @@ class Sink:
             self._trouble = None
         with self._lock:
             if len(self._spool) == 0:
-                self._nothing_in_memory()
+                self._clear_memory_warning()
 
     def _append(self, snapshot: Snapshot) -> None:
         if not self._created:
             self._lake.create(*RAW_TABLES)
             self._created = True
-        writer, number = writer_of(self._cluster), time_number(snapshot)
+        writer, number = writer_of(self._cluster), transaction_number(snapshot)
         for table in ORDER:
             rows = snapshot.rows(table)
             if rows.num_rows == 0:
                 continue
-            if self._maybe_written and self._is_there(table, rows, number):
+            if self._maybe_written and self._is_in_lake(table, rows, number):
                 continue
             transactions = {writer: number}
             if table is SAMPLES:
-                rows = self._dated(rows)
+                rows = self._with_written_at(rows)
                 if self._turn is not None and self._turn.lease.holds() and self._turn.lease.hold_id is not None:
-                    transactions[mark_of(self._cluster)] = self._turn.lease.hold_id
+                    transactions[lease_mark_of(self._cluster)] = self._turn.lease.hold_id
             self._lake.append(table, rows, transactions=transactions)
 
-    def _is_there(self, table: Table, rows: pa.Table, number: int) -> bool:
-        """Whether these rows of a sample are in the lake: by the number of the last one, and where another process has
-        written later ones since, by looking for them."""
+    def _is_in_lake(self, table: Table, rows: pa.Table, number: int) -> bool:
+        """Whether these rows are in the lake: by the number of the last transaction. Where another process has written
+        later samples since, by a query."""
         last = self._lake.last_transaction(table, writer_of(self._cluster))
         if last is None or last <= number:
             return last == number
-        names = ["sample_id"] if "sample_id" in rows.column_names else _EVENT
+        names = ["sample_id"] if "sample_id" in rows.column_names else _EVENT_KEY
         first = rows.slice(0, 1)
         is_same = " and ".join(f'"{name}" is not distinct from ${name}' for name in names)
         sql = f"select 1 from {table.name} where {is_same} limit 1"  # noqa: S608 (own names)
         values = {name: first[name].to_pylist()[0] for name in names}
         since = first[str(table.clock)].to_pylist()[0]
-        found: int = self._lake.query(sql, values, over=[table], since=since).num_rows
-        return found > 0
+        matches: int = self._lake.query(sql, values, over=[table], since=since).num_rows
+        return matches > 0
 
-    def _dated(self, run: pa.Table) -> pa.Table:
+    def _with_written_at(self, run: pa.Table) -> pa.Table:
         column = SAMPLES.arrow.field("written_at")
         position = run.schema.get_field_index(column.name)
         return run.set_column(position, column, pa.array([self._clock()], column.type))
 
-    def _refused(self, why: str) -> None:
+    def _rejected(self, reason: str) -> None:
         self._created = False
         self._maybe_written = True
         with self._lock:
-            self._keep()
+            self._move_to_disk()
             self._spool.trim()
             waiting, first = len(self._spool), self._trouble is None
-            self._trouble = why
+            self._trouble = reason
         if first:
             where = "memory" if self._in_memory else "the spool"
-            log.error("%s: %s; %d samples are kept in %s and delivered later", self._cluster, why, waiting, where)
+            log.error("%s: %s; %d samples are kept in %s and delivered later", self._cluster, reason, waiting, where)
 
-    def _keep(self) -> None:
-        trouble = self._spool.keep()
+    def _move_to_disk(self) -> None:
+        trouble = self._spool.move_to_disk()
         self._in_memory = trouble is not None
         if trouble is None:
-            self._nothing_in_memory()
+            self._clear_memory_warning()
         else:
-            most = f"the newest {self._spool.memory_bytes // 1024**2} MiB of them"
-            line = f"{self._cluster}: cannot write the spool: {trouble}; samples wait in memory, {most}"
-            self._complaints.say("spool", line, same="spool")
+            most = f"at most the newest {self._spool.memory_bytes // 1024**2} MiB"
+            line = f"{self._cluster}: cannot write the spool: {trouble}; samples wait in memory ({most})"
+            self._log_throttle.say("spool", line, same="spool")
 
-    def _nothing_in_memory(self) -> None:
-        self._complaints.clear("spool", f"{self._cluster}: no sample waits in memory any more")
+    def _clear_memory_warning(self) -> None:
+        self._log_throttle.clear("spool", f"{self._cluster}: no sample waits in memory any more")
 
 
 def writer_of(cluster: str) -> str:
-    """Under which the numbers of a cluster's samples are kept in the lake."""
+    """The name of the Delta transactions that number a cluster's samples."""
     return f"lagwise-collector-{cluster}"
 
 
-def mark_of(cluster: str) -> str:
-    """Under which the hold of who last wrote a cluster's samples with its lease is kept, in the table of samples."""
+def lease_mark_of(cluster: str) -> str:
+    """The name of the Delta transaction, in the table of samples, that holds the lease of its last writer."""
     return f"lagwise-collector-{cluster}-hold"
 
 
-def time_number(snapshot: Snapshot) -> int:
-    """The sample's number in the transactions of its writer: microseconds of its beginning."""
+def transaction_number(snapshot: Snapshot) -> int:
+    """The sample's number in the transactions of its writer: its start in microseconds since 1970."""
     started_at: datetime = snapshot.header["started_at"]
     return int(started_at.timestamp()) * 1_000_000 + started_at.microsecond

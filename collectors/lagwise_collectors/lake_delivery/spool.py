@@ -1,6 +1,6 @@
-"""Where snapshots wait while the lake cannot take them: on the local disk, and where that fails too, in memory.
+"""The queue of snapshots that wait for the lake: in files on the local disk or, where that fails too, in memory.
 
-A queue in the order of the samples. Bounded on both sides: beyond the bound the oldest are dropped, and counted.
+It keeps the order of the samples. Both are bounded: beyond the bound the oldest snapshots are dropped and counted.
 """
 
 import contextlib
@@ -28,15 +28,16 @@ _NAME = re.compile(r"^(\d+)\.arrows$")
 
 @dataclass(slots=True)
 class _Waiting:
-    """One snapshot: in a file, or as an object; ``bytes`` is what it takes there.
-
-    ``tells_dropped`` is how many others it tells to be dropped, which must be told anew if it is dropped itself.
-    """
+    """One snapshot, in a file or in memory."""
 
     number: int
+    #: Size of the file, or of the rows in memory.
     bytes: int
-    tells_dropped: int = 0
+    #: Dropped snapshots that this one reports as an error. They are counted again if it is dropped itself.
+    reports_dropped: int = 0
+    #: Set while it is in memory.
     snapshot: Snapshot | None = None
+    #: Set while it is in a file.
     path: Path | None = None
 
 
@@ -48,7 +49,7 @@ class Spool:
         self._disk_bytes = disk_bytes
         self.memory_bytes = memory_bytes
         self._queue: deque[_Waiting] = deque(self._left_behind())
-        # Milliseconds of this start: another process that has used the folder meanwhile shares no number with us.
+        # Numbers start at the current time in ms, so that no other process that uses the folder has the same ones.
         self._next = max(self._queue[-1].number + 1 if self._queue else 0, time.time_ns() // 1_000_000)
         self._dropped = 0
 
@@ -57,18 +58,18 @@ class Spool:
 
     @property
     def safe(self) -> bool:
-        """Whether everything that waits is on the disk."""
+        """Whether all waiting snapshots are on disk."""
         return all(waiting.snapshot is None for waiting in self._queue)
 
     def take_dropped(self) -> int:
-        """How many snapshots were dropped since the last time this was asked."""
+        """How many snapshots were dropped since the last call."""
         dropped, self._dropped = self._dropped, 0
         return dropped
 
-    def put(self, snapshot: Snapshot, *, tells_dropped: int = 0) -> None:
-        """Add a snapshot at the end, in memory for now; it tells that so many were dropped before it."""
+    def put(self, snapshot: Snapshot, *, reports_dropped: int = 0) -> None:
+        """Add a snapshot at the end, in memory for now; ``reports_dropped`` is how many dropped ones it reports."""
         size = sum(rows.nbytes for rows in snapshot.tables.values())
-        self._queue.append(_Waiting(self._next, size, tells_dropped, snapshot=snapshot))
+        self._queue.append(_Waiting(self._next, size, reports_dropped, snapshot=snapshot))
         self._next += 1
 
     def first(self) -> tuple[int, Snapshot] | None:
@@ -96,12 +97,12 @@ class Spool:
             if waiting.number == number:
                 self._queue.remove(waiting)
                 if waiting.path is not None:
-                    with contextlib.suppress(OSError):  # found again at the next start, and known to be delivered then
+                    with contextlib.suppress(OSError):  # the next start finds it, and that it was delivered
                         waiting.path.unlink(missing_ok=True)
                 return
 
-    def keep(self) -> str | None:
-        """Bring what is in memory to the disk. Returns why the disk would not take it."""
+    def move_to_disk(self) -> str | None:
+        """Write the snapshots in memory to files. Returns why that failed, or None."""
         trouble = None
         for waiting in self._queue:
             if waiting.snapshot is not None:
@@ -111,7 +112,7 @@ class Spool:
         return trouble
 
     def trim(self) -> None:
-        """Drop the oldest beyond the bounds."""
+        """Drop the oldest snapshots beyond the bounds."""
         self._drop_beyond(self._disk_bytes, in_memory=False)
         self._drop_beyond(self.memory_bytes, in_memory=True)
 
@@ -138,18 +139,18 @@ class Spool:
                 break
             total -= waiting.bytes
             self._queue.remove(waiting)
-            self._dropped += 1 + waiting.tells_dropped
+            self._dropped += 1 + waiting.reports_dropped
             if waiting.path is not None:
                 with contextlib.suppress(OSError):
                     waiting.path.unlink(missing_ok=True)
 
     def _left_behind(self) -> list[_Waiting]:
-        found = []
-        with contextlib.suppress(OSError):  # no folder yet, or none that can be read: nothing was left
+        waiting = []
+        with contextlib.suppress(OSError):  # there is no folder yet, or it cannot be read
             for path in self._folder.iterdir():
                 match = _NAME.match(path.name)
                 if match:
-                    found.append(_Waiting(int(match[1]), path.stat().st_size, path=path))
+                    waiting.append(_Waiting(int(match[1]), path.stat().st_size, path=path))
                 elif path.suffix == ".part":
                     path.unlink()
-        return sorted(found, key=lambda waiting: waiting.number)
+        return sorted(waiting, key=lambda one: one.number)

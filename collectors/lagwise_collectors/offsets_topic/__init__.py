@@ -1,1 +1,1 @@
-"""``__consumer_offsets`` read as what it is: a log of commits and of what happens in groups. See docs/adr/0010."""
+"""``__consumer_offsets`` read as a log of commits and of changes in groups. See docs/adr/0010."""

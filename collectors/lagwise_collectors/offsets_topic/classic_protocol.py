@@ -1,7 +1,7 @@
-"""Classic groups: each record is the whole group as of one generation, written when a rebalance is over.
+"""Classic groups: each record is the complete group as of one generation, written at the end of a rebalance.
 
-When it began is not written. ``duration_seconds`` is therefore null; how long the partitions that moved had no commit
-(``uncommitted_seconds``) bounds it from above.
+No record has the start of a rebalance, so ``duration_seconds`` is null. The time without a commit on the moved
+partitions (``uncommitted_seconds``) is an upper bound.
 """
 
 from collections.abc import Mapping
@@ -13,10 +13,10 @@ from lagwise_collectors.offsets_topic.rebalance_cause import (
     CommitsOn,
     Members,
     TrackedMember,
-    change_of,
     key_of,
     label_of,
-    moves_of,
+    membership_change,
+    partition_moves,
     widths_of,
 )
 from lagwise_collectors.offsets_topic.rebalance_events import TrackedRebalance
@@ -25,12 +25,13 @@ from lagwise_collectors.offsets_topic.records import ClassicGroup
 
 @dataclass(frozen=True, slots=True)
 class ClassicView:
-    """A group as of its last record. ``widths`` is the most partitions that were ever assigned of each topic: while
-    partitions change hands cooperatively, some belong to nobody for a generation."""
+    """A group as of its last record."""
 
     generation: int
     at_ms: int
     members: Members
+    #: The most partitions that were ever assigned of each topic. In a cooperative rebalance some have no owner for a
+    #: generation.
     widths: Mapping[str, int]
 
 
@@ -42,7 +43,7 @@ def view_of(record: ClassicGroup, at_ms: int, before: ClassicView | None) -> Cla
         )
         for m in record.members
     }
-    # A topic that nobody subscribes to any more is forgotten: it may come back smaller.
+    # A topic without subscribers is forgotten: it may come back with fewer partitions.
     wanted = {topic for member in members.values() for topic in member.topics}
     widths = {topic: width for topic, width in (before.widths if before else {}).items() if topic in wanted}
     for topic, width in widths_of(m.owned for m in members.values()).items():
@@ -51,17 +52,17 @@ def view_of(record: ClassicGroup, at_ms: int, before: ClassicView | None) -> Cla
 
 
 def rebalance(group: str, before: ClassicView | None, now: ClassicView, commits: CommitsOn) -> TrackedRebalance | None:
-    """What happened between two records; None where nothing did.
+    """The rebalance between two records; None where there was none.
 
-    ``before`` is None for a group that was not there: one of whose members nothing is known was not rebalanced.
+    ``before`` is None for a group that did not exist. A group whose members are unknown was not rebalanced.
     """
     old: Members = before.members if before is not None else {}
     since_ms = before.at_ms if before is not None else now.at_ms
     if not old and not now.members:
         return None
     grown = before is not None and bool(old) and _grown(before, now)
-    # The coordinator waits for nobody when the last member is gone.
-    change = change_of(
+    # After the last member is gone, the coordinator does not wait, so the time is exact.
+    change = membership_change(
         old, now.members, since_ms=since_ms, at_ms=now.at_ms, commits=commits, exact=not now.members, grown=grown
     )
     if before is not None and before.generation == now.generation:
@@ -79,7 +80,7 @@ def rebalance(group: str, before: ClassicView | None, now: ClassicView, commits:
         None if before is None else before.generation,
         change,
         len(now.members),
-        moves_of(old, now.members, at_ms=now.at_ms, commits=commits),
+        partition_moves(old, now.members, at_ms=now.at_ms, commits=commits),
     )
 
 

@@ -13,30 +13,32 @@ from lagwise_collectors.sample_diff.events import Event
 _ONE_BY_ONE = 10
 
 
-class Moved(NamedTuple):
-    """A committed offset that went back (``after``), or is gone (None; ``why`` in a word, where known)."""
+class CommitChange(NamedTuple):
+    """A committed offset that went back, or is gone."""
 
     group: str
     topic: str
     partition: int
     at_ms: int
     before: int
+    #: None: it is gone.
     after: int | None = None
-    why: str | None = None
+    #: Why it is gone: expired or deleted; None where that is unknown.
+    cause: str | None = None
 
 
-def commit_events(moved: Iterable[Moved]) -> Iterator[Event]:
-    """Events of rewinds and losses: those of one group, topic and moment together, where they are many."""
+def commit_events(changes: Iterable[CommitChange]) -> Iterator[Event]:
+    """Events of rewinds and losses. Many of one group, topic and time become one event."""
     order = attrgetter("at_ms", "group", "topic", "partition")
-    for _, same in groupby(sorted(moved, key=order), key=attrgetter("at_ms", "group", "topic")):
+    for _, same in groupby(sorted(changes, key=order), key=attrgetter("at_ms", "group", "topic")):
         together = list(same)
-        yield from _told(EventKind.COMMIT_REWOUND, [m for m in together if m.after is not None])
-        yield from _told(EventKind.OFFSETS_GONE, [m for m in together if m.after is None])
+        yield from _events(EventKind.COMMIT_REWOUND, [m for m in together if m.after is not None])
+        yield from _events(EventKind.OFFSETS_GONE, [m for m in together if m.after is None])
 
 
-def _told(kind: EventKind, moved: list[Moved]) -> Iterator[Event]:
-    if len(moved) <= _ONE_BY_ONE:
-        for m in moved:
+def _events(kind: EventKind, changes: list[CommitChange]) -> Iterator[Event]:
+    if len(changes) <= _ONE_BY_ONE:
+        for m in changes:
             after = None if m.after is None else str(m.after)
             yield Event(
                 kind,
@@ -46,14 +48,14 @@ def _told(kind: EventKind, moved: list[Moved]) -> Iterator[Event]:
                 m.partition,
                 before=str(m.before),
                 after=after,
-                cause=m.why,
+                cause=m.cause,
                 source=EventSource.OFFSETS_TOPIC,
             )
         return
-    cause = f"{len(moved)} partitions"
+    cause = f"{len(changes)} partitions"
     if kind is EventKind.COMMIT_REWOUND:
-        cause += f", {sum(m.before - (m.after or 0) for m in moved)} records in all"
-    why = sorted({m.why for m in moved if m.why is not None})
-    cause += f", {' and '.join(why)}" if why else ""
-    first = moved[0]
+        cause += f", {sum(m.before - (m.after or 0) for m in changes)} records in all"
+    causes = sorted({m.cause for m in changes if m.cause is not None})
+    cause += f", {' and '.join(causes)}" if causes else ""
+    first = changes[0]
     yield Event(kind, moment(first.at_ms), first.group, first.topic, cause=cause, source=EventSource.OFFSETS_TOPIC)

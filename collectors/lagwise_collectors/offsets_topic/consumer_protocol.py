@@ -1,7 +1,7 @@
-"""KIP-848 groups: a record per member and step. A rebalance begins with the record of a new epoch and is over when
-every member has what is meant for it in that epoch: its duration is exact.
+"""KIP-848 groups: a record per member and step.
 
-Where the next epoch begins before that, the rebalance is told without a duration: it never ended.
+A rebalance begins with the record of a new epoch and ends when every member has its target assignment of that epoch, so
+its duration is exact. Where the next epoch begins before that, the rebalance never ended and has no duration.
 """
 
 from collections.abc import Mapping
@@ -15,14 +15,14 @@ from lagwise_collectors.offsets_topic.rebalance_cause import (
     Members,
     MembershipChange,
     TrackedMember,
-    change_of,
     key_of,
     label_of,
-    moves_of,
+    membership_change,
+    partition_moves,
     widths_of,
 )
 from lagwise_collectors.offsets_topic.rebalance_events import TrackedRebalance
-from lagwise_collectors.offsets_topic.records import Assigned, GroupMember, Owned
+from lagwise_collectors.offsets_topic.records import CurrentAssignment, GroupMember, OwnedPartitions
 
 #: Epochs of members that left, or (static ones) left for a while, are below this.
 _PRESENT = 0
@@ -31,26 +31,25 @@ _NEW = -1
 
 @dataclass(slots=True)
 class ConsumerGroup:
-    """A KIP-848 group. Feed it records in their order; :meth:`take` tells what is over.
-
-    ``told`` is the membership and ownership as of the last rebalance that was told, ``agreed_ms`` the time since which
-    every member of the last one that ended has shown that it is alive.
-    """
+    """A KIP-848 group. It is fed records in their order; methods return the rebalances that ended."""
 
     epoch: int = _NEW
     target_epoch: int = _NEW
     members: dict[str, GroupMember] = field(default_factory=dict)
-    targets: dict[str, Owned] = field(default_factory=dict)
-    current: dict[str, Assigned] = field(default_factory=dict)
-    told: Members = field(default_factory=dict)
-    told_epoch: int | None = None
+    targets: dict[str, OwnedPartitions] = field(default_factory=dict)
+    current: dict[str, CurrentAssignment] = field(default_factory=dict)
+    #: Members and what they owned as of the last rebalance that was reported, and its epoch.
+    reported: Members = field(default_factory=dict)
+    reported_epoch: int | None = None
+    #: Start of the last rebalance that ended: all its members have been alive since, in ms since 1970.
     agreed_ms: int = 0
+    #: Partitions of each topic, as far as they are assigned.
     widths: dict[str, int] = field(default_factory=dict)
-    #: The rebalance under way: since when, what was the change, and between whom it divides the partitions.
+    #: The rebalance under way: its start, the change that caused it, and the members that share the partitions.
     opened_ms: int | None = None
     change: MembershipChange | None = None
     sharers: Members = field(default_factory=dict)
-    #: The session timeout and heartbeat interval that the broker gives members: no record has them.
+    #: The broker's session timeout and heartbeat interval: no record has them.
     session_ms: int | None = None
     heartbeat_ms: int = 0
 
@@ -58,25 +57,24 @@ class ConsumerGroup:
         """A member's metadata. A static member that comes back does so under a new id, and without a new epoch."""
         key = key_of(member_id, member.instance_id)
         self.members[member_id] = member
-        known = self.told.get(key)
+        known = self.reported.get(key)
         if member.instance_id is None or known is None or known.member_id == member_id:
             return None
         label = label_of(member.client_id, member.host)
-        told = replace(known, member_id=member_id, label=label)
-        self.told = {**self.told, key: told}
+        self.reported = {**self.reported, key: replace(known, member_id=member_id, label=label)}
         change = MembershipChange(
             RebalanceCause.STATIC_MEMBER_RETURNED, session_ms=self.session_ms, poll_ms=member.poll_ms
         )
-        return TrackedRebalance(group, at_ms, self.epoch, self.epoch, change, len(self.told), None)
+        return TrackedRebalance(group, at_ms, self.epoch, self.epoch, change, len(self.reported), None)
 
     def begin(self, group: str, epoch: int, at_ms: int, commits: CommitsOn) -> TrackedRebalance | None:
         """A new epoch. Returns the rebalance that it overtakes, if there is one."""
         if epoch == self.epoch:
             return None
-        overtaken = self._tell(group, at_ms, commits) if self.opened_ms is not None else None
+        overtaken = self._close_rebalance(group, at_ms, commits) if self.opened_ms is not None else None
         self.sharers = self._present()
-        self.change = change_of(
-            self.told,
+        self.change = membership_change(
+            self.reported,
             self.sharers,
             since_ms=self.agreed_ms,
             at_ms=at_ms,
@@ -84,50 +82,54 @@ class ConsumerGroup:
             exact=True,
             early_ms=self.heartbeat_ms,
         )
-        if self.told_epoch is not None and self.change.cause is RebalanceCause.GROUP_APPEARED:
+        if self.reported_epoch is not None and self.change.cause is RebalanceCause.GROUP_APPEARED:
             self.change = replace(self.change, cause=RebalanceCause.MEMBER_JOINED)
         self.epoch, self.opened_ms = epoch, at_ms
         return overtaken
 
     def end(self, group: str, at_ms: int, commits: CommitsOn) -> TrackedRebalance | None:
-        """The rebalance under way, if it is over now: every member has reached the epoch and has what it shall have."""
+        """The rebalance under way, if it has ended: all members have their target assignment."""
         if self.opened_ms is None or (self.target_epoch != self.epoch and self.members):
             return None
         for member_id in self.members:
             now = self.current.get(member_id)
             if now is None or (now.epoch >= _PRESENT and (now.epoch != self.epoch or not now.settled)):
                 return None
-        return self._tell(group, at_ms, commits, over=True)
+        return self._close_rebalance(group, at_ms, commits, over=True)
 
-    def _tell(self, group: str, at_ms: int, commits: CommitsOn, *, over: bool = False) -> TrackedRebalance:
+    def _close_rebalance(self, group: str, at_ms: int, commits: CommitsOn, *, over: bool = False) -> TrackedRebalance:
         assert self.change is not None
         assert self.opened_ms is not None
         now = self._present()
-        if not over:  # who came or changed since is the next rebalance's
+        if not over:  # who joined or changed since then belongs to the next rebalance
             now = {key: replace(m, owned=now[key].owned) if key in now else m for key, m in self.sharers.items()}
         widths = widths_of(self.targets.values())
         change = self.change
-        if change.cause is None and any(widths[topic] > self.widths.get(topic, 0) for topic in widths) and self.told:
+        if (
+            change.cause is None
+            and any(widths[topic] > self.widths.get(topic, 0) for topic in widths)
+            and self.reported
+        ):
             change = replace(change, cause=RebalanceCause.PARTITIONS_ADDED)
-        told = TrackedRebalance(
+        rebalance = TrackedRebalance(
             group,
             self.opened_ms,
             self.epoch,
-            self.told_epoch,
+            self.reported_epoch,
             change,
             len(now),
-            moves_of(self.told, now, at_ms=at_ms, commits=commits),
+            partition_moves(self.reported, now, at_ms=at_ms, commits=commits),
             at_ms - self.opened_ms if over else None,
         )
-        self.told, self.told_epoch, self.widths = now, self.epoch, widths
+        self.reported, self.reported_epoch, self.widths = now, self.epoch, widths
         if over:  # only then has every member shown that it is alive
             self.agreed_ms = self.opened_ms
         self.opened_ms, self.change, self.sharers = None, None, {}
-        return told
+        return rebalance
 
     def settle(self, at_ms: int) -> None:
-        """Take what is known now as told: the end of a silent beginning. The newest epoch is of ``at_ms``."""
-        self.told, self.told_epoch, self.agreed_ms = self._present(), self.epoch, at_ms
+        """End reading without events: the present members count as reported. The newest epoch began at ``at_ms``."""
+        self.reported, self.reported_epoch, self.agreed_ms = self._present(), self.epoch, at_ms
         self.widths = widths_of(self.targets.values())
         self.opened_ms, self.change, self.sharers = None, None, {}
 
@@ -153,8 +155,8 @@ class ConsumerGroup:
             "members": {key: asdict(member) for key, member in self.members.items()},
             "targets": self.targets,
             "current": {key: asdict(current) for key, current in self.current.items()},
-            "told": members_as_json(self.told),
-            "told_epoch": self.told_epoch,
+            "reported": members_as_json(self.reported),
+            "reported_epoch": self.reported_epoch,
             "agreed_ms": self.agreed_ms,
             "widths": self.widths,
             "opened_ms": self.opened_ms,
@@ -177,17 +179,17 @@ class ConsumerGroup:
                 },
                 "targets": {key: _owned(owned) for key, owned in data["targets"].items()},
                 "current": {
-                    key: Assigned(current["epoch"], current["settled"], _owned(current["owned"]))
+                    key: CurrentAssignment(current["epoch"], current["settled"], _owned(current["owned"]))
                     for key, current in data["current"].items()
                 },
-                "told": members_of_json(data["told"]),
+                "reported": members_of_json(data["reported"]),
                 "change": None if change is None else _change(change),
                 "sharers": members_of_json(data["sharers"]),
             }
         )
 
 
-def _owned(pairs: list[list[Any]]) -> Owned:
+def _owned(pairs: list[list[Any]]) -> OwnedPartitions:
     return tuple((topic, partition) for topic, partition in pairs)
 
 

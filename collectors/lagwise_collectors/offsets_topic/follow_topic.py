@@ -20,91 +20,92 @@ from lagwise.platform.files import KeptFile
 from lagwise.tables.raw import EVENTS
 from lagwise_collectors.kafka.requests.errors import KafkaTrouble, trouble_of
 from lagwise_collectors.offsets_topic import state_file
-from lagwise_collectors.offsets_topic.commit_history import CADENCE, cadence_of
+from lagwise_collectors.offsets_topic.commit_history import CADENCE_TABLE, cadence_rows
 from lagwise_collectors.offsets_topic.records import OFFSETS_TOPIC
-from lagwise_collectors.offsets_topic.session import Knowledge, LostPositionError, Session
+from lagwise_collectors.offsets_topic.session import LedgerState, LostPositionError, OffsetsTopicSession
 from lagwise_collectors.protocol import EventSourceState, Snapshot
 from lagwise_collectors.sample_builder import SampleBuilder
-from lagwise_collectors.sample_diff.events import MOST_EVENTS, as_rows
+from lagwise_collectors.sample_diff.events import MOST_EVENTS, TOO_MANY_EVENTS, as_rows
 
 log = logging.getLogger("lagwise.collectors.offsets_topic")
 
 _RETRY_SECONDS = 2.0
 _MOST_RETRY_SECONDS = 120.0
-#: The state is kept after events were handed over, and otherwise this often.
-_KEEP_SECONDS = 60.0
+#: The state file is written after events were handed over, and otherwise this often.
+_SAVE_SECONDS = 60.0
 
-_WORDS = {
+_DETAILS = {
     "topic_not_authorized": "the account may not read the topic: grant it Read on the topic __consumer_offsets, or set "
-    "offsets_topic to false; events come from the differences of samples meanwhile"
+    "offsets_topic to false; until then events come from comparing samples"
 }
-#: A cluster on which no group was ever used has no such topic: no trouble.
+#: A cluster on which no group was ever used has no such topic, which is no error.
 _NOT_YET = "unknown_topic"
 
 
 class OffsetsTail:
-    """The tail of one cluster, started when it is made. Requests come from another thread than the one that reads."""
+    """Follows the topic of one cluster in a thread of its own, from its construction on."""
 
     def __init__(self, cluster: Cluster, state: Path) -> None:
         self._cluster = cluster
-        cost = f"after a restart, events of {OFFSETS_TOPIC} are repeated"
-        self._file = KeptFile(state, log, cost)
+        loss = f"after a restart, events of {OFFSETS_TOPIC} are repeated"
+        self._file = KeptFile(state, log, loss)
         self._lock = threading.Lock()
         self._stop = threading.Event()
-        self._known: Knowledge | None = None
-        self._session: Session | None = None
+        self._state: LedgerState | None = None
+        self._session: OffsetsTopicSession | None = None
         self._trouble: KafkaTrouble | None = None
         self._topics: dict[str, str] = {}
-        self._candidate: bytes | None = None
-        self._kept_at = time.monotonic()
-        self._whole = True
+        self._unsaved_state: bytes | None = None
+        self._saved_at = time.monotonic()
+        self._all_commits_due = True
         self._cpu_seconds = 0.0
         self._thread = threading.Thread(target=self._run, name="offsets-topic", daemon=True)
         self._thread.start()
 
     def take(self, topics: Mapping[str, str]) -> tuple[Snapshot, dict[str, Any]]:
-        """What happened since the last time (events, commits, errors), and the :class:`EventSourceState` as
-        a dictionary.
+        """Events, commits and errors since the last call, and the :class:`EventSourceState` as a dictionary.
 
-        ``topics`` are names by id, for groups whose partitions go by that.
+        ``topics`` are names by id, for groups whose records have topic ids.
         """
         sample = SampleBuilder(self._cluster)
         self._topics.update(topics)
         with self._lock:
-            session, known, trouble = self._session, self._known, self._trouble
-            if session is None or known is None:
+            session, state, trouble = self._session, self._state, self._trouble
+            if session is None or state is None:
                 if trouble is not None:
                     sample.errors.note(trouble.kind, str(trouble))
                 return self._finished(sample, {}), asdict(EventSourceState())
-            known.ledger.groups.topics.update(self._topics)
-            taken = known.ledger.take()
-            left = session.left()
-            live = left == 0 and not known.ledger.priming
-            whole, fresh = live and self._whole, live and not known.counting
-            pairs: Sequence[Any] = list(known.ledger.pairs.values()) if whole else taken.committed
-            cadence = cadence_of(pairs, counted=known.counting)
-            for pair in taken.committed:
+            state.ledger.groups.topics.update(self._topics)
+            changes = state.ledger.take()
+            records_left = session.records_left()
+            is_caught_up = records_left == 0 and not state.ledger.priming
+            all_commits, is_first_time = is_caught_up and self._all_commits_due, is_caught_up and not state.counting
+            pairs: Sequence[Any] = list(state.ledger.pairs.values()) if all_commits else changes.committed
+            cadence = cadence_rows(pairs, counted=state.counting)
+            for pair in changes.committed:
                 pair.commits = 0
-            if live:
-                known.counting, self._whole = True, False
-            waited = time.monotonic() - self._kept_at >= _KEEP_SECONDS
-            if not known.ledger.priming and (taken.events or self._candidate is not None or waited):
-                self._candidate = state_file.dumped(known.ledger, known.identity)
-        if not live:
-            log.info("%s: %s is being read, %d records are left", self._cluster.name, OFFSETS_TOPIC, left)
-        events, dropped = taken.events[:MOST_EVENTS], len(taken.events[MOST_EVENTS:])
+            if is_caught_up:
+                state.counting, self._all_commits_due = True, False
+            save_due = time.monotonic() - self._saved_at >= _SAVE_SECONDS
+            if not state.ledger.priming and (changes.events or self._unsaved_state is not None or save_due):
+                self._unsaved_state = state_file.serialise(state.ledger, state.identity)
+        if not is_caught_up:
+            log.info("%s: %s is still being read, %d records are left", self._cluster.name, OFFSETS_TOPIC, records_left)
+        events, dropped = changes.events[:MOST_EVENTS], len(changes.events[MOST_EVENTS:])
         if dropped:
-            taken.errors.note("events_dropped", "too many things happened at once to tell each", dropped)
-        tables = {EVENTS.name: as_rows(events, self._cluster.name), CADENCE: cadence}
-        sample.errors.add(taken.errors)
-        return self._finished(sample, tables), asdict(EventSourceState(live, fresh, whole, left))
+            changes.errors.note("events_dropped", TOO_MANY_EVENTS, dropped)
+        tables = {EVENTS.name: as_rows(events, self._cluster.name), CADENCE_TABLE: cadence}
+        sample.errors.add(changes.errors)
+        return self._finished(sample, tables), asdict(
+            EventSourceState(is_caught_up, is_first_time, all_commits, records_left)
+        )
 
-    def keep(self) -> None:
-        """What was taken last is in safe hands: the next start goes on behind it."""
+    def acknowledge(self) -> None:
+        """What was taken last is stored: the next start continues after it."""
         with self._lock:
-            candidate, self._candidate = self._candidate, None
-        if candidate is not None and self._file.write(candidate, durable=True):
-            self._kept_at = time.monotonic()
+            unsaved, self._unsaved_state = self._unsaved_state, None
+        if unsaved is not None and self._file.write(unsaved, durable=True):
+            self._saved_at = time.monotonic()
 
     def close(self) -> None:
         """Stop reading."""
@@ -119,41 +120,41 @@ class OffsetsTail:
         return Snapshot(snapshot.cluster, snapshot.sample_id, {**tables, **snapshot.tables})
 
     def _run(self) -> None:
-        """The life of the thread: one session after the other, with a rest after each that failed."""
-        rest = _RETRY_SECONDS
-        kept: Path | None = self._file.path
+        """Run one session after the other, with a pause after each that failed."""
+        pause_seconds = _RETRY_SECONDS
+        state_path: Path | None = self._file.path
         while not self._stop.is_set():
-            session: Session | None = None
+            session: OffsetsTopicSession | None = None
             try:
-                session = Session(self._cluster, self._known, kept)
+                session = OffsetsTopicSession(self._cluster, self._state, state_path)
                 with self._lock:
-                    self._whole = self._whole or session.known is not self._known
-                    self._session, self._known, self._trouble = session, session.known, None
-                rest, kept = _RETRY_SECONDS, None
+                    self._all_commits_due = self._all_commits_due or session.state is not self._state
+                    self._session, self._state, self._trouble = session, session.state, None
+                pause_seconds, state_path = _RETRY_SECONDS, None
                 session.read(self._stop, self._lock)
             except LostPositionError as lost:
-                log.warning("%s: %s is read anew: %s", self._cluster.name, OFFSETS_TOPIC, lost)
+                log.warning("%s: %s is read from the beginning: %s", self._cluster.name, OFFSETS_TOPIC, lost)
                 self._end_session(None)
-                self._known = None
+                self._state = None
             except (KafkaTrouble, KafkaException, ConfigError) as error:
-                self._end_session(_told(trouble_of(error)))
-            except Exception as error:  # a defect of ours must not end the tail in silence
+                self._end_session(_sample_error(trouble_of(error)))
+            except Exception as error:  # a bug of Lagwise must not end the thread silently
                 log.exception("%s: reading %s failed unexpectedly", self._cluster.name, OFFSETS_TOPIC)
                 self._end_session(KafkaTrouble("offsets_topic_failed", f"{type(error).__name__}: {error}"))
             finally:
                 if session is not None:
                     session.close()
-            self._stop.wait(rest)
-            rest = min(2 * rest, _MOST_RETRY_SECONDS)
+            self._stop.wait(pause_seconds)
+            pause_seconds = min(2 * pause_seconds, _MOST_RETRY_SECONDS)
 
     def _end_session(self, trouble: KafkaTrouble | None) -> None:
         with self._lock:
             self._session, self._trouble = None, trouble
 
 
-def _told(trouble: KafkaTrouble) -> KafkaTrouble | None:
-    """The trouble as an error of the sample."""
+def _sample_error(trouble: KafkaTrouble) -> KafkaTrouble | None:
+    """The trouble as an error of the sample; None where it is none."""
     if trouble.kind == _NOT_YET:
         return None
     kind = trouble.kind.removeprefix("topic_")
-    return KafkaTrouble(f"offsets_topic_{kind}", _WORDS.get(trouble.kind, f"reading {OFFSETS_TOPIC}: {trouble}"))
+    return KafkaTrouble(f"offsets_topic_{kind}", _DETAILS.get(trouble.kind, f"reading {OFFSETS_TOPIC}: {trouble}"))

@@ -1,7 +1,7 @@
-"""The state of all groups as the records tell it, and what happened since it was last asked for.
+"""The state of all groups by the records read so far, and the changes since the last call of ``take``.
 
-Pure: records in, events out. What belongs to one group lies in one partition of ``__consumer_offsets``, so the outcome
-does not depend on how the partitions' records interleave, nor on how they are cut into batches.
+Pure: records in, events out. All records of one group are in one partition of ``__consumer_offsets``, so the result
+depends neither on how the records of partitions interleave, nor on how they are batched.
 """
 
 from collections.abc import Callable, Iterable
@@ -10,21 +10,21 @@ from typing import Any, Protocol
 
 from lagwise.domain.vocabulary import EventKind, EventSource
 from lagwise_collectors.offsets_topic.commit_history import CommitHistory
-from lagwise_collectors.offsets_topic.commit_rewinds import Moved, commit_events
+from lagwise_collectors.offsets_topic.commit_rewinds import CommitChange, commit_events
 from lagwise_collectors.offsets_topic.rebalance_events import TrackedRebalance, moment, rebalance_event
 from lagwise_collectors.offsets_topic.records import CommitKey, UnknownVersionError, commit_of, full_commit_of, key_of
-from lagwise_collectors.offsets_topic.tracked_groups import TOGETHER_MS, Ended, TrackedGroup, TrackedGroups
-from lagwise_collectors.offsets_topic.wire_types import GarbageError
+from lagwise_collectors.offsets_topic.tracked_groups import TOGETHER_MS, EndedGroup, TrackedGroup, TrackedGroups
+from lagwise_collectors.offsets_topic.wire_types import MalformedRecordError
 from lagwise_collectors.protocol import ErrorTally
-from lagwise_collectors.sample_diff.events import Event
+from lagwise_collectors.sample_diff.events import TOO_MANY_EVENTS, Event
 
 EXPIRED, DELETED = "expired", "deleted"
-#: What happened is asked for every few seconds; if it is not, it must not take all memory.
+#: Changes are taken every few seconds. If nobody takes them, they must not fill the memory.
 _MOST_HELD = 200_000
-_DROPPED = ("events_dropped", "too many things happened at once to tell each")
+_DROPPED = ("events_dropped", TOO_MANY_EVENTS)
 
 
-class Record(Protocol):
+class OffsetsRecord(Protocol):
     """A record as confluent_kafka has it."""
 
     def key(self) -> Any: ...  # bytes or None; not every version of the library says so
@@ -35,36 +35,38 @@ class Record(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
-    """What happened since the last time: events in order of time, pairs that were committed on, and errors."""
+class LedgerChanges:
+    """What changed since the last call."""
 
+    #: In order of time.
     events: list[Event]
+    #: Group-partitions with a new commit.
     committed: list[CommitHistory]
     errors: ErrorTally
 
 
 class Ledger:
-    """Everything the records have told. ``positions`` is the next offset to read of each partition.
-
-    Of partitions in ``priming`` records are taken in without a word. ``retention_ms`` is the broker's
-    ``offsets.retention.minutes``, where known.
-    """
+    """All groups and commits, by the records read so far. ``selects`` says whether a group is watched."""
 
     def __init__(self, selects: Callable[[str], bool]) -> None:
+        #: The next offset to read of each partition.
         self.positions: dict[int, int] = {}
+        #: Partitions whose history is still being read: their records report no events.
         self.priming: set[int] = set()
+        #: Commits on group-partitions, by the key of their records.
         self.pairs: dict[bytes, CommitHistory] = {}
         self.groups = TrackedGroups()
+        #: The broker's ``offsets.retention.minutes``, where known.
         self.retention_ms: int | None = None
         self._selects = selects
         self._ignored: set[bytes] = set()
         self._rebalances: list[TrackedRebalance] = []
-        self._moved: list[Moved] = []
-        self._touched: list[CommitHistory] = []
+        self._commit_changes: list[CommitChange] = []
+        self._committed: list[CommitHistory] = []
         self._errors = ErrorTally()
 
-    def feed(self, records: Iterable[Record]) -> None:
-        """Take in records, in the order of their offsets in each partition. What cannot be read is counted."""
+    def feed(self, records: Iterable[OffsetsRecord]) -> None:
+        """Process records, in the order of their offsets in each partition. Records that cannot be read are counted."""
         pairs, positions, ignored = self.pairs, self.positions, self._ignored
         priming = self.priming
         for record in records:
@@ -74,14 +76,14 @@ class Ledger:
                 pair = pairs.get(key)
                 if pair is None:
                     if key not in ignored:
-                        self._unusual(record, key)
+                        self._feed_other(record, key)
                     continue
                 value = record.value()
                 if value is None:
-                    self._forget(pair, key, record)
+                    self._feed_tombstone(pair, key, record)
                     continue
                 offset, at_ms = commit_of(value)
-            except GarbageError as error:
+            except MalformedRecordError as error:
                 self._errors.note("offsets_topic_garbage", f"{_where(record)}: {error}")
                 continue
             except UnknownVersionError as error:
@@ -89,103 +91,103 @@ class Ledger:
                 continue
             if record.partition() not in priming:
                 if offset < pair.offset:
-                    self._move(Moved(pair.group, pair.topic, pair.partition, at_ms, pair.offset, offset))
+                    self._add_change(CommitChange(pair.group, pair.topic, pair.partition, at_ms, pair.offset, offset))
                 if not pair.commits:
-                    self._touched.append(pair)
+                    self._committed.append(pair)
                 pair.commits += 1
             pair.committed(offset, at_ms)
 
     def primed(self, partition: int) -> None:
-        """Everything that was there at the start has been read: from now on things happen."""
+        """The history of a partition has been read: from now on its records report events."""
         self.priming.discard(partition)
         self.groups.settle(partition)
 
-    def take(self) -> Taken:
-        """What happened since the last time this was asked. To be asked when no batch is half read."""
-        events = [rebalance_event(happened, self.groups.topics) for happened in self._rebalances]
-        events += commit_events(m for m in self._moved if m.after is not None or not self._explained(m))
+    def take(self) -> LedgerChanges:
+        """The changes since the last call. Not to be called while a batch is being fed."""
+        events = [rebalance_event(rebalance, self.groups.topics) for rebalance in self._rebalances]
+        events += commit_events(m for m in self._commit_changes if m.after is not None or not self._is_explained(m))
         events += [self._gone(name, ended) for name, all_of in self.groups.ended.items() for ended in all_of]
-        touched = [pair for pair in self._touched if pair.commits]
-        taken = Taken(sorted(events, key=lambda event: event.at), touched, self._errors)
-        self._rebalances, self._moved, self._touched = [], [], []
+        committed = [pair for pair in self._committed if pair.commits]
+        changes = LedgerChanges(sorted(events, key=lambda event: event.at), committed, self._errors)
+        self._rebalances, self._commit_changes, self._committed = [], [], []
         self._errors = ErrorTally()
         self.groups.ended.clear()
-        return taken
+        return changes
 
-    def _unusual(self, record: Record, key: bytes | None) -> None:
-        """Everything but another commit on a known pair."""
+    def _feed_other(self, record: OffsetsRecord, key: bytes | None) -> None:
+        """Process everything but another commit on a known group-partition."""
         if key is None:
-            raise GarbageError("no key")
-        about = key_of(key)
-        if about is None or not self._selects(about.group):
+            raise MalformedRecordError("no key")
+        parsed_key = key_of(key)
+        if parsed_key is None or not self._selects(parsed_key.group):
             self._ignored.add(key)
-        elif isinstance(about, CommitKey):
+        elif isinstance(parsed_key, CommitKey):
             value = record.value()
-            if value is not None:  # else the tombstone of what was never seen
-                self._first_commit(about, key, value, quiet=record.partition() in self.priming)
+            if value is not None:  # otherwise the tombstone of commits that were never read
+                self._first_commit(parsed_key, key, value, quiet=record.partition() in self.priming)
         else:
             partition = record.partition()
             quiet = partition in self.priming
             at_ms = max(0, record.timestamp()[1])
-            for happened in self.groups.take_in(about, record.value(), at_ms, partition=partition, quiet=quiet):
+            for rebalance in self.groups.feed(parsed_key, record.value(), at_ms, partition=partition, quiet=quiet):
                 if len(self._rebalances) < _MOST_HELD:
-                    self._rebalances.append(happened)
+                    self._rebalances.append(rebalance)
                 else:
                     self._errors.note(*_DROPPED)
 
-    def _first_commit(self, about: CommitKey, key: bytes, value: bytes, *, quiet: bool) -> None:
+    def _first_commit(self, parsed_key: CommitKey, key: bytes, value: bytes, *, quiet: bool) -> None:
         commit = full_commit_of(value)
         if commit.topic_id is not None:
-            self.groups.topics[commit.topic_id] = about.topic
-        pair = CommitHistory(about.group, about.topic, about.partition, commit.offset, commit.at_ms)
+            self.groups.topics[commit.topic_id] = parsed_key.topic
+        pair = CommitHistory(parsed_key.group, parsed_key.topic, parsed_key.partition, commit.offset, commit.at_ms)
         self.add(key, pair)
         if not quiet:
             pair.commits = 1
-            self._touched.append(pair)
+            self._committed.append(pair)
 
     def add(self, key: bytes, pair: CommitHistory) -> None:
-        """A pair that was not known."""
+        """Add a new group-partition."""
         self.pairs[key] = pair
         self.groups.of(pair.group).pairs[pair.topic, pair.partition] = pair
 
-    def _forget(self, pair: CommitHistory, key: bytes, record: Record) -> None:
-        """The tombstone of a pair's commits."""
+    def _feed_tombstone(self, pair: CommitHistory, key: bytes, record: OffsetsRecord) -> None:
+        """Process the tombstone of a group-partition's commits."""
         del self.pairs[key]
         pair.commits = 0
         group = self.groups.by_name[pair.group]
         group.pairs.pop((pair.topic, pair.partition), None)
         at_ms = max(0, record.timestamp()[1])
         if record.partition() not in self.priming:
-            why = self._why(pair, group, at_ms)
-            self._move(Moved(pair.group, pair.topic, pair.partition, at_ms, pair.offset, None, why))
+            cause = self._cause(pair, group, at_ms)
+            self._add_change(CommitChange(pair.group, pair.topic, pair.partition, at_ms, pair.offset, None, cause))
         if not group.pairs and group.classic is None and group.consumer is None:
             del self.groups.by_name[pair.group]
             if record.partition() not in self.priming and pair.group not in self.groups.ended:
                 self.groups.end(pair.group, group, at_ms)
 
-    def _move(self, moved: Moved) -> None:
-        if len(self._moved) < _MOST_HELD:
-            self._moved.append(moved)
+    def _add_change(self, change: CommitChange) -> None:
+        if len(self._commit_changes) < _MOST_HELD:
+            self._commit_changes.append(change)
         else:
             self._errors.note(*_DROPPED)
 
-    def _why(self, pair: CommitHistory, group: TrackedGroup, at_ms: int) -> str | None:
-        """Offsets expire when the retention is over and no member subscribes to the topic; else they were deleted."""
+    def _cause(self, pair: CommitHistory, group: TrackedGroup, at_ms: int) -> str | None:
+        """Offsets expire after the retention where no member subscribes to the topic; otherwise they were deleted."""
         if self.retention_ms is None:
             return None
         if at_ms - pair.at_ms < self.retention_ms:
             return DELETED
         return DELETED if any(pair.topic in member.topics for member in group.members.values()) else EXPIRED
 
-    def _explained(self, moved: Moved) -> bool:
-        """Offsets that are gone because their whole group is."""
+    def _is_explained(self, change: CommitChange) -> bool:
+        """Whether offsets are gone because their whole group is."""
         return any(
-            abs(ended.at_ms - moved.at_ms) <= TOGETHER_MS or not ended.group.pairs
-            for ended in self.groups.ended.get(moved.group, ())
+            abs(ended.at_ms - change.at_ms) <= TOGETHER_MS or not ended.group.pairs
+            for ended in self.groups.ended.get(change.group, ())
         )
 
-    def _gone(self, name: str, ended: Ended) -> Event:
-        causes = {m.why for m in self._moved if m.group == name and m.after is None and m.why is not None}
+    def _gone(self, name: str, ended: EndedGroup) -> Event:
+        causes = {m.cause for m in self._commit_changes if m.group == name and m.after is None and m.cause is not None}
         return Event(
             EventKind.GROUP_GONE,
             moment(ended.at_ms),
@@ -196,5 +198,5 @@ class Ledger:
         )
 
 
-def _where(record: Record) -> str:
+def _where(record: OffsetsRecord) -> str:
     return f"partition {record.partition()}, offset {record.offset()}"

@@ -1,13 +1,13 @@
-"""Who is in a group and owns what; and what the difference between two memberships was, by the evidence there is."""
+"""The cause of a rebalance: compares two memberships, and judges by commits and timeouts why members are gone."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from lagwise.domain.vocabulary import RebalanceCause
-from lagwise_collectors.offsets_topic.records import Owned
+from lagwise_collectors.offsets_topic.records import OwnedPartitions
 
-#: A pause between commits may be this many of the usual ones before it says something.
+#: A pause between commits must exceed this many usual ones to be evidence.
 _USUAL_PAUSES = 2
 #: Timers fire up to about a second late, and so does the client's look at its poll interval.
 _TIMERS_MS = 1_000
@@ -18,12 +18,15 @@ _HEARTBEATS_PER_SESSION = 3
 
 @dataclass(frozen=True, slots=True)
 class TrackedMember:
-    """One member. ``owned`` goes by topic name, or by topic id in a KIP-848 group."""
+    """One member."""
 
     member_id: str
+    #: Client id and host, as text.
     label: str
+    #: Topics that it subscribes to.
     topics: tuple[str, ...]
-    owned: Owned
+    #: By topic name, or by topic id in a KIP-848 group.
+    owned: OwnedPartitions
     session_ms: int | None
     poll_ms: int | None
 
@@ -33,22 +36,24 @@ class TrackedMember:
 Members = Mapping[str, TrackedMember]
 
 
-class Committed(Protocol):
-    """What is known of the commits on one partition by one group, in ms."""
+class CommitTimes(Protocol):
+    """When one group commits on one partition, in ms."""
 
+    #: The last commit, since 1970.
     at_ms: int
     #: The usual time between two commits; 0 is unknown.
     pause_ms: int
 
 
 #: The commits of the group on one of its partitions.
-CommitsOn = Callable[[tuple[str, int]], Committed | None]
+CommitsOn = Callable[[tuple[str, int]], CommitTimes | None]
 
 
 @dataclass(frozen=True, slots=True)
 class MembershipChange:
-    """Who came, who went and why; ``cause`` is None where nothing of it is known. Times in ms, see ``raw/events``."""
+    """Who joined, who left and why. The fields mean what the columns of ``raw/events`` do; times are in ms."""
 
+    #: None: unknown.
     cause: RebalanceCause | None
     joined: tuple[str, ...] = ()
     left: tuple[str, ...] = ()
@@ -60,18 +65,21 @@ class MembershipChange:
 
 @dataclass(frozen=True, slots=True)
 class Departure:
-    """Why one member is gone, and for how long it had not committed (a lower bound; None: it never did)."""
+    """Why one member is gone."""
 
     cause: RebalanceCause
+    #: For how long it had not committed: a lower bound; None: it never committed.
     silent_ms: int | None
 
 
 @dataclass(frozen=True, slots=True)
-class Moves:
-    """Partitions whose owner changed: how many, which of them were taken from somebody, how long uncommitted (ms)."""
+class PartitionMoves:
+    """Partitions whose owner changed."""
 
     count: int
-    taken: Owned
+    #: Those of them that had an owner before.
+    revoked: OwnedPartitions
+    #: For how long no commit was made on one of them, at most.
     uncommitted_ms: int | None
 
 
@@ -81,11 +89,11 @@ def key_of(member_id: str, instance_id: str | None) -> str:
 
 
 def label_of(client_id: str, host: str) -> str:
-    """A member in words, as the samples have it."""
+    """A member as text, the same as in samples."""
     return f"{client_id} ({host.removeprefix('/')})"
 
 
-def change_of(
+def membership_change(
     before: Members,
     now: Members,
     *,
@@ -96,10 +104,10 @@ def change_of(
     early_ms: int = 0,
     grown: bool = False,
 ) -> MembershipChange:
-    """Compare the membership that was agreed on at ``since_ms`` with the one of ``at_ms``.
+    """Compare the membership of ``since_ms`` with the one of ``at_ms``.
 
-    ``exact`` and ``early_ms`` as for :func:`departure`. ``grown``: a topic that is read has
-    more partitions than before.
+    ``exact`` and ``early_ms`` are those of :func:`departure`. ``grown``: a topic that is read has more partitions than
+    before.
     """
     joined = tuple(sorted(member.label for key, member in now.items() if key not in before))
     gone = sorted((member for key, member in before.items() if key not in now), key=lambda member: member.label)
@@ -141,68 +149,69 @@ def departure(
     exact: bool,
     early_ms: int,
 ) -> Departure:
-    """Why a member is gone, as far as its commits tell.
+    """Why a member is gone, judged by its commits.
 
     A commit, like having taken part in the last rebalance (``since_ms``), proves that a member was alive. One that
     proved it less than a session timeout ago cannot have timed out: it left. One that failed was silent for as long as
     its timeout, and for little more than that, because the coordinator acts when the timeout is over. A silence that
-    fits neither, or fits both timeouts, or is not unusual for this member, tells nothing: it is gone.
+    fits neither or both timeouts, or is usual for this member, is no evidence: the cause is that the member is gone.
 
     Unless ``exact``, ``at_ms`` is when the rebalance was over, which is later than the departure by as long as it
     lasted: until the others have sent a heartbeat, and by what else is known of it (``lasted_ms``, a lower bound).
     A session may end up to ``early_ms`` sooner after a commit than its timeout says: by as long as the last heartbeat
     can be older than the commit, where a commit is none (KIP-848; in the classic protocol it is one).
     """
-    seen = [found for pair in member.owned if (found := commits(pair)) is not None]
-    last_ms = max((found.at_ms for found in seen), default=None)
+    committed = [times for pair in member.owned if (times := commits(pair)) is not None]
+    last_ms = max((times.at_ms for times in committed), default=None)
     silent = max(0, at_ms - max(since_ms, last_ms or 0))
     silent_ms = None if last_ms is None else silent
     session, poll = member.session_ms, member.poll_ms
     if session is not None and silent < session - early_ms:
         return Departure(RebalanceCause.MEMBER_LEFT, silent_ms)
-    pause = min((found.pause_ms for found in seen if found.pause_ms), default=None)
-    if pause is None:
+    pause_ms = min((times.pause_ms for times in committed if times.pause_ms), default=None)
+    if pause_ms is None:
         return Departure(RebalanceCause.MEMBER_GONE, silent_ms)
-    usual = _USUAL_PAUSES * pause + _TIMERS_MS
-    later = lasted_ms if exact or session is None else lasted_ms + session // _HEARTBEATS_PER_SESSION
-    fits = []
-    if silent > usual + later:
-        if session is not None and session - early_ms <= silent - lasted_ms and silent <= session + usual + later:
-            fits.append(RebalanceCause.MEMBER_FAILED)
-        # A client may commit what it was given for a while after the poll that its poll interval counts from.
-        if poll is not None and poll - usual <= silent - lasted_ms and silent <= poll + usual + later:
-            fits.append(RebalanceCause.POLL_INTERVAL_EXCEEDED)
-    return Departure(fits[0] if len(fits) == 1 else RebalanceCause.MEMBER_GONE, silent_ms)
+    usual_ms = _USUAL_PAUSES * pause_ms + _TIMERS_MS
+    late_ms = lasted_ms if exact or session is None else lasted_ms + session // _HEARTBEATS_PER_SESSION
+    fitting = []
+    if silent > usual_ms + late_ms:
+        if session is not None and session - early_ms <= silent - lasted_ms and silent <= session + usual_ms + late_ms:
+            fitting.append(RebalanceCause.MEMBER_FAILED)
+        # A client may go on committing after the poll from which its poll interval counts.
+        if poll is not None and poll - usual_ms <= silent - lasted_ms and silent <= poll + usual_ms + late_ms:
+            fitting.append(RebalanceCause.POLL_INTERVAL_EXCEEDED)
+    return Departure(fitting[0] if len(fitting) == 1 else RebalanceCause.MEMBER_GONE, silent_ms)
 
 
-def moves_of(before: Members, now: Members, *, at_ms: int, commits: CommitsOn) -> Moves:
-    """Which partitions have another owner now."""
-    # Sorted: should two ever claim the same partition, a restart must not change whose it is.
+def partition_moves(before: Members, now: Members, *, at_ms: int, commits: CommitsOn) -> PartitionMoves:
+    """Partitions that have another owner now."""
+    # Sorted: if two members claim the same partition, a restart must not change its owner.
     owners_before = {pair: key for key in sorted(before) for pair in before[key].owned}
     owners_now = {pair: key for key in sorted(now) for pair in now[key].owned}
     moved = [p for p in owners_before.keys() | owners_now.keys() if owners_before.get(p) != owners_now.get(p)]
-    seen = [found.at_ms for pair in moved if (found := commits(pair)) is not None]
-    return Moves(
+    committed = [times.at_ms for pair in moved if (times := commits(pair)) is not None]
+    return PartitionMoves(
         len(moved),
         tuple(sorted(pair for pair in moved if pair in owners_before)),
-        max(0, at_ms - min(seen)) if seen else None,
+        max(0, at_ms - min(committed)) if committed else None,
     )
 
 
 def _lasted(before: Members, now: Members, at_ms: int, commits: CommitsOn) -> int:
-    """How long the rebalance lasted at least: members that stay stop committing when they join it anew.
+    """A lower bound of the rebalance's duration: members that stay stop committing while they rejoin.
 
-    Known only of those that commit regularly; 0 where nothing is known.
+    It is known only from members that commit regularly; otherwise 0.
     """
     lasted = 0
     for key, member in before.items():
         if key in now:
-            seen = [found for pair in member.owned if (found := commits(pair)) is not None and found.pause_ms]
-            if seen:
-                pause = min(found.pause_ms for found in seen)
-                stood_ms = at_ms - max(found.at_ms for found in seen) - _USUAL_PAUSES * pause
-                if member.poll_ms is None or stood_ms <= member.poll_ms:  # longer is a reader that has nothing to read
-                    lasted = max(lasted, stood_ms)
+            committed = [times for pair in member.owned if (times := commits(pair)) is not None and times.pause_ms]
+            if committed:
+                pause_ms = min(times.pause_ms for times in committed)
+                stopped_ms = at_ms - max(times.at_ms for times in committed) - _USUAL_PAUSES * pause_ms
+                # A longer pause is that of a consumer without records to read.
+                if member.poll_ms is None or stopped_ms <= member.poll_ms:
+                    lasted = max(lasted, stopped_ms)
     return lasted
 
 

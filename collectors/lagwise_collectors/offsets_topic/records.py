@@ -1,9 +1,9 @@
 """Records of ``__consumer_offsets``: keys and values of every type and version that brokers write.
 
 Each key begins with the record's type, each value with its version, both int16. Types, versions and layouts are those
-of ``group-coordinator/src/main/resources/common/message/*.json`` in Kafka's sources, up to 4.3. Types 0 and 1 are the
-same commit, 2 is a classic group, 3 to 8 and 16 are a KIP-848 group; share groups (10 to 15) and streams groups (17 to
-23) are known and left out. From 4.1 on brokers write no partition metadata (4) any more.
+of ``group-coordinator/src/main/resources/common/message/*.json`` in Kafka's sources, up to 4.3. Types 0 and 1 are
+commits, 2 is a classic group, 3 to 8 and 16 are a KIP-848 group; share groups (10 to 15) and streams groups (17 to
+23) are known and ignored. From 4.1 on brokers write no partition metadata (4) any more.
 """
 
 import struct
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from functools import lru_cache
 
-from lagwise_collectors.offsets_topic.wire_types import Bytes, GarbageError
+from lagwise_collectors.offsets_topic.wire_types import ByteReader, MalformedRecordError
 
 #: The name of the topic.
 OFFSETS_TOPIC = "__consumer_offsets"
@@ -21,7 +21,7 @@ class UnknownVersionError(ValueError):
     """A record of a type, or in a version, that came after this was written."""
 
 
-class Type(IntEnum):
+class RecordType(IntEnum):
     """Types of records that are read."""
 
     LEGACY_COMMIT = 0
@@ -35,21 +35,21 @@ class Type(IntEnum):
     CURRENT = 8
 
 
-#: Known, and of no use here: share groups, regular expressions of KIP-848 subscriptions, streams groups.
-LEFT_OUT = frozenset(range(10, 24))
+#: Known and not used here: share groups, regular expressions of KIP-848 subscriptions, streams groups.
+IGNORED_TYPES = frozenset(range(10, 24))
 
-#: From one generation to the next most members want and have the same.
+#: From one generation to the next, most subscriptions and assignments stay the same.
 _REMEMBERED = 16_384
 
-_WITH_MEMBER = (Type.MEMBER, Type.TARGET_MEMBER, Type.CURRENT)
-_TYPES = frozenset(Type)
+_WITH_MEMBER = (RecordType.MEMBER, RecordType.TARGET_MEMBER, RecordType.CURRENT)
+_TYPES = frozenset(RecordType)
 
-Owned = tuple[tuple[str, int], ...]
+OwnedPartitions = tuple[tuple[str, int], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class CommitKey:
-    """Whose commit, on what."""
+    """The key of a commit."""
 
     group: str
     topic: str
@@ -58,15 +58,15 @@ class CommitKey:
 
 @dataclass(frozen=True, slots=True)
 class GroupKey:
-    """Which group the record is about, and which member of it (types 5, 7, 8)."""
+    """The key of a group's record: the group and, for types 5, 7 and 8, the member."""
 
-    type: Type
+    type: RecordType
     group: str
     member: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Commit:
+class CommitRecord:
     """A committed offset and when, in ms of the epoch. ``topic_id`` is None where the broker does not write it."""
 
     offset: int
@@ -85,7 +85,7 @@ class ClassicMember:
     poll_ms: int | None
     session_ms: int
     topics: tuple[str, ...]
-    owned: Owned
+    owned: OwnedPartitions
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,28 +109,29 @@ class GroupMember:
 
 
 @dataclass(frozen=True, slots=True)
-class Assigned:
-    """What a member of a KIP-848 group has now: topics go by their ids. ``settled`` is the state Stable."""
+class CurrentAssignment:
+    """What a member of a KIP-848 group owns now. Topics are ids."""
 
     epoch: int
+    #: The member is in the state Stable.
     settled: bool
-    owned: Owned
+    owned: OwnedPartitions
 
 
 def key_of(key: bytes) -> CommitKey | GroupKey | None:
-    """What a record is about; None for the types that are left out.
+    """The parsed key of a record; None for the types that are ignored.
 
-    Raises UnknownVersionError for other types, GarbageError for what is none.
+    Raises UnknownVersionError for other types, MalformedRecordError for malformed keys.
     """
-    data = Bytes(key)
+    data = ByteReader(key)
     number = data.int16()
     if number not in _TYPES:
-        if number in LEFT_OUT:
+        if number in IGNORED_TYPES:
             return None
         raise UnknownVersionError(f"record type {number}")
-    kind = Type(number)
+    kind = RecordType(number)
     group = data.string()
-    if kind <= Type.COMMIT:
+    if kind <= RecordType.COMMIT:
         return CommitKey(group, data.string(), data.int32())
     return GroupKey(kind, group, data.string() if kind in _WITH_MEMBER else None)
 
@@ -145,7 +146,7 @@ _MOST_METADATA = 0x7F
 def commit_of(value: bytes) -> tuple[int, int]:
     """Committed offset and commit time (ms) of a commit's value, versions 0 to 4: what nearly all records are about.
 
-    Raises UnknownVersionError and GarbageError.
+    Raises UnknownVersionError and MalformedRecordError.
     """
     try:
         version, offset, _ = _HEAD.unpack_from(value)
@@ -164,28 +165,28 @@ def commit_of(value: bytes) -> tuple[int, int]:
         else:
             raise UnknownVersionError(f"commit, version {version}")
         if size < 0:
-            raise GarbageError(f"metadata of {size} bytes")
+            raise MalformedRecordError(f"metadata of {size} bytes")
         return offset, _TIME.unpack_from(value, at)[0]
     except (struct.error, IndexError) as error:
-        raise GarbageError("a commit cut short") from error
+        raise MalformedRecordError("a truncated commit") from error
 
 
-def full_commit_of(value: bytes) -> Commit:
+def full_commit_of(value: bytes) -> CommitRecord:
     """The same with the topic's id, where the value has one (a tagged field of version 4)."""
-    data = Bytes(value)
+    data = ByteReader(value)
     version = data.int16()
     if version != 4:
-        return Commit(*commit_of(value))
+        return CommitRecord(*commit_of(value))
     offset, _leader_epoch = data.int64(), data.int32()
     data.compact_string()
     at_ms = data.int64()
     tags = data.tags()
-    return Commit(offset, at_ms, Bytes(tags[0]).uuid() if 0 in tags else None)
+    return CommitRecord(offset, at_ms, ByteReader(tags[0]).uuid() if 0 in tags else None)
 
 
 def classic_group_of(value: bytes) -> ClassicGroup:
-    """A classic group, versions 0 to 4. Raises UnknownVersionError and GarbageError."""
-    data = Bytes(value)
+    """A classic group, versions 0 to 4. Raises UnknownVersionError and MalformedRecordError."""
+    data = ByteReader(value)
     version = data.int16()
     if not 0 <= version <= 4:
         raise UnknownVersionError(f"classic group, version {version}")
@@ -222,17 +223,17 @@ def _subscribed(subscription: bytes) -> tuple[str, ...]:
     """Topics of a ConsumerProtocolSubscription; later versions only add fields behind them."""
     if not subscription:
         return ()
-    data = Bytes(subscription)
+    data = ByteReader(subscription)
     data.int16()
     return tuple(sorted(data.array(data.string)))
 
 
 @lru_cache(_REMEMBERED)
-def _owned(assignment: bytes) -> Owned:
+def _owned(assignment: bytes) -> OwnedPartitions:
     """Partitions of a ConsumerProtocolAssignment."""
     if not assignment:  # a member that took no part in the last assignment
         return ()
-    data = Bytes(assignment)
+    data = ByteReader(assignment)
     data.int16()
     return _flat(data.array(lambda: (data.string(), data.int32s())))
 
@@ -274,8 +275,8 @@ def member_of(value: bytes) -> GroupMember:
     return GroupMember(instance_id, client_id, host, subscribed, poll_ms if poll_ms >= 0 else None)
 
 
-def target_of(value: bytes) -> Owned:
-    """What a member of a KIP-848 group shall have (type 7)."""
+def target_of(value: bytes) -> OwnedPartitions:
+    """The target assignment of a member of a KIP-848 group (type 7)."""
     data = _version_0(value)
     owned = _by_id(data)
     data.tags()
@@ -286,24 +287,24 @@ def target_of(value: bytes) -> Owned:
 _STABLE = 0
 
 
-def current_of(value: bytes) -> Assigned:
-    """What a member of a KIP-848 group has (type 8), what it must still give up included."""
+def current_of(value: bytes) -> CurrentAssignment:
+    """What a member of a KIP-848 group owns (type 8), including what it must still revoke."""
     data = _version_0(value)
     epoch, _previous_epoch, state = data.int32(), data.int32(), data.int8()
     owned, revoking = _by_id(data), _by_id(data)
     data.tags()
-    return Assigned(epoch, state == _STABLE, tuple(sorted({*owned, *revoking})))
+    return CurrentAssignment(epoch, state == _STABLE, tuple(sorted({*owned, *revoking})))
 
 
-def _version_0(value: bytes) -> Bytes:
-    data = Bytes(value)
+def _version_0(value: bytes) -> ByteReader:
+    data = ByteReader(value)
     version = data.int16()
     if version != 0:
         raise UnknownVersionError(f"KIP-848 group, version {version}")
     return data
 
 
-def _by_id(data: Bytes) -> Owned:
+def _by_id(data: ByteReader) -> OwnedPartitions:
     def topic() -> tuple[str, tuple[int, ...]]:
         found = data.uuid(), data.compact_int32s()
         data.tags()
@@ -312,5 +313,5 @@ def _by_id(data: Bytes) -> Owned:
     return _flat(data.compact_array(topic))
 
 
-def _flat(topics: list[tuple[str, tuple[int, ...]]]) -> Owned:
+def _flat(topics: list[tuple[str, tuple[int, ...]]]) -> OwnedPartitions:
     return tuple(sorted((topic, partition) for topic, partitions in topics for partition in partitions))

@@ -1,6 +1,8 @@
-"""One connection to ``__consumer_offsets``, from its start to its first trouble.
+"""One connection to ``__consumer_offsets``, until its first error.
 
-Partitions are assigned by ourselves: no group comes into being, and nothing is committed.
+Read-only: partitions are assigned, no group is joined, nothing is committed. Isolation is ``read_committed``: the
+commits of a transaction count when it is committed, and never when it is aborted. While one is open, records behind it
+wait.
 """
 
 import logging
@@ -13,7 +15,7 @@ from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, TopicPartiti
 from confluent_kafka.admin import ResourceType
 
 from lagwise.config import Cluster
-from lagwise_collectors.kafka.requests.client import KafkaClient, LibrarySayings, librdkafka_settings
+from lagwise_collectors.kafka.requests.client import KafkaClient, LibrdkafkaLog, librdkafka_settings
 from lagwise_collectors.kafka.requests.errors import KafkaTrouble, kind_of
 from lagwise_collectors.kafka.requests.topics import KafkaTopic, ask_topics, described_topics, read_configs
 from lagwise_collectors.kafka.requests.watermarks import read_watermarks
@@ -23,20 +25,20 @@ from lagwise_collectors.offsets_topic.records import OFFSETS_TOPIC
 from lagwise_collectors.protocol import ErrorTally
 
 _FETCH_BYTES = 8 * 1024**2
-#: Records that may wait in librdkafka, in KiB: what is read faster than it is understood.
+#: Records that may wait in librdkafka, in KiB: fetching is faster than decoding.
 _QUEUE_KIB = 32 * 1024
 
 
-#: The library looks for the coordinator of the group that is never used. That it may not is nothing to us.
+#: librdkafka looks for the coordinator of the group that is never used: without the right to, nothing is lost.
 IGNORED = (KafkaError.GROUP_AUTHORIZATION_FAILED,)
 
 
-def settings_of(cluster: Cluster) -> dict[str, Any]:
-    """librdkafka settings of the consumer. Raises ConfigError if a reference points at nothing."""
+def offsets_consumer_settings(cluster: Cluster) -> dict[str, Any]:
+    """librdkafka settings of the consumer. Raises ConfigError if a secret does not exist."""
     settings, _ = librdkafka_settings(cluster)
     return {
         **settings,
-        # A group.id must be there, and is never used.
+        # librdkafka requires a group.id. It is never used.
         "group.id": "lagwise-reader",
         "enable.auto.commit": False,
         "enable.auto.offset.store": False,
@@ -50,8 +52,8 @@ def settings_of(cluster: Cluster) -> dict[str, Any]:
 
 
 def try_reading(client: KafkaClient, cluster: Cluster) -> str:
-    """Read a record, or find that there is none. Returns a word on it; raises KafkaTrouble where it is refused."""
-    consumer = Consumer(settings_of(cluster), logger=LibrarySayings(client.clean).logger)
+    """Read one record, or find that there is none, for ``lagwise doctor``. Raises KafkaTrouble."""
+    consumer = Consumer(offsets_consumer_settings(cluster), logger=LibrdkafkaLog(client.clean).logger)
     try:
         consumer.assign([TopicPartition(OFFSETS_TOPIC, 0, OFFSET_BEGINNING)])
         deadline = time.monotonic() + client.timeout_seconds
@@ -72,18 +74,20 @@ log = logging.getLogger("lagwise.collectors.offsets_topic")
 
 _BATCH = 5_000
 _POLL_SECONDS = 0.1
-_LOOK_SECONDS = 1.0
-#: How long a partition may be behind before it is called so: transactions take a while, and so do batches.
+_END_SECONDS = 1.0
+#: How long a partition may be behind before it counts as behind: transactions take a while, and so do batches.
 _PATIENCE_SECONDS = 30.0
 
 
 class LostPositionError(Exception):
-    """The records after the kept position are not there any more."""
+    """The records after the saved position have been deleted."""
 
 
-class Knowledge:
-    """What outlives a session: the ledger, and of what it tells. ``counting``: commits have been counted since the last
-    time they were asked for."""
+class LedgerState:
+    """What survives a session: the ledger, and the topic and groups (``identity``) that it is about.
+
+    ``counting``: commits have been counted since the last call of :meth:`Ledger.take`.
+    """
 
     def __init__(self, ledger: Ledger, identity: state_file.Identity, *, counting: bool) -> None:
         self.ledger = ledger
@@ -91,20 +95,20 @@ class Knowledge:
         self.counting = counting
 
 
-class Session:
-    """Raises KafkaTrouble or ConfigError where the topic cannot be read at all.
+class OffsetsTopicSession:
+    """Reads the topic. Raises KafkaTrouble or ConfigError where it cannot be read at all.
 
-    ``known`` is what an earlier session of this process knew, ``kept`` the state file of an earlier process (None:
-    start anew). Neither is used for another topic or other groups than it is of.
+    ``state`` is that of an earlier session of this process, ``state_path`` the state file of an earlier process (None:
+    read from the beginning). Neither is used for another topic or other groups than its own.
     """
 
-    def __init__(self, cluster: Cluster, known: Knowledge | None, kept: Path | None) -> None:
+    def __init__(self, cluster: Cluster, state: LedgerState | None, state_path: Path | None) -> None:
         self._cluster = cluster
         self._client = KafkaClient(cluster)
         topic = self._described()
-        self.known = self._knowledge(topic, known, kept)
+        self.state = self._initial_state(topic, state, state_path)
         starts, ends = self._marks(topic)
-        ledger = self.known.ledger
+        ledger = self.state.ledger
         for partition, end in ends.items():
             if partition not in ledger.positions and starts[partition] < end:
                 ledger.priming.add(partition)
@@ -114,49 +118,49 @@ class Session:
         self._reached: set[int] = set()
         self._at_end: dict[int, int] = {}
         self._newest: dict[int, int] = {}
-        self._looked_at = 0.0
+        self._ends_read_at = 0.0
         self._down = False
-        self._said = LibrarySayings(self._client.clean)
+        self._library_log = LibrdkafkaLog(self._client.clean)
         self._consumer = self._assigned(ends)
 
     def read(self, stop: threading.Event, lock: threading.Lock) -> None:
-        """Read until told to stop. Raises KafkaTrouble and LostPositionError."""
+        """Read until ``stop`` is set. Raises KafkaTrouble and LostPositionError."""
         while not stop.is_set():
             batch = self._consumer.consume(_BATCH, _POLL_SECONDS)
             if batch:
                 with lock:
                     self._feed(batch)
-            if time.monotonic() - self._looked_at >= _LOOK_SECONDS:
-                self._look()
+            if time.monotonic() - self._ends_read_at >= _END_SECONDS:
+                self._read_ends()
             if self._down:
                 raise KafkaTrouble("unreachable", "no broker can be reached")
-            for facility, (count, last) in self._said.take().items():
+            for facility, (count, last) in self._library_log.take().items():
                 log.debug("%s: librdkafka %s, %d times: %s", self._cluster.name, facility, count, last)
 
-    def left(self) -> int:
-        """How many records are left to read before all is known up to now (roughly: gaps count); 0 while it keeps up.
+    def records_left(self) -> int:
+        """Records left to read up to now (roughly: gaps count); 0 while it keeps up.
 
-        To be asked regularly: whoever does not reach within half a minute what was the end then is behind.
+        Call it regularly: a partition is behind that does not reach within half a minute what was the end then.
         """
-        now, left = time.monotonic(), 0
+        now, records_left = time.monotonic(), 0
         for partition, (goal, since) in self._goals.items():
-            read = max(self.known.ledger.positions.get(partition, 0), self._at_end.get(partition, 0))
+            read = max(self.state.ledger.positions.get(partition, 0), self._at_end.get(partition, 0))
             if read >= goal:
                 self._reached.add(partition)
                 self._goals[partition] = (max(goal, self._newest.get(partition, 0)), now)
             elif partition not in self._reached or now - since > _PATIENCE_SECONDS:
-                left += goal - read
-        return left
+                records_left += goal - read
+        return records_left
 
     def close(self) -> None:
-        """Let go of the connection."""
+        """Close the connection."""
         self._consumer.close()
 
     def _feed(self, batch: list[Any]) -> None:
-        ledger = self.known.ledger
-        good = [message for message in batch if message.error() is None]
-        ledger.feed(good)
-        for message in batch if len(good) < len(batch) else ():
+        ledger = self.state.ledger
+        records = [message for message in batch if message.error() is None]
+        ledger.feed(records)
+        for message in batch if len(records) < len(batch) else ():
             error = message.error()
             if error is None or error.code() in IGNORED:
                 continue
@@ -171,13 +175,13 @@ class Session:
             if read >= self._goals[partition][0]:
                 ledger.primed(partition)
 
-    def _look(self) -> None:
-        """Note the newest high watermarks that fetching has shown.
+    def _read_ends(self) -> None:
+        """Remember the newest high watermarks that fetching has shown.
 
-        Not to be asked from another thread: while one is in consume(), it waits there for a lock of the library's with
-        Python's own lock in its hand, and the other for that. Seen with confluent-kafka 2.16.1.
+        Never call it from another thread. A thread in consume() waits for a lock of the library while it holds Python's
+        interpreter lock, and the other one waits for that: a deadlock, seen with confluent-kafka 2.16.1.
         """
-        self._looked_at = time.monotonic()
+        self._ends_read_at = time.monotonic()
         for partition in self._goals:
             marks = self._consumer.get_watermark_offsets(TopicPartition(OFFSETS_TOPIC, partition), cached=True)
             if marks is not None:
@@ -201,7 +205,7 @@ class Session:
         found = [(partition, start or 0, end or 0) for partition, start, end in columns]
         return {p: start for p, start, _ in found}, {p: end for p, _, end in found}
 
-    def _knowledge(self, topic: KafkaTopic, known: Knowledge | None, kept: Path | None) -> Knowledge:
+    def _initial_state(self, topic: KafkaTopic, state: LedgerState | None, state_path: Path | None) -> LedgerState:
         selection = self._cluster.groups
         identity: dict[str, Any] = {
             "topic_id": topic.topic_id,
@@ -209,19 +213,21 @@ class Session:
             "include": list(selection.include),
             "exclude": list(selection.exclude),
         }
-        if known is not None and known.identity == identity:
-            return known
-        if kept is not None:
+        if state is not None and state.identity == identity:
+            return state
+        if state_path is not None:
             ledger = Ledger(selection.selects)
             try:
-                if state_file.restore(kept, ledger, identity):
-                    return Knowledge(ledger, identity, counting=True)
+                if state_file.restore(state_path, ledger, identity):
+                    return LedgerState(ledger, identity, counting=True)
             except state_file.UnusableStateError as error:
-                log.warning("%s: %s is read anew, %s: %s", self._cluster.name, OFFSETS_TOPIC, kept, error)
-        return Knowledge(Ledger(selection.selects), identity, counting=False)
+                log.warning(
+                    "%s: %s is read from the beginning, %s: %s", self._cluster.name, OFFSETS_TOPIC, state_path, error
+                )
+        return LedgerState(Ledger(selection.selects), identity, counting=False)
 
     def _read_settings(self, ledger: Ledger, topic: KafkaTopic) -> None:
-        """What the broker knows and no record tells; without the right to ask, it stays unknown."""
+        """Read the broker settings that no record has. Without the right to read them they stay unknown."""
         leader = next((p.leader for p in topic.partitions if p.leader is not None), None)
         if leader is None:
             return
@@ -234,12 +240,14 @@ class Session:
         ledger.groups.heartbeat_ms = int(answer.get("group.consumer.heartbeat.interval.ms") or 0)
 
     def _assigned(self, ends: dict[int, int]) -> Consumer:
-        consumer = Consumer({**settings_of(self._cluster), "error_cb": self._on_error}, logger=self._said.logger)
-        positions = self.known.ledger.positions
+        consumer = Consumer(
+            {**offsets_consumer_settings(self._cluster), "error_cb": self._on_error}, logger=self._library_log.logger
+        )
+        positions = self.state.ledger.positions
         consumer.assign([TopicPartition(OFFSETS_TOPIC, p, positions.get(p, OFFSET_BEGINNING)) for p in sorted(ends)])
         return consumer
 
     def _on_error(self, error: KafkaError) -> None:
-        # Called from consume(). Single brokers may go; the library finds their partitions elsewhere.
+        # Called from consume(). A single broker may fail: the library finds new leaders.
         if error.code() == KafkaError._ALL_BROKERS_DOWN:
             self._down = True

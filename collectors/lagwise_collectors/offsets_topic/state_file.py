@@ -1,8 +1,8 @@
-"""What the reader of ``__consumer_offsets`` knows, kept in one file from start to start.
+"""The state of the reader of ``__consumer_offsets`` in one file, which survives restarts.
 
-The first line names the format and has a checksum of the rest: a JSON document (positions, topics, groups) and the
-pairs as an Arrow stream. The file is replaced as a whole, so it is never half written; one that is damaged, or of
-another topic, is of no use, and reading starts anew.
+The first line names the format and has a checksum of the rest: a JSON document (positions, topics, groups), and the
+commits as an Arrow stream. The file is replaced atomically. One that is damaged, or of another topic, is ignored, and
+the topic is read from the beginning.
 """
 
 import json
@@ -20,12 +20,12 @@ from lagwise_collectors.offsets_topic.consumer_protocol import ConsumerGroup
 from lagwise_collectors.offsets_topic.ledger import Ledger
 from lagwise_collectors.offsets_topic.records import CommitKey, key_of
 from lagwise_collectors.offsets_topic.tracked_groups import TrackedGroup
-from lagwise_collectors.offsets_topic.wire_types import GarbageError
+from lagwise_collectors.offsets_topic.wire_types import MalformedRecordError
 
 _FORMAT = b"lagwise-offsets-topic-1"
 _PAIRS = pa.schema([("key", pa.binary()), ("offset", pa.int64()), ("at_ms", pa.int64()), ("pause_ms", pa.int64())])
 
-#: What a state belongs to; it is of no use for anything else.
+#: The topic and groups that a state is about. It cannot be used for others.
 Identity = Mapping[str, Any]
 
 
@@ -33,8 +33,8 @@ class UnusableStateError(LagwiseError):
     """The file cannot be used; the message says why."""
 
 
-def dumped(ledger: Ledger, identity: Identity) -> bytes:
-    """The ledger as bytes. To be asked right after :meth:`Ledger.take`: what was not taken is not in it."""
+def serialise(ledger: Ledger, identity: Identity) -> bytes:
+    """The ledger as bytes. Call it right after :meth:`Ledger.take`: changes that were not taken are not in it."""
     groups = {
         name: {
             "classic": None if group.classic is None else as_json(group.classic),
@@ -65,8 +65,8 @@ def dumped(ledger: Ledger, identity: Identity) -> bytes:
 
 
 def restore(path: Path, ledger: Ledger, identity: Identity) -> bool:
-    """Fill an empty ledger from the file. False if there is none. Raises UnusableStateError; the ledger is then to be
-    thrown away."""
+    """Fill an empty ledger from the file. False if there is none. Raises UnusableStateError, and then the
+    ledger must be discarded."""
     try:
         data = path.read_bytes()
     except FileNotFoundError:
@@ -75,16 +75,16 @@ def restore(path: Path, ledger: Ledger, identity: Identity) -> bool:
         raise UnusableStateError(f"it cannot be read: {error.strerror}") from error
     first, _, body = data.partition(b"\n")
     if first != b"%s %08x" % (_FORMAT, zlib.crc32(body)):
-        raise UnusableStateError("it is damaged, or of another version")
+        raise UnusableStateError("it is damaged or of another version")
     size = int.from_bytes(body[:8], "big")
     head = json.loads(body[8 : 8 + size])
     if head["identity"] != json.loads(json.dumps(identity)):
-        raise UnusableStateError("it is about another topic, or other groups")
+        raise UnusableStateError("it is about another topic or other groups")
     try:
         _fill(ledger, head, pa.ipc.open_stream(body[8 + size :]).read_all())
-    except (KeyError, TypeError, ValueError, GarbageError, pa.ArrowInvalid) as error:
-        # The checksum is right, so we wrote this ourselves, with another idea of what belongs into it.
-        raise UnusableStateError(f"it does not have what it should ({type(error).__name__}: {error})") from error
+    except (KeyError, TypeError, ValueError, MalformedRecordError, pa.ArrowInvalid) as error:
+        # The checksum is right, so another version of Lagwise wrote this.
+        raise UnusableStateError(f"it has unexpected contents ({type(error).__name__}: {error})") from error
     return True
 
 
@@ -97,6 +97,7 @@ def _fill(ledger: Ledger, head: Mapping[str, Any], pairs: pa.Table) -> None:
             None if group["consumer"] is None else ConsumerGroup.of_json(group["consumer"]),
         )
     for key, *values in zip(*(column.to_pylist() for column in pairs.columns), strict=True):
-        about = key_of(key)
-        assert isinstance(about, CommitKey)
-        ledger.add(key, CommitHistory(about.group, about.topic, about.partition, *values))
+        parsed_key = key_of(key)
+        assert isinstance(parsed_key, CommitKey)
+        history = CommitHistory(parsed_key.group, parsed_key.topic, parsed_key.partition, *values)
+        ledger.add(key, history)

@@ -11,12 +11,12 @@ _INT8, _INT16, _INT32, _INT64 = (struct.Struct(">" + code) for code in "bhiq")
 _LONGEST_VARINT = 5
 
 
-class GarbageError(ValueError):
+class MalformedRecordError(ValueError):
     """Bytes that do not follow their schema."""
 
 
-class Bytes:
-    """A position in bytes that moves on as values are taken. Every method raises GarbageError beyond the end."""
+class ByteReader:
+    """Reads values from bytes, one after the other. Every method raises MalformedRecordError beyond the end."""
 
     __slots__ = ("_at", "_data")
 
@@ -47,13 +47,13 @@ class Bytes:
             value |= (byte & 0x7F) << shift
             if byte < 0x80:
                 return value
-        raise GarbageError("a varint that does not end")
+        raise MalformedRecordError("a varint that does not end")
 
     def take(self, size: int) -> bytes:
         """So many bytes."""
         end = self._at + size
         if size < 0 or end > len(self._data):
-            raise GarbageError(f"{size} bytes wanted where {len(self._data) - self._at} are left")
+            raise MalformedRecordError(f"{size} bytes wanted where {len(self._data) - self._at} are left")
         taken = self._data[self._at : end]
         self._at = end
         return taken
@@ -104,15 +104,15 @@ class Bytes:
         try:
             return self.take(size).decode()
         except UnicodeDecodeError as error:
-            raise GarbageError("text that is not UTF-8") from error
+            raise MalformedRecordError("text that is not UTF-8") from error
 
     def _int32s(self, count: int) -> tuple[int, ...]:
         if count < 0:
-            raise GarbageError(f"an array of {count}")
+            raise MalformedRecordError(f"an array of {count}")
         return struct.unpack(f">{count}i", self.take(4 * count))
 
     def _items(self, count: int, item: Callable[[], _Item]) -> list[_Item]:
         # Every item takes a byte at least: a count beyond that is garbage, and must not take memory.
         if count < 0 or count > len(self._data) - self._at:
-            raise GarbageError(f"an array of {count}")
+            raise MalformedRecordError(f"an array of {count}")
         return [item() for _ in range(count)]

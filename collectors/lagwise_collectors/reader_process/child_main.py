@@ -1,7 +1,7 @@
-"""The reader process of one cluster: told what to do on stdin, answers on stdout. See :mod:`.isolation`.
+"""The reader process of one cluster: requests on stdin, answers on stdout.
 
-A request is one JSON line, the first of them the order: what to read, with the cluster's settings (references to
-secrets, never secrets). An answer is one JSON line, followed by as many bytes as it says under ``bytes``. The process
+A request is one JSON line. The first line is the task: what to read, with the cluster's settings (references to
+secrets, never secrets). An answer is one JSON line, followed by as many bytes as its key ``bytes`` says. The process
 ends when stdin does.
 """
 
@@ -19,41 +19,41 @@ import pyarrow as pa
 from lagwise.platform.logs import clean, redact_uncaught_errors
 from lagwise_collectors import snapshot_format
 from lagwise_collectors.protocol import Snapshot
-from lagwise_collectors.source_of_cluster import ReaderOrder, reader_of
+from lagwise_collectors.source_of_cluster import ReaderTask, reader_of_task
 
 
 def main() -> int:
     """Serve requests until stdin ends."""
     redact_uncaught_errors()
-    # A Ctrl-C in a terminal reaches the whole process group; this process ends when its parent lets go of it.
+    # A Ctrl-C in a terminal reaches the whole process group; this process ends when its parent closes stdin.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     answers = _private_stdout()
     records = _Records()
     root = logging.getLogger()
     root.addHandler(records)
     logging.getLogger("lagwise").setLevel(logging.DEBUG)  # the parent decides what is shown
-    # Nothing in a sample makes reference cycles to speak of, but it makes hundreds of thousands of objects, which the
-    # collector would walk over again and again: it runs between samples only, on what the sample left behind.
+    # A sample makes hundreds of thousands of objects and hardly any reference cycles. The garbage collector would walk
+    # over all of them again and again, so it runs between samples only.
     gc.disable()
     requests = sys.stdin.buffer
-    source: Any = reader_of(ReaderOrder.of_json(json.loads(requests.readline())))
+    source: Any = reader_of_task(ReaderTask.of_json(json.loads(requests.readline())))
     gc.freeze()
     for line in requests:
         request = json.loads(line)
         body = b""
         answer: dict[str, Any] = {}
-        match request["do"]:
+        match request["request"]:
             case "collect":
                 body = _bytes(source.collect())
             case "take":
-                snapshot, answer["standing"] = source.take(request["topics"])
+                snapshot, answer["state"] = source.take(request["topics"])
                 body = _bytes(snapshot)
-            case "keep":
-                source.keep()
+            case "acknowledge":
+                source.acknowledge()
             case "check":
                 answer["checks"] = [asdict(check) for check in source.check()]
             case unknown:
-                raise ValueError(f"there is no request {unknown!r}")
+                raise ValueError(f"unknown request {unknown!r}")
         answers.write(json.dumps({**answer, "log": records.take(), "bytes": len(body)}).encode() + b"\n")
         answers.write(body)
         answers.flush()

@@ -9,23 +9,21 @@ from lagwise.config import AnyCluster, Cluster
 from lagwise_collectors import snapshot_format
 from lagwise_collectors.protocol import Check, ErrorTally, EventSourceState, Snapshot
 from lagwise_collectors.reader_process.kill_on_hang import ReaderLost, ReaderProcess
-from lagwise_collectors.reader_process.kill_on_hang import Stopped as Stopped
 from lagwise_collectors.sample_builder import SampleBuilder
-from lagwise_collectors.source_of_cluster import ReaderOrder
+from lagwise_collectors.source_of_cluster import ReaderTask
 
 #: A sample has this many steps that can each take the cluster's timeout.
 _STEPS = 8
 _GRACE_SECONDS = 15.0
-#: The tail has what it is asked for; it only has to finish the batch that it is busy with.
+#: The tail answers from memory, after the batch that it is reading.
 _TAIL_SECONDS = 60.0
 
 
 class IsolatedSource(ReaderProcess):
-    """Reads a cluster through a process of its own.
+    """Samples a cluster in a reader process.
 
-    A sample in which the process is lost is tried again with a new one, and if that fails too, it is a sample with an
-    error. The same holds for a process that hangs, which is not tried again. ``state`` is the file in which what
-    a source has to remember (next records, brokers' numbers) outlives the process.
+    A sample during which the process crashes is taken once more with a new process. After a second crash, or a hang, it
+    is a sample with an error. ``state`` is the file in which next records or brokers' numbers survive the process.
     """
 
     def __init__(
@@ -36,17 +34,18 @@ class IsolatedSource(ReaderProcess):
         hang_seconds: float | None = None,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
-        order = ReaderOrder("cluster", cluster, str(state or "")).as_json()
-        places = cluster.external_offsets if isinstance(cluster, Cluster) else ()
-        elsewhere = max((place.timeout_seconds for place in places), default=0.0)
-        super().__init__(order, hang_seconds or _STEPS * (cluster.timeout_seconds + 2) + elsewhere + _GRACE_SECONDS)
+        task = ReaderTask("cluster", cluster, str(state or "")).as_json()
+        sources = cluster.external_offsets if isinstance(cluster, Cluster) else ()
+        external_seconds = max((source.timeout_seconds for source in sources), default=0.0)
+        steps_seconds = _STEPS * (cluster.timeout_seconds + 2)
+        super().__init__(task, hang_seconds or steps_seconds + external_seconds + _GRACE_SECONDS)
         self._cluster = cluster
         self._clock = clock
 
     def collect(self) -> Snapshot:
-        """One sample. A reader that crashes is replaced and asked once more; a second crash is the sample's error.
+        """One sample. A reader that crashes is restarted and asked once more; a second crash is the sample's error.
 
-        Raises Stopped if the source was abandoned meanwhile.
+        Raises ReaderAbandoned if the source was abandoned meanwhile.
         """
         failed = SampleBuilder(self._cluster, self._clock)
         errors = failed.errors
@@ -74,16 +73,16 @@ class IsolatedSource(ReaderProcess):
 
 
 class IsolatedTail(ReaderProcess):
-    """Follows a cluster's ``__consumer_offsets`` through a process of its own. Whatever becomes of that, what it had
-    not handed over is read again by the next one, from the position in ``state``."""
+    """Follows a cluster's ``__consumer_offsets`` in a reader process. After a crash the next process reads again
+    what was not acknowledged, from the position in the file ``state``."""
 
     def __init__(self, cluster: Cluster, state: Path) -> None:
-        super().__init__(ReaderOrder("offsets_topic", cluster, str(state)).as_json(), _TAIL_SECONDS)
+        super().__init__(ReaderTask("offsets_topic", cluster, str(state)).as_json(), _TAIL_SECONDS)
 
     def take(self, topics: Mapping[str, str]) -> tuple[Snapshot | None, EventSourceState, ErrorTally]:
-        """What happened since the last time, how the tail stands, and what went wrong. Raises Stopped.
+        """Events since the last call, how far the tail is, and errors. Raises ReaderAbandoned.
 
-        ``topics`` are names by id, as far as they are new.
+        ``topics`` are the names by topic id that are new.
         """
         errors = ErrorTally()
         try:
@@ -94,11 +93,11 @@ class IsolatedTail(ReaderProcess):
             errors.note(f"offsets_topic_{lost.kind if isinstance(lost, ReaderLost) else 'reader_crashed'}", str(lost))
             return None, EventSourceState(), errors
         errors.add(ErrorTally.of(snapshot.header["errors"]))
-        return snapshot, EventSourceState(**answer["standing"]), errors
+        return snapshot, EventSourceState(**answer["state"]), errors
 
-    def keep(self) -> None:
-        """What was taken last is in safe hands. A process that is lost over it keeps its last position."""
+    def acknowledge(self) -> None:
+        """What was taken last is stored. If the process crashes here, it reads from the earlier position again."""
         try:
-            self._ask("keep")
+            self._ask("acknowledge")
         except ReaderLost:
             self.close()

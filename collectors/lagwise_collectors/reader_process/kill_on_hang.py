@@ -24,15 +24,15 @@ from lagwise.platform.logs import clean
 
 log = logging.getLogger("lagwise.collectors")
 
-_LAST_WORDS = 20
+_KEPT_LINES = 20
 
 
-class Stopped(ClusterError):
-    """The source was abandoned while it was being asked."""
+class ReaderAbandoned(ClusterError):
+    """The source was abandoned during a request."""
 
 
 class ReaderLost(ClusterError):
-    """The reader process ended or hung before it had answered."""
+    """The reader process ended or hung before it answered."""
 
     def __init__(self, kind: str, detail: str) -> None:
         super().__init__(detail)
@@ -47,12 +47,12 @@ class ReaderProcess:
     longer than ``hang_seconds`` kills the process.
     """
 
-    def __init__(self, order: Mapping[str, Any], hang_seconds: float) -> None:
-        self._order = order
+    def __init__(self, task: Mapping[str, Any], hang_seconds: float) -> None:
+        self._task = task
         self._hang_seconds = hang_seconds
         self._process: subprocess.Popen[bytes] | None = None
         self._abandoned = False
-        self._said: deque[str] = deque(maxlen=_LAST_WORDS)
+        self._stderr_lines: deque[str] = deque(maxlen=_KEPT_LINES)
 
     @property
     def pid(self) -> int | None:
@@ -60,7 +60,7 @@ class ReaderProcess:
         return self._process.pid if self._process is not None and self._process.poll() is None else None
 
     def abandon(self) -> None:
-        """End the reader process for good, from another thread: whoever waits for it gets Stopped."""
+        """End the reader process for good, from another thread; a request under way raises ReaderAbandoned."""
         self._abandoned = True
         process = self._process
         if process is not None:
@@ -78,22 +78,22 @@ class ReaderProcess:
                 with contextlib.suppress(OSError):  # a request that was never read cannot be flushed
                     pipe.close()
 
-    def _ask(self, what: str, **arguments: Any) -> tuple[dict[str, Any], bytes]:
-        """Send a request and read its answer; the answer's log records go to this process's logging."""
+    def _ask(self, name: str, **arguments: Any) -> tuple[dict[str, Any], bytes]:
+        """Send a request and read its answer; its log records go to this process's log."""
         process = self._running()
         assert process.stdin is not None
         assert process.stdout is not None
         hung = threading.Event()
 
-        def end_it() -> None:
+        def kill_hung() -> None:
             hung.set()
             process.kill()
 
-        watchdog = threading.Timer(self._hang_seconds, end_it)
+        watchdog = threading.Timer(self._hang_seconds, kill_hung)
         watchdog.daemon = True
         watchdog.start()
         try:
-            process.stdin.write(json.dumps({"do": what, **arguments}).encode() + b"\n")
+            process.stdin.write(json.dumps({"request": name, **arguments}).encode() + b"\n")
             process.stdin.flush()
             line = process.stdout.readline()
             answer: dict[str, Any] = json.loads(line) if line.endswith(b"\n") else {}
@@ -110,22 +110,24 @@ class ReaderProcess:
 
     def _lost(self, process: subprocess.Popen[bytes], hung: bool) -> ClusterError:
         if self._abandoned:
-            return Stopped("the collector is stopping")
+            return ReaderAbandoned("the collector is stopping")
         if hung:
-            return ReaderLost("reader_hung", f"the reader process gave no answer for {self._hang_seconds:g} s")
+            return ReaderLost(
+                "reader_hung", f"the reader process did not answer within {self._hang_seconds:g} s and was killed"
+            )
         process.kill()
         code = process.wait()
-        ended = f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with code {code}"
-        words = self._said[-1] if self._said else "it left no word"
-        return ReaderLost("reader_crashed", clean(f"the reader process {ended} ({words})"))
+        ended = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with code {code}"
+        last_line = self._stderr_lines[-1] if self._stderr_lines else "it wrote nothing to stderr"
+        return ReaderLost("reader_crashed", clean(f"the reader process {ended} ({last_line})"))
 
     def _running(self) -> subprocess.Popen[bytes]:
         if self._abandoned:
-            raise Stopped("the collector is stopping")
+            raise ReaderAbandoned("the collector is stopping")
         if self._process is not None and self._process.poll() is None:
             return self._process
         self.close()
-        self._said = deque(maxlen=_LAST_WORDS)
+        self._stderr_lines = deque(maxlen=_KEPT_LINES)
         try:
             process = subprocess.Popen(
                 leashed([sys.executable, "-P", "-m", "lagwise_collectors.reader_process.child_main"]),
@@ -137,30 +139,30 @@ class ReaderProcess:
         except OSError as error:  # no memory, too many processes
             raise ReaderLost("reader_crashed", f"the reader process cannot be started: {error.strerror}") from error
         assert process.stdin is not None
-        threading.Thread(target=_listen, args=(process, self._said), daemon=True).start()
+        threading.Thread(target=_listen, args=(process, self._stderr_lines), daemon=True).start()
         with contextlib.suppress(OSError):  # it ended at once: the request that follows finds that out
-            process.stdin.write(json.dumps(self._order).encode() + b"\n")
+            process.stdin.write(json.dumps(self._task).encode() + b"\n")
             process.stdin.flush()
         self._process = process
         return process
 
 
-def _listen(process: subprocess.Popen[bytes], said: deque[str]) -> None:
-    """Keep what the process says on stderr: the words of a dying C library. Also keeps its pipe from filling up."""
+def _listen(process: subprocess.Popen[bytes], lines: deque[str]) -> None:
+    """Keep the last lines that the process writes to stderr, such as those of a crashing C library; drain its pipe."""
     assert process.stderr is not None
-    with contextlib.suppress(ValueError, OSError):  # closed under our feet when the process is given up
+    with contextlib.suppress(ValueError, OSError):  # the pipe is closed when the process is given up
         for line in process.stderr:
             text = clean(line.decode(errors="replace").strip())
             if text:
-                said.append(text)
+                lines.append(text)
                 log.debug("reader %d: %s", process.pid, text)
 
 
 def _environment() -> dict[str, str]:
     return {
         **os.environ,
-        # What can be imported here can be imported there, also where the tests extended the path.
+        # The child can import whatever this process can, also where tests extended the path.
         "PYTHONPATH": os.pathsep.join(p for p in sys.path if p),
-        # NumPy comes along with pyarrow; its threads would spin for nothing.
+        # NumPy comes with pyarrow; its threads would only spin.
         "OPENBLAS_NUM_THREADS": "1",
     }

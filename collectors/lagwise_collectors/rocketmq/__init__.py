@@ -1,1 +1,1 @@
-"""RocketMQ: a small remoting client of our own, and a cluster as a source."""
+"""A RocketMQ cluster as a source; ``remoting`` is a small client of RocketMQ's protocol."""

@@ -1,4 +1,4 @@
-"""What collecting needs from a RocketMQ cluster, tried step by step, for ``lagwise doctor``."""
+"""Tries each step that collecting from a RocketMQ cluster needs, for ``lagwise doctor``."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -10,7 +10,7 @@ from lagwise.domain.humanise import duration, plural
 from lagwise.platform.errors import ConfigError
 from lagwise_collectors.protocol import Check, ErrorTally
 from lagwise_collectors.rocketmq.broker_reader import BrokerReader, BrokerView
-from lagwise_collectors.rocketmq.broker_retention import Brokers
+from lagwise_collectors.rocketmq.broker_retention import BrokerStatusReader
 from lagwise_collectors.rocketmq.local_offsets import LocalOffsets
 from lagwise_collectors.rocketmq.remoting.client import RocketmqBroker, RocketmqClient
 from lagwise_collectors.rocketmq.remoting.errors import ADVICE, RocketmqTrouble
@@ -19,7 +19,7 @@ _TOPICS, _GROUPS, _CLUSTER = "Get, List on Topic:*", "Get, List on Group:*", "Ge
 
 
 def check_access(cluster: RocketmqCluster) -> list[Check]:
-    """One check per step and broker. The steps after one without which they make no sense are not tried."""
+    """One check per step and broker. Steps that depend on a failed one are not tried."""
     try:
         client = RocketmqClient(cluster)
     except ConfigError as error:
@@ -38,7 +38,7 @@ def check_access(cluster: RocketmqCluster) -> list[Check]:
 
 
 def _local(cluster: RocketmqCluster) -> list[Check]:
-    """The files of members, where the settings name them: an answer with none of them is worth a look, and no error."""
+    """The check of local offset files, where the settings name them. Finding none is no error."""
     if cluster.local_offsets is None:
         return []
     local, errors = LocalOffsets(cluster.local_offsets, lambda: datetime.now(UTC)), ErrorTally()
@@ -47,7 +47,7 @@ def _local(cluster: RocketmqCluster) -> list[Check]:
     name = "local offsets"
     if errors:
         example = errors.example(next(iter(errors.counts)))
-        return [Check(name, False, example, None, "see docs/rocketmq.md: local_offsets", required=False)]
+        return [Check(name, False, example, None, "see local_offsets in docs/rocketmq.md", required=False)]
     clients = sum(map(len, found.values()))
     return [Check(name, True, f"{plural(clients, 'file')} of {plural(len(found), 'group')}", required=False)]
 
@@ -79,13 +79,13 @@ class _Steps:
             self._try(
                 "broker settings",
                 _CLUSTER,
-                self._keeping,
-                "grant the user Get on Cluster:*: without it nobody can be warned before unread messages are deleted",
+                self._retention,
+                "grant the user Get on Cluster:*: without it Lagwise cannot warn before unread messages are deleted",
             ),
         ]
 
     def _try(self, name: str, privilege: str, step: Callable[[], str], cost: str | None = None) -> Check:
-        """A step; with a ``cost`` it is one that can be done without, which says what that costs."""
+        """Try a step. One with a ``cost`` is optional; ``cost`` says what is missing without it."""
         title = f"{name} of {self.broker.name}"
         try:
             return Check(title, True, step(), privilege, required=cost is None)
@@ -125,22 +125,22 @@ class _Steps:
         if not self.cluster.ask_members or not members:
             return []
         cost = (
-            "without it, who owns which queue is not known, nor how far broadcasting groups are; ask_members: false "
-            "stops asking"
+            "without it queue owners and the progress of broadcasting groups are unknown; set ask_members: false to "
+            "stop asking"
         )
         return [self._try("asking members", _GROUPS, lambda: self._ask(members), cost)]
 
     def _ask(self, members: list[tuple[str, str]]) -> str:
-        answers = self.reader.told(self.view, members[:1])
+        answers = self.reader.ask_members(self.view, members[:1])
         if isinstance(answers[0], RocketmqTrouble):
             raise answers[0]
         return f"{members[0][1]} answered for group {members[0][0]}"
 
-    def _keeping(self) -> str:
-        keeping = Brokers(self.client, lambda: datetime.now(UTC), monotonic).read(self.broker)
-        reserved, kept, used = keeping.settings.reserved_seconds, keeping.kept_seconds, keeping.state.disk_used
+    def _retention(self) -> str:
+        retention = BrokerStatusReader(self.client, lambda: datetime.now(UTC), monotonic).read(self.broker)
+        reserved, kept, used = retention.settings.reserved_seconds, retention.kept_seconds, retention.state.disk_used
         if reserved is None:
-            raise RocketmqTrouble("malformed", "the broker does not tell its fileReservedTime")
+            raise RocketmqTrouble("malformed", "the broker does not report its fileReservedTime")
         said = f"messages are kept for {reserved / 3600:g} h"
         if kept is None or kept < reserved:
             said += ", and for less on this disk" if kept is None else f", and for {duration(kept)} on this disk"

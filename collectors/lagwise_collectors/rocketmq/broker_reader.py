@@ -10,43 +10,56 @@ from lagwise_collectors.rocketmq.remoting.client import RocketmqBroker, Rocketmq
 from lagwise_collectors.rocketmq.remoting.connection import Answer
 from lagwise_collectors.rocketmq.remoting.errors import CONSUMER_NOT_ONLINE, RocketmqTrouble
 from lagwise_collectors.rocketmq.remoting.frames import Frame, Request
-from lagwise_collectors.rocketmq.remoting.requests import Offsets, Online, Range, Told, TopicConfig
+from lagwise_collectors.rocketmq.remoting.requests import (
+    MemberReport,
+    OffsetTable,
+    OnlineGroup,
+    QueueRange,
+    TopicConfig,
+)
 
 T = TypeVar("T")
 
 
 @dataclass(slots=True)
 class BrokerView:
-    """What one broker told in this sample. With a ``trouble`` it could not be read to the end."""
+    """What one broker returned in this sample."""
 
     broker: RocketmqBroker
     topics: dict[str, TopicConfig] = field(default_factory=dict)
     groups: set[str] = field(default_factory=set)
-    online: dict[str, Online | None] = field(default_factory=dict)
-    offsets: Offsets = field(default_factory=dict)
-    fetched: Offsets = field(default_factory=dict)
-    ranges: dict[str, dict[int, Range]] = field(default_factory=dict)
+    #: Groups by name; None: the group has no members on this broker.
+    online: dict[str, OnlineGroup | None] = field(default_factory=dict)
+    #: Committed offsets.
+    offsets: OffsetTable = field(default_factory=dict)
+    #: How far all members of broadcasting groups have fetched.
+    fetched: OffsetTable = field(default_factory=dict)
+    #: Ends of queues by topic and queue.
+    ranges: dict[str, dict[int, QueueRange]] = field(default_factory=dict)
     group_troubles: dict[str, RocketmqTrouble] = field(default_factory=dict)
     topic_troubles: dict[str, RocketmqTrouble] = field(default_factory=dict)
     offsets_read_at: datetime | None = None
     ranges_read_at: datetime | None = None
+    #: Why the broker could not be read completely.
     trouble: RocketmqTrouble | None = None
 
 
 class BrokerReader:
-    """Asks one broker after the other what they hold. ``clock`` dates what was read."""
+    """Reads brokers. ``clock`` dates what was read."""
 
     def __init__(self, client: RocketmqClient, clock: Callable[[], datetime]) -> None:
         self._client = client
         self._clock = clock
 
     def on_each(self, views: Sequence[BrokerView], step: Callable[[BrokerView], None]) -> None:
-        """Take a step on every broker that has answered so far; trouble of a whole broker is kept in its view."""
-        well = {view.broker.name: view for view in views if view.trouble is None}
-        outcome = self._client.on_each([view.broker for view in well.values()], lambda broker: step(well[broker.name]))
+        """Run a step on every broker that has answered so far. A failure of the whole broker is set in its view."""
+        readable = {view.broker.name: view for view in views if view.trouble is None}
+        outcome = self._client.on_each(
+            [view.broker for view in readable.values()], lambda broker: step(readable[broker.name])
+        )
         for name, result in outcome.items():
             if isinstance(result, RocketmqTrouble):
-                well[name].trouble = result
+                readable[name].trouble = result
 
     def names(self, view: BrokerView) -> None:
         """Its topics and groups."""
@@ -54,33 +67,33 @@ class BrokerReader:
         view.topics, view.groups = requests.topics_of(_body(topics)), requests.groups_of(_body(groups))
 
     def members(self, view: BrokerView, groups: Collection[str]) -> None:
-        """Who is in these groups, as far as the broker knows them."""
+        """The members of these groups that the broker knows."""
         names = sorted(view.groups & set(groups))
-        answers = self._ask(view, [requests.connections(name) for name in names])
+        answers = self._ask(view, [requests.group_connections(name) for name in names])
         for name, answer in zip(names, answers, strict=True):
             if isinstance(answer, RocketmqTrouble) and answer.code == CONSUMER_NOT_ONLINE:
                 view.online[name] = None
                 continue
-            found = _parsed(answer, requests.online_of)
+            found = _parsed(answer, requests.online_group_of)
             if isinstance(found, RocketmqTrouble):
                 view.group_troubles[name] = found
             else:
                 view.online[name] = found
 
-    def told(self, view: BrokerView, members: Sequence[tuple[str, str]]) -> list[Told | RocketmqTrouble]:
-        """What members (group and client id), which the broker passes the question on to, say; in their order."""
+    def ask_members(self, view: BrokerView, members: Sequence[tuple[str, str]]) -> list[MemberReport | RocketmqTrouble]:
+        """The reports of members (group and client id), in their order. The broker forwards the request to them."""
         asked = [requests.running_info(group, client_id) for group, client_id in members]
         answers = self._client.ask_all(view.broker.address, asked, within_seconds=self._client.timeout_seconds)
-        return [_parsed(answer, requests.told_of) for answer in answers]
+        return [_parsed(answer, requests.member_report_of) for answer in answers]
 
     def offsets(self, view: BrokerView) -> None:
-        """What is committed, of all groups at once."""
+        """The committed offsets of all groups."""
         (answer,) = self._ask(view, [requests.CONSUMER_OFFSETS])
         view.offsets, view.fetched = requests.offsets_of(_body(answer))
         view.offsets_read_at = self._clock()
 
     def ranges(self, view: BrokerView, topics: Collection[str]) -> None:
-        """Where the queues of these topics begin and end."""
+        """The ends of these topics' queues."""
         names = sorted(set(topics) & set(view.topics))
         answers = self._ask(view, [requests.topic_stats(name) for name in names])
         view.ranges_read_at = self._clock()
@@ -92,7 +105,7 @@ class BrokerReader:
                 view.ranges[name] = found
 
     def _ask(self, view: BrokerView, asked: Sequence[Request]) -> list[Answer]:
-        """The answers; raises where the broker is lost, which is where no later request can succeed either."""
+        """The answers. Raises RocketmqTrouble where none of them arrived: no later request would succeed either."""
         answers = self._client.ask_all(view.broker.address, asked)
         lost = [answer for answer in answers if isinstance(answer, RocketmqTrouble) and answer.code is None]
         if lost and len(lost) == len(answers):

@@ -1,4 +1,4 @@
-"""How a broker is, and how long it keeps messages.
+"""How long a broker keeps messages, by its settings and its disk, and the broker's health.
 
 A broker keeps the messages of all topics in one commit log. It deletes whole files of it, ``fileReservedTime`` hours
 after the last write to one, at the hour ``deleteWhen``; while the disk is fuller than ``diskMaxUsedSpaceRatio`` (75 %),
@@ -17,13 +17,13 @@ from lagwise_collectors.rocketmq.remoting import requests
 from lagwise_collectors.rocketmq.remoting.client import RocketmqBroker, RocketmqClient
 from lagwise_collectors.rocketmq.remoting.errors import RocketmqTrouble
 
-#: A broker's settings are read again after so long.
+#: A broker's settings are read again after this time.
 CONFIG_SECONDS = 300.0
 _HOUR_SECONDS = 3600.0
-#: How fast a disk fills is told from a log that goes back so far, or on a disk that is filling already: what a new
-#: broker was given at once says nothing of the hours to come.
+#: How fast a disk fills is estimated from a log that goes back this far, or on a disk that is filling already: the
+#: initial load of a new broker says nothing about later hours.
 _TELLING_SECONDS = _HOUR_SECONDS
-#: Shares of a disk are told in hundredths, and rounded up.
+#: Shares of a disk are reported in hundredths, rounded up.
 _ROUNDING = 0.01
 #: Forced deletion frees a file or ten at a time: a disk that was beyond its level is taken to be so for an hour more,
 #: unless far more was freed than that.
@@ -35,7 +35,7 @@ _DISPATCH_BEHIND_BYTES = 16 * 1024**2
 
 @dataclass(frozen=True, slots=True)
 class BrokerSettings:
-    """A broker's settings; levels are shares of the disk. None is not known."""
+    """A broker's settings. The levels ``filling``, ``forced`` and ``full`` are shares of the disk."""
 
     reserved_seconds: float | None = None
     filling: float = 0.75
@@ -47,14 +47,14 @@ class BrokerSettings:
     pull_wait_seconds: float = 5.0
 
     @classmethod
-    def of(cls, told: Mapping[str, str]) -> "BrokerSettings":
-        """What the broker tells of itself; what makes no sense is as by default."""
-        hours = _whole(told.get("fileReservedTime"))
-        percents = {name: _whole(told.get(key)) for name, (key, _, _) in _LEVELS.items()}
-        waits_ms = {name: _whole(told.get(key)) for name, key in _WAITS.items()}
+    def of(cls, values: Mapping[str, str]) -> "BrokerSettings":
+        """From the broker's configuration. Invalid values count as the default."""
+        hours = _whole(values.get("fileReservedTime"))
+        percents = {name: _whole(values.get(key)) for name, (key, _, _) in _LEVELS.items()}
+        waits_ms = {name: _whole(values.get(key)) for name, key in _WAITS.items()}
         return cls(
             reserved_seconds=None if hours is None or hours > _MOST_HOURS else hours * _HOUR_SECONDS,
-            deletes_forcibly=told.get("cleanFileForciblyEnable") != "false",
+            deletes_forcibly=values.get("cleanFileForciblyEnable") != "false",
             **{
                 name: min(max(percent / 100, _LEVELS[name][1]), _LEVELS[name][2])
                 for name, percent in percents.items()
@@ -70,7 +70,7 @@ _LEVELS = {
     "forced": ("diskSpaceCleanForciblyRatio", 0.30, 0.85),
     "full": ("diskSpaceWarningLevelRatio", 0.35, 0.90),
 }
-#: A hundred years: what is longer is no time that anybody means.
+#: A hundred years: longer times are invalid.
 _MOST_HOURS = 1_000_000
 _WAITS = {
     "page_cache_busy_seconds": "osPageCacheBusyTimeOutMills",
@@ -81,15 +81,17 @@ _WAITS = {
 
 @dataclass(frozen=True, slots=True)
 class BrokerState:
-    """How a broker was at ``at`` (seconds since 1970). ``disk_used`` is the share of its disk, or of the fuller one of
-    two: that of the commit log and that of the consume queues have the same levels. ``disk_bytes`` is the size of the
-    disk where it is one, ``log_bytes`` that of the commit log, whose oldest message was stored at ``earliest_at``; None
-    is not told."""
+    """A broker's state. None: not reported."""
 
+    #: Seconds since 1970.
     at: float = 0.0
+    #: Used share of its disk, or of the fuller one of two: commit log and consume queues have the same levels.
     disk_used: float | None = None
+    #: Size of the disk, where both are on one.
     disk_bytes: float | None = None
+    #: Size of the commit log.
     log_bytes: int | None = None
+    #: When its oldest message was stored, seconds since 1970.
     earliest_at: float | None = None
     dispatch_behind_bytes: int = 0
     page_cache_lock_seconds: float = 0.0
@@ -97,41 +99,43 @@ class BrokerState:
     pull_wait_seconds: float = 0.0
 
     @classmethod
-    def of(cls, told: Mapping[str, str], at: float) -> "BrokerState":
-        """What the broker tells, all of it text."""
-        begin, end = _whole(told.get("commitLogMinOffset")), _whole(told.get("commitLogMaxOffset"))
-        shares = [_share(told.get(f"{what}DiskRatio")) for what in ("commitLog", "consumeQueue")]
+    def of(cls, values: Mapping[str, str], at: float) -> "BrokerState":
+        """From the broker's state, all of it text."""
+        begin, end = _whole(values.get("commitLogMinOffset")), _whole(values.get("commitLogMaxOffset"))
+        shares = [_share(values.get(f"{what}DiskRatio")) for what in ("commitLog", "consumeQueue")]
         used = max((share for share in shares if share is not None), default=None)
-        # What is told of a disk's size is that of the store's root, where the consume queues are. A commit log that is
+        # The reported disk size is that of the store's root, where the consume queues are. A commit log that is
         # elsewhere, or on several disks, shows by another share of it being used.
-        is_one = len(set(shares)) == 1 and sum(name.startswith("commitLogDiskRatio_") for name in told) <= 1
-        earliest_ms = _whole(told.get("earliestMessageTimeStamp"))
+        is_one = len(set(shares)) == 1 and sum(name.startswith("commitLogDiskRatio_") for name in values) <= 1
+        earliest_ms = _whole(values.get("earliestMessageTimeStamp"))
         return cls(
             at=at,
             disk_used=used,
-            disk_bytes=_disk_bytes(told.get("commitLogDirCapacity"), used) if is_one else None,
+            disk_bytes=_disk_bytes(values.get("commitLogDirCapacity"), used) if is_one else None,
             log_bytes=end - begin if begin is not None and end is not None and end > begin else None,
             earliest_at=earliest_ms / 1000 if earliest_ms else None,
-            dispatch_behind_bytes=_whole(told.get("dispatchBehindBytes")) or 0,
-            page_cache_lock_seconds=(_whole(told.get("pageCacheLockTimeMills")) or 0) / 1000,
-            send_wait_seconds=(_whole(told.get("sendThreadPoolQueueHeadWaitTimeMills")) or 0) / 1000,
-            pull_wait_seconds=(_whole(told.get("pullThreadPoolQueueHeadWaitTimeMills")) or 0) / 1000,
+            dispatch_behind_bytes=_whole(values.get("dispatchBehindBytes")) or 0,
+            page_cache_lock_seconds=(_whole(values.get("pageCacheLockTimeMills")) or 0) / 1000,
+            send_wait_seconds=(_whole(values.get("sendThreadPoolQueueHeadWaitTimeMills")) or 0) / 1000,
+            pull_wait_seconds=(_whole(values.get("pullThreadPoolQueueHeadWaitTimeMills")) or 0) / 1000,
         )
 
 
 @dataclass(slots=True)
-class Keeping:
-    """How a broker keeps messages, and how it was when it was last asked. ``forced_at`` is when its disk was last seen
-    beyond the level of forced deletion, ``is_full`` whether it went beyond the last one, and not back since."""
+class BrokerRetention:
+    """A broker's retention settings and its state when it was last read."""
 
     settings: BrokerSettings = field(default_factory=BrokerSettings)
     state: BrokerState = field(default_factory=BrokerState)
+    #: On the monotonic clock, in seconds.
     settings_read_at: float = float("-inf")
+    #: When its disk was last above the level of forced deletion, seconds since 1970.
     forced_at: float = float("-inf")
+    #: Its disk went above the last level, and not below the level of forced deletion since.
     is_full: bool = False
 
     def take(self, state: BrokerState) -> None:
-        """How it is now."""
+        """Take in the current state."""
         self.state, used = state, state.disk_used
         if used is not None and used > self.settings.forced:
             self.forced_at = state.at
@@ -176,84 +180,87 @@ class Keeping:
         return lasts if reserved is None else min(reserved, lasts)
 
 
-class Brokers:
-    """What is known of each broker, read in turns. ``clock`` and ``monotonic`` tell when it was read."""
+class BrokerStatusReader:
+    """Reads the state of brokers, and from time to time their settings. ``clock`` and ``monotonic`` date them."""
 
     def __init__(self, client: RocketmqClient, clock: Callable[[], datetime], monotonic: Callable[[], float]) -> None:
         self._client = client
         self._clock = clock
         self._monotonic = monotonic
-        self._keeping: dict[str, Keeping] = {}
+        self._retention: dict[str, BrokerRetention] = {}
 
-    def read(self, broker: RocketmqBroker) -> Keeping:
+    def read(self, broker: RocketmqBroker) -> BrokerRetention:
         """Its state, and its settings where they were not read lately. Raises RocketmqTrouble; what was read counts."""
-        keeping, now = self._keeping.setdefault(broker.name, Keeping()), self._monotonic()
+        retention, now = self._retention.setdefault(broker.name, BrokerRetention()), self._monotonic()
         asked = [requests.BROKER_RUNTIME]
-        if now - keeping.settings_read_at >= CONFIG_SECONDS:
+        if now - retention.settings_read_at >= CONFIG_SECONDS:
             asked.append(requests.BROKER_CONFIG)
         runtime, *config = self._client.ask_all(broker.address, asked)
-        told = [answer for answer in config if not isinstance(answer, RocketmqTrouble)]
-        if told:
-            keeping.settings = BrokerSettings.of(requests.config_of(told[0].body))
-            keeping.settings_read_at = now
+        readable = [answer for answer in config if not isinstance(answer, RocketmqTrouble)]
+        if readable:
+            retention.settings = BrokerSettings.of(requests.config_of(readable[0].body))
+            retention.settings_read_at = now
         if isinstance(runtime, RocketmqTrouble):
-            keeping.take(BrokerState())
+            retention.take(BrokerState())
             raise runtime
-        keeping.take(BrokerState.of(requests.runtime_of(runtime.body), self._clock().timestamp()))
+        retention.take(BrokerState.of(requests.runtime_of(runtime.body), self._clock().timestamp()))
         for answer in config:
             if isinstance(answer, RocketmqTrouble):
                 raise answer
-        return keeping
+        return retention
 
-    def of(self, name: str) -> Keeping:
-        """What is known of a broker."""
-        return self._keeping.get(name, Keeping())
+    def of(self, name: str) -> BrokerRetention:
+        """The last state of a broker."""
+        return self._retention.get(name, BrokerRetention())
 
-    def tell(self, names: Iterable[str], errors: ErrorTally) -> None:
-        """Count the brokers that are unwell."""
+    def count_troubles(self, names: Iterable[str], errors: ErrorTally) -> None:
+        """Count what is wrong with these brokers."""
         for name in names:
-            for kind, detail in troubles_of(self.of(name)):
+            for kind, detail in broker_troubles(self.of(name)):
                 errors.note(kind, f"{name}: {detail}")
 
 
-def troubles_of(keeping: Keeping) -> list[tuple[str, str]]:
-    """What is wrong with a broker: kind and sentence of each."""
-    return [*_disk(keeping), *_health(keeping)]
+def broker_troubles(retention: BrokerRetention) -> list[tuple[str, str]]:
+    """What is wrong with a broker: error kinds and sentences."""
+    return [*_disk(retention), *_health(retention)]
 
 
-def _disk(keeping: Keeping) -> Iterable[tuple[str, str]]:
+def _disk(retention: BrokerRetention) -> Iterable[tuple[str, str]]:
     """What a disk that fills means, by RocketMQ's three levels: the highest that is passed."""
-    used, levels, lasts = keeping.state.disk_used, keeping.settings, keeping.lasts_seconds
+    used, levels, lasts = retention.state.disk_used, retention.settings, retention.lasts_seconds
     if used is None:
         return
     said = f"its disk is {used:.0%} full"
     back = "" if lasts is None else f": they go back {duration(lasts)}"
     deletes = f"deletes the oldest messages whatever their age{back}"
-    if keeping.is_full:
-        also = f", and it {deletes}" if keeping.deletes_at_any_age else ""
-        yield "disk_full", f"{said}, so it takes no new messages until it is below {levels.forced:.0%}{also}"
-    elif keeping.deletes_at_any_age:
+    if retention.is_full:
+        also = f", and it {deletes}" if retention.deletes_at_any_age else ""
+        yield "disk_full", f"{said}, so it accepts no new messages until it is below {levels.forced:.0%}{also}"
+    elif retention.deletes_at_any_age:
         so = "so" if used > levels.forced else f"and was beyond {levels.forced:.0%} within the hour:"
-        yield "disk_too_full", f"{said}, {so} it {deletes}; beyond {levels.full:.0%} it takes no new ones"
+        yield "disk_too_full", f"{said}, {so} it {deletes}; beyond {levels.full:.0%} it accepts no new ones"
     elif used > levels.filling:
-        lasting = "" if lasts is None else f": at the rate of writing they get {duration(lasts)} old"
+        lasting = "" if lasts is None else f": at the current write rate messages are deleted after {duration(lasts)}"
         then = f"beyond {levels.forced:.0%} it deletes the oldest messages whatever their age{lasting}"
         if not levels.deletes_forcibly:
-            then = f"beyond {levels.full:.0%} it takes no new messages"
+            then = f"beyond {levels.full:.0%} it accepts no new messages"
         yield "disk_filling", f"{said}; {then}"
 
 
-def _health(keeping: Keeping) -> Iterable[tuple[str, str]]:
-    state, settings = keeping.state, keeping.settings
+def _health(retention: BrokerRetention) -> Iterable[tuple[str, str]]:
+    state, settings = retention.state, retention.settings
     if state.dispatch_behind_bytes >= _DISPATCH_BEHIND_BYTES:
         behind = size(state.dispatch_behind_bytes)
-        yield "dispatch_behind", f"{behind} of messages are stored and in no queue yet: lag is larger than it can tell"
+        yield (
+            "dispatch_behind",
+            f"{behind} of messages are stored but not in any queue yet: the real lag is larger than shown",
+        )
     if state.page_cache_lock_seconds >= settings.page_cache_busy_seconds:
         held = duration(state.page_cache_lock_seconds)
-        yield "page_cache_busy", f"writing one message has taken {held} so far: it refuses others meanwhile"
+        yield "page_cache_busy", f"writing one message has taken {held} so far: it rejects others meanwhile"
     if state.send_wait_seconds >= settings.send_wait_seconds:
         waits = duration(state.send_wait_seconds)
-        yield "sends_wait", f"a message to be stored has waited for {waits}: it refuses those that wait that long"
+        yield "sends_wait", f"a message to be stored has waited for {waits}: it rejects messages that wait this long"
     if state.pull_wait_seconds >= settings.pull_wait_seconds:
         yield "pulls_wait", f"a consumer's request has waited for {duration(state.pull_wait_seconds)}: it is overloaded"
 

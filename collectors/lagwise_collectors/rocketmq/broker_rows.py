@@ -1,4 +1,4 @@
-"""Rows of commits and watermarks from what one broker told."""
+"""Rows of commits and watermarks from what one broker returned."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -9,8 +9,8 @@ from lagwise_collectors.protocol import ErrorTally
 from lagwise_collectors.rocketmq.broker_reader import BrokerView
 from lagwise_collectors.rocketmq.group_view import RocketmqGroup
 from lagwise_collectors.rocketmq.partition_numbers import QUEUES, label_of, partition_of
-from lagwise_collectors.rocketmq.remoting.errors import Malformed
-from lagwise_collectors.rocketmq.remoting.requests import Queue, Range
+from lagwise_collectors.rocketmq.remoting.errors import MalformedResponse
+from lagwise_collectors.rocketmq.remoting.requests import Queue, QueueRange
 from lagwise_collectors.rocketmq.retry_topics import RETRY, topics_read
 
 Columns = dict[str, list[Any]]
@@ -60,13 +60,13 @@ def _commits(rows: BrokerRows, view: BrokerView, number: int, group: RocketmqGro
         else:
             try:
                 committed = _offsets(committed_on.get(topic, {}), count)
-            except Malformed as trouble:
+            except MalformedResponse as trouble:
                 errors.note(trouble.kind, f"committed offsets of group {group.name} on topic {topic}: {trouble}")
                 committed = [None] * count
             if topic.startswith(RETRY):
                 if not group.topics and not committed_on and _is_empty(view.ranges.get(topic, {})):
-                    continue  # of a group that never did anything
-                # Members begin a retry topic at its first message where nothing is committed: all of it waits.
+                    continue  # of a group that has never read anything
+                # Without a committed offset, members start a retry topic at its first message: all of it is unread.
                 committed = [offset or 0 for offset in committed]
         owned = owners.get(topic, {})
         rows.commits["group"] += [group.name] * count
@@ -77,14 +77,14 @@ def _commits(rows: BrokerRows, view: BrokerView, number: int, group: RocketmqGro
 
 
 def _offsets(found: Mapping[str, Any], count: int) -> list[int | None]:
-    """Committed offsets by queue; what is not there, or below 0, was never committed."""
+    """Committed offsets by queue. A missing or negative one was never committed."""
     offsets = list(map(found.get, _names(count)))
     if not all(offset is None or (type(offset) is int and offset < 2**63) for offset in offsets):
-        raise Malformed("an offset is no number")
+        raise MalformedResponse("an offset is not a number")
     return [None if offset is None or offset < 0 else offset for offset in offsets]
 
 
-def _is_empty(ranges: Mapping[int, Range]) -> bool:
+def _is_empty(ranges: Mapping[int, QueueRange]) -> bool:
     return all(found.start >= found.end for found in ranges.values())
 
 
@@ -103,13 +103,13 @@ def _watermarks(rows: BrokerRows, view: BrokerView, number: int, topic: str, err
         found = ranges.get(queue)
         kind = trouble.kind if trouble else "unknown_queue" if found is None else None
         columns["label"].append(label_of(view.broker.name, queue))
-        # A queue that was cleaned to its end tells a beginning beyond it.
+        # A queue that was cleaned up to its end reports a start beyond it.
         columns["log_start"].append(None if found is None else min(found.start, found.end))
         columns["high_watermark"].append(None if found is None else found.end)
         columns["newest_record_at"].append(None if found is None else found.newest_at)
         columns["error"].append(kind)
         if kind == "unknown_queue":
-            errors.note(kind, f"{topic} {label_of(view.broker.name, queue)}: the broker told nothing of it")
+            errors.note(kind, f"{topic} {label_of(view.broker.name, queue)}: the broker did not report it")
 
 
 @lru_cache(maxsize=256)

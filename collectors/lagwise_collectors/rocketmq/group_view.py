@@ -1,4 +1,4 @@
-"""A group as all brokers together show it: state, type, members, and who owns which queue."""
+"""A group put together from the views of all brokers: state, type, members, and the owners of queues."""
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -8,37 +8,41 @@ from lagwise.domain.subscriptions import Subscription
 from lagwise.domain.vocabulary import BROADCAST_HINT, BROADCASTING, LOCAL_FILES, ROCKETMQ_RETRY, GroupState
 from lagwise_collectors.rocketmq.ask_members import MemberAnswers
 from lagwise_collectors.rocketmq.broker_reader import BrokerView
-from lagwise_collectors.rocketmq.remoting.requests import Online, Queue, Range, Told
+from lagwise_collectors.rocketmq.remoting.requests import MemberReport, OnlineGroup, Queue, QueueRange
 
 
 @dataclass(slots=True)
 class RocketmqMember:
-    """One member, and the queues that it owns, or has its share of. ``lag`` is what a member of a broadcasting group
-    has not read of them (None: not known, or the group is another one)."""
+    """One member."""
 
     client_id: str
     host: str
+    #: Queues that it owns, or shares.
     queues: list[Queue] = field(default_factory=list)
+    #: Unread messages of a member of a broadcasting group; None: unknown, or the group is not broadcasting.
     lag: int | None = None
 
 
 @dataclass(slots=True)
 class RocketmqGroup:
-    """One group. ``owners`` are by queue; ``progress`` is that of the broadcasting: of the member that is furthest
-    behind (None: not known), and ``reached`` that of each client; ``source`` is where it comes from, unless the members
-    said it all. With an ``error`` it could not be read."""
+    """One group."""
 
     name: str
     state: GroupState | None = None
     type: str | None = None
     members: list[RocketmqMember] = field(default_factory=list)
     topics: frozenset[str] = frozenset()
+    #: Owner by queue.
     owners: dict[Queue, str] = field(default_factory=dict)
+    #: Offsets of a broadcasting group: those of the member furthest behind; None as a value: unknown.
     progress: dict[Queue, int | None] | None = None
+    #: Offsets of each client of a broadcasting group; None: unknown.
     reached: dict[Queue, dict[str, int | None]] = field(default_factory=dict)
     unacknowledged: int | None = None
     subscriptions: list[Subscription] = field(default_factory=list)
+    #: The source of the progress; None: the members reported all of it.
     source: str | None = None
+    #: Why the group could not be read.
     error: str | None = None
 
     def owners_on(self, broker: str) -> dict[str, dict[int, str]]:
@@ -50,7 +54,7 @@ class RocketmqGroup:
         return found
 
 
-def put_together(
+def assemble_group(
     name: str,
     views: Sequence[BrokerView],
     answers: MemberAnswers,
@@ -60,11 +64,13 @@ def put_together(
     *,
     asks_members: bool = True,
 ) -> RocketmqGroup:
-    """The group from the brokers' views. ``last`` is what it was in the sample before; ``is_lost`` says that a broker
-    that had it cannot be asked: then not being online anywhere else means nothing. ``local`` is how far clients are by
-    the files that they keep where the group is broadcasting. Where nobody asks the members, the brokers' hint counts;
-    where they are asked and one is silent, it does not: as often as that happened, the group would leap ahead to what
-    was fetched, and back again."""
+    """The group from the brokers' views.
+
+    ``last`` is the group in the previous sample. ``is_lost``: a broker that had the group cannot be read, so a group
+    that is not online elsewhere may still be online. ``local`` are the offsets in the files of a broadcasting group's
+    clients. Where members are not asked, the brokers' hint counts. Where they are asked and one does not answer, it
+    does not count: the group would leap ahead to what was fetched, and back again.
+    """
     online = [found for view in views if (found := view.online.get(name)) is not None and found.members]
     if not online:
         troubles = [view.group_troubles[name] for view in views if name in view.group_troubles]
@@ -81,35 +87,35 @@ def put_together(
             group.progress = _slowest(group.reached, {}, group.owners, {})
         return group
     hosts = {client: host for one in online for client, host in one.members.items()}
-    told = {client: answers.of(name, client) for client in sorted(hosts)}
+    reports = {client: answers.of(name, client) for client in sorted(hosts)}
     topics = frozenset(topic for one in online for topic in one.topics)
     queues = _queues(views, topics)
-    group = RocketmqGroup(name, GroupState.STABLE, _type(online, told.values(), last), topics=topics)
+    group = RocketmqGroup(name, GroupState.STABLE, _type(online, reports.values(), last), topics=topics)
     if group.type == BROADCASTING:
-        group.reached = _reached(queues, told, local or {})
+        group.reached = _reached(queues, reports, local or {})
         silent = [queue for queue, at in group.reached.items() if None in at.values() and not asks_members]
         fetched = {queue: at for queue in silent if (at := _fetched(name, queue, views)) is not None}
-        group.progress = _slowest(group.reached, told, group.owners, fetched)
-        from_files = any(told.get(client) is None for client in local or ())
+        group.progress = _slowest(group.reached, reports, group.owners, fetched)
+        from_files = any(reports.get(client) is None for client in local or ())
         group.source = BROADCAST_HINT if fetched else LOCAL_FILES if from_files else None
         group.members = [RocketmqMember(client, hosts[client], list(queues)) for client in sorted(hosts)]
     else:
-        # Pull consumers do not say what they own.
-        told = {
-            client: None if group.type == "pull" and said and not said.progress else said
-            for client, said in told.items()
+        # Pull consumers do not report what they own.
+        reports = {
+            client: None if group.type == "pull" and report and not report.progress else report
+            for client, report in reports.items()
         }
-        group.members = _sharing(queues, told, hosts, group.owners)
-    group.subscriptions = _subscriptions(online, [said for said in told.values() if said is not None])
+        group.members = _sharing(queues, reports, hosts, group.owners)
+    group.subscriptions = _subscriptions(online, [report for report in reports.values() if report is not None])
     if group.type == "pop":
-        known = [one.unacknowledged for one in told.values() if one is not None]
+        known = [one.unacknowledged for one in reports.values() if one is not None]
         group.unacknowledged = sum(known) if len(known) == len(hosts) else None
     return group
 
 
-def _type(online: Iterable[Online], told: Iterable[Told | None], last: "RocketmqGroup | None") -> str:
-    """``clustering`` where no member said more; then what it was before is more likely still so."""
-    online, known = list(online), [one for one in told if one is not None]
+def _type(online: Iterable[OnlineGroup], reports: Iterable[MemberReport | None], last: "RocketmqGroup | None") -> str:
+    """The type; ``clustering`` where no member reported more, unless the previous type is known."""
+    online, known = list(online), [one for one in reports if one is not None]
     if any(one.is_broadcasting for one in online):
         return BROADCASTING
     if any(one.is_popping for one in known):
@@ -123,18 +129,21 @@ def _type(online: Iterable[Online], told: Iterable[Told | None], last: "Rocketmq
 
 
 def _sharing(
-    queues: Sequence[Queue], told: Mapping[str, Told | None], hosts: Mapping[str, str], owners: dict[Queue, str]
+    queues: Sequence[Queue],
+    reports: Mapping[str, MemberReport | None],
+    hosts: Mapping[str, str],
+    owners: dict[Queue, str],
 ) -> list[RocketmqMember]:
-    """Members of a group that shares its queues out. What nobody says is theirs belongs to those who said nothing, or,
-    where messages are popped, to all: each queue serves every member."""
-    members = {client: RocketmqMember(client, hosts[client]) for client in told}
+    """Members of a group that shares out its queues. Queues that no member reported belong to those that did not answer
+    or, in a group that pops, to all: each queue serves every member."""
+    members = {client: RocketmqMember(client, hosts[client]) for client in reports}
     wanted = set(queues)
-    for client, said in told.items():
-        for queue in sorted(said.progress) if said is not None else ():
+    for client, report in reports.items():
+        for queue in sorted(report.progress) if report is not None else ():
             if queue in wanted:
                 owners[queue] = client
                 members[client].queues.append(queue)
-    open_to = [client for client, said in told.items() if said is None or said.is_popping]
+    open_to = [client for client, report in reports.items() if report is None or report.is_popping]
     if open_to:
         owner = open_to[0] if len(open_to) == 1 else f"one of {len(open_to)} members"
         left = [queue for queue in queues if queue not in owners]
@@ -154,15 +163,16 @@ def _queues(views: Sequence[BrokerView], topics: frozenset[str]) -> list[Queue]:
 
 
 def _reached(
-    queues: Sequence[Queue], told: Mapping[str, Told | None], local: Mapping[str, Mapping[Queue, int]]
+    queues: Sequence[Queue], reports: Mapping[str, MemberReport | None], local: Mapping[str, Mapping[Queue, int]]
 ) -> dict[Queue, dict[str, int | None]]:
-    """Per queue how far each client is (None: it does not say). What a member does not say is taken from its file; of a
-    client that is not there, only what its file names counts."""
+    """Per queue the offset of each client (None: unknown). Where a member does not report one, its file counts; of a
+    client that is offline, only the queues in its file."""
+    #: Offsets of each client of a broadcasting group; None: unknown.
     reached: dict[Queue, dict[str, int | None]] = {}
     for queue in queues:
         if queue.topic.startswith(ROCKETMQ_RETRY):
-            continue  # what a broadcasting member could not process is not tried again
-        at = {client: said.progress.get(queue) if said is not None else None for client, said in told.items()}
+            continue  # broadcasting members do not retry
+        at = {client: report.progress.get(queue) if report is not None else None for client, report in reports.items()}
         for client, offsets in local.items():
             if at.get(client) is None and queue in offsets:
                 at[client] = offsets[queue]
@@ -171,7 +181,7 @@ def _reached(
 
 
 def _fetched(group: str, queue: Queue, views: Sequence[BrokerView]) -> int | None:
-    """The broker's hint how far all members of a broadcasting group have fetched a queue; None: it has none."""
+    """The broker's hint: how far all members of a broadcasting group have fetched a queue; None: there is none."""
     for view in views:
         if view.broker.name == queue.broker:
             offset = view.fetched.get(group, {}).get(queue.topic, {}).get(str(queue.queue))
@@ -179,14 +189,15 @@ def _fetched(group: str, queue: Queue, views: Sequence[BrokerView]) -> int | Non
     return None
 
 
-def _subscriptions(online: Sequence[Online], told: Sequence[Told]) -> list[Subscription]:
-    """What is subscribed to, without the group's retries: by the members themselves, or as brokers have it."""
-    said = [one.filters for one in told if one.filters]
-    wanted = Counter(pair for filters in said for pair in filters.items())
-    if not said:
+def _subscriptions(online: Sequence[OnlineGroup], reports: Sequence[MemberReport]) -> list[Subscription]:
+    """Subscriptions without the group's retry topic: as the members filters_reported them, otherwise as the brokers
+    do."""
+    filters_reported = [one.filters for one in reports if one.filters]
+    wanted = Counter(pair for filters in filters_reported for pair in filters.items())
+    if not filters_reported:
         wanted = Counter({pair for one in online for pair in one.filters.items()})
     return [
-        Subscription(topic, expression, number if said else None, len(said) or None)
+        Subscription(topic, expression, number if filters_reported else None, len(filters_reported) or None)
         for (topic, expression), number in sorted(wanted.items())
         if not topic.startswith(ROCKETMQ_RETRY)
     ]
@@ -194,18 +205,20 @@ def _subscriptions(online: Sequence[Online], told: Sequence[Told]) -> list[Subsc
 
 def _slowest(
     reached: Mapping[Queue, Mapping[str, int | None]],
-    told: Collection[str],
+    reports: Collection[str],
     owners: dict[Queue, str],
     fetched: Mapping[Queue, int],
 ) -> dict[Queue, int | None]:
-    """Per queue the progress of the client that is furthest behind, who stands as its owner if it is online. Where one
-    member's progress is not known, nobody knows which is furthest; but none is further than it was ``fetched`` by all,
-    so that lag is at least what is left from there on."""
+    """Per queue the progress of the client furthest behind, which is its owner if it is online.
+
+    Where one member's progress is unknown, so is that of the slowest. But no member is further than what all have
+    ``fetched``, so the lag is at least what is left from there.
+    """
     progress: dict[Queue, int | None] = {}
     for queue, at in reached.items():
         known = {client: offset for client, offset in at.items() if offset is not None}
         slowest = min(known, key=lambda client: (known[client], client)) if known else min(at, default=None)
-        if slowest is not None and slowest in told:
+        if slowest is not None and slowest in reports:
             owners[queue] = slowest
         progress[queue] = known[slowest] if slowest is not None and len(known) == len(at) else None
         if queue in fetched:
@@ -213,9 +226,9 @@ def _slowest(
     return progress
 
 
-def measure_members(group: RocketmqGroup, ranges: Mapping[Queue, Range]) -> None:
-    """What each member of a broadcasting group has not read, where its progress and the queues' ends are known of all
-    its queues."""
+def add_member_lags(group: RocketmqGroup, ranges: Mapping[Queue, QueueRange]) -> None:
+    """Set the lag of each member of a broadcasting group, where its progress and the ends of all its queues are
+    known."""
     if group.progress is None:
         return
     for member in group.members:

@@ -1,7 +1,8 @@
-"""Offsets that members of broadcasting groups keep on their own disks: RocketMQ's ``offsets.json``.
+"""Offsets that members of broadcasting groups store on their own disks: RocketMQ's ``offsets.json``.
 
-A client of a broadcasting group commits to no broker. Every five seconds it writes how far it is to a file
-``FOLDER/CLIENT_ID/GROUP/offsets.json`` (``LocalFileOffsetStore``), and keeps what that was as ``offsets.json.bak``.
+A client of a broadcasting group commits to no broker. Every five seconds it writes its offsets to a file
+``FOLDER/CLIENT_ID/GROUP/offsets.json`` (``LocalFileOffsetStore``), and keeps the previous version as
+``offsets.json.bak``.
 """
 
 from collections.abc import Callable, Mapping
@@ -11,38 +12,38 @@ import pyarrow.fs as pafs
 
 from lagwise.config import LocalOffsetFiles
 from lagwise_collectors.external_offsets.file_system import OffsetFileSystem
-from lagwise_collectors.external_offsets.model import Trouble
+from lagwise_collectors.external_offsets.model import OffsetSourceTrouble
 from lagwise_collectors.external_offsets.timed_read import TimedRead
 from lagwise_collectors.protocol import ErrorTally
 from lagwise_collectors.rocketmq.remoting import response_bodies
-from lagwise_collectors.rocketmq.remoting.errors import Malformed
+from lagwise_collectors.rocketmq.remoting.errors import MalformedResponse
 from lagwise_collectors.rocketmq.remoting.requests import Queue, queue_of
 from lagwise_collectors.rocketmq.remoting.response_bodies import mapping, whole_of
 
 FILE, BEFORE = "offsets.json", ".bak"
 
-#: How far the members of each group are by their files: by group, client id and queue.
+#: Offsets in the files, by group, client id and queue.
 Progress = dict[str, dict[str, Mapping[Queue, int]]]
 
 
 class LocalOffsets:
-    """The files of one cluster's members. :meth:`begin` has them read, :meth:`finish` waits. For one thread."""
+    """The files of one cluster's members. :meth:`begin` starts reading, :meth:`finish` waits. For one thread."""
 
     def __init__(self, settings: LocalOffsetFiles, clock: Callable[[], datetime]) -> None:
         self._settings = settings
         self._clock = clock
-        self._lane = TimedRead("local_offsets", settings.timeout_seconds, self._read, clock)
+        self._timed_read = TimedRead("local_offsets", settings.timeout_seconds, self._read, clock)
         self._last: Progress = {}
 
     def begin(self) -> None:
-        """Start to read, unless the look before this one goes on."""
-        self._lane.begin()
+        """Start to read, unless the previous read is still running."""
+        self._timed_read.begin()
 
     def finish(self, errors: ErrorTally) -> Progress:
-        """How far members are. What cannot be read now stands as it was read last."""
+        """Offsets of members. A file that cannot be read now keeps its previous offsets."""
         try:
-            (found, broken), _ = self._lane.finish()
-        except Trouble as trouble:
+            (found, broken), _ = self._timed_read.finish()
+        except OffsetSourceTrouble as trouble:
             errors.note(trouble.kind, f"local offsets: {trouble}")
             return self._last
         for (group, client), why in broken.items():
@@ -52,27 +53,28 @@ class LocalOffsets:
         self._last = found
         return found
 
-    def _read(self) -> tuple[Progress, dict[tuple[str, str], Trouble]]:
-        """What the files tell, and which of them could not be read. Raises Trouble where that is true of all."""
-        places = OffsetFileSystem(self._settings.path)
+    def _read(self) -> tuple[Progress, dict[tuple[str, str], OffsetSourceTrouble]]:
+        """What the files tell, and which of them could not be read. Raises OffsetSourceTrouble where that is true of
+        all."""
+        file_system = OffsetFileSystem(self._settings.path)
         oldest = self._clock() - timedelta(hours=self._settings.max_age_hours)
         found: Progress = {}
-        broken: dict[tuple[str, str], Trouble] = {}
-        # The file is missing while its client replaces it: then the one before it is there.
+        broken: dict[tuple[str, str], OffsetSourceTrouble] = {}
+        # The file is missing while its client refile_system it: then the one before it is there.
         infos = {
             info.path.removesuffix(BEFORE): info
-            for info in OffsetFileSystem(self._settings.path + BEFORE).found_or_none()
+            for info in OffsetFileSystem(self._settings.path + BEFORE).matches_or_none()
         }
-        infos |= {info.path: info for info in places.found_or_none()}
+        infos |= {info.path: info for info in file_system.matches_or_none()}
         for path, info in infos.items():
             if info.type != pafs.FileType.File or (info.mtime is not None and info.mtime < oldest):
                 continue
             client, group = path.split("/")[-3:-1]
             try:
-                found.setdefault(group, {})[client] = progress_of(places.content(info.path))
-            except Malformed as error:
-                broken[group, client] = Trouble("malformed", f"{info.path}: {error}")
-            except Trouble as trouble:
+                found.setdefault(group, {})[client] = progress_of(file_system.content(info.path))
+            except MalformedResponse as error:
+                broken[group, client] = OffsetSourceTrouble("malformed", f"{info.path}: {error}")
+            except OffsetSourceTrouble as trouble:
                 broken[group, client] = trouble
         return found, broken
 

@@ -33,34 +33,34 @@ class BrokerNumbers:
     """The brokers' numbers. ``file`` keeps them; without one they hold as long as this object."""
 
     def __init__(self, file: Path | None) -> None:
-        self._file = None if file is None else KeptFile(file, log, "after a restart, brokers may be numbered anew")
-        self._numbers = {} if file is None else _kept(file)
-        self._is_kept = True
+        self._file = None if file is None else KeptFile(file, log, "after a restart, brokers may get new numbers")
+        self._numbers = {} if file is None else _saved_numbers(file)
+        self._is_saved = True
 
     def __getitem__(self, broker: str) -> int:
         return self._numbers[broker]
 
-    def see(self, brokers: Iterable[str]) -> None:
-        """Number those that are new."""
+    def add(self, brokers: Iterable[str]) -> None:
+        """Give new brokers a number."""
         new = sorted(set(brokers) - set(self._numbers))
-        if not new and self._is_kept:
+        if not new and self._is_saved:
             return
         first = max(self._numbers.values(), default=-1) + 1
         self._numbers |= {name: first + position for position, name in enumerate(new)}
         if self._file is not None:
-            self._is_kept = self._file.write(json.dumps(self._numbers).encode())
+            self._is_saved = self._file.write(json.dumps(self._numbers).encode())
 
 
-def _kept(file: Path) -> dict[str, int]:
+def _saved_numbers(file: Path) -> dict[str, int]:
     try:
         found = json.loads(file.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return {}
     except (OSError, ValueError) as error:
-        log.warning("the brokers' numbers in %s cannot be read (%s): they are numbered anew", file, error)
+        log.warning("the brokers' numbers in %s cannot be read (%s): brokers get new numbers", file, error)
         return {}
     whole = isinstance(found, dict) and all(type(n) is int and 0 <= n < MOST_BROKERS for n in found.values())
     if not whole or len(set(found.values())) != len(found):
-        log.warning("the brokers' numbers in %s are damaged: they are numbered anew", file)
+        log.warning("the brokers' numbers in %s are damaged: brokers get new numbers", file)
         return {}
     return dict(found)

@@ -11,11 +11,11 @@ from lagwise.tables.raw import COMMITS, GROUPS, MEMBERS, WATERMARKS
 from lagwise.tables.service_times import SERVICE_TIMES
 from lagwise_collectors.rocketmq.ask_members import MemberAnswers
 from lagwise_collectors.rocketmq.broker_reader import BrokerView
-from lagwise_collectors.rocketmq.broker_retention import Brokers
+from lagwise_collectors.rocketmq.broker_retention import BrokerStatusReader
 from lagwise_collectors.rocketmq.broker_rows import BrokerRows
 from lagwise_collectors.rocketmq.group_view import RocketmqGroup, RocketmqMember
 from lagwise_collectors.rocketmq.partition_numbers import BrokerNumbers, partition_of
-from lagwise_collectors.rocketmq.remoting.requests import WORK_SECONDS
+from lagwise_collectors.rocketmq.remoting.requests import CONSUME_STATS_SECONDS
 from lagwise_collectors.sample_builder import DueTopicRows, SampleBuilder
 
 
@@ -55,7 +55,7 @@ def add_service_times(
     """Rows of ``service_times``: what the members that were asked in this sample report of their last minute."""
     members = {(name, one.client_id): one for name, group in groups.items() for one in group.members}
     rows: list[dict[str, Any]] = []
-    for (name, client), told, topic, work in answers.fresh_work():
+    for (name, client), report, topic, stats in answers.latest_stats():
         if (member := members.get((name, client))) is None:
             continue  # it left since it was asked
         owned = [partition_of(numbers[q.broker], q.queue) for q in member.queues if q.topic == topic]
@@ -70,10 +70,10 @@ def add_service_times(
                     "client_id": client,
                     "host": member.host,
                     "source": MeasuredBy.CONSUME_RT.value,
-                    "seconds_per_message": work.seconds_per_message,
-                    "messages": work.messages,
-                    "threads": told.threads,
-                    "window_seconds": WORK_SECONDS,
+                    "seconds_per_message": stats.seconds_per_message,
+                    "messages": stats.messages,
+                    "threads": report.threads,
+                    "window_seconds": CONSUME_STATS_SECONDS,
                 }
             )
     sample.add_rows(SERVICE_TIMES, rows, at)
@@ -100,18 +100,18 @@ class TopicRows:
 
     def __init__(self) -> None:
         self._rows = DueTopicRows(_is_about)
-        #: Queues by topic and broker. A broker that cannot be asked keeps its own, so that no topic seems to shrink.
+        #: Queues by topic and broker. A broker that cannot be read keeps its own, so that no topic seems to shrink.
         self._queues: dict[str, dict[str, int]] = {}
 
     def due(
         self,
         wanted: Iterable[str],
         views: Iterable[BrokerView],
-        sides: Mapping[str, tuple[TopicRole, str]],
-        brokers: Brokers,
+        side_topics: Mapping[str, tuple[TopicRole, str]],
+        brokers: BrokerStatusReader,
         at: datetime,
     ) -> list[Mapping[str, Any]]:
-        """Rows of these topics; ``sides`` are role and main topic of those that have one."""
+        """Rows of these topics; ``side_topics`` are role and main topic of those that have one."""
         read = [view for view in views if view.trouble is None]
         rows = []
         for name in sorted(wanted):
@@ -120,17 +120,17 @@ class TopicRows:
             for view in read:
                 queues.pop(view.broker.name, None)
             queues |= {view.broker.name: view.topics[name].queues for view in here}
-            keeping = [brokers.of(broker).kept_seconds for broker in queues]
-            kept = [seconds for seconds in keeping if seconds is not None]
-            role, main_topic = sides.get(name, (None, None))
+            retentions = [brokers.of(broker).kept_seconds for broker in queues]
+            known = [seconds for seconds in retentions if seconds is not None]
+            role, main_topic = side_topics.get(name, (None, None))
             row: dict[str, Any] = {
                 "topic": name,
                 "role": None if role is None else str(role),
                 "main_topic": main_topic,
                 "partitions": sum(queues.values()),
                 "replication_factor": min((view.broker.replicas for view in here), default=None),
-                # The shortest counts: where it is not known of one broker, nobody can tell.
-                "retention_ms": round(min(kept) * 1000) if kept and len(kept) == len(keeping) else None,
+                # The shortest counts. Where one broker's is unknown, so is that of the topic.
+                "retention_ms": round(min(known) * 1000) if known and len(known) == len(retentions) else None,
                 "cleanup_policy": here[0].topics[name].cleanup_policy if here else None,
             }
             if queues and here:
@@ -138,8 +138,8 @@ class TopicRows:
         return self._rows.due(rows, at)
 
 
-#: How long a disk lasts is an estimate that is another one in each sample. One that differs by no more than this share
-#: from the one that was written is the same, or every topic would have a row in every sample.
+#: How long a disk lasts is an estimate that changes with each sample. One that differs by no more than this share from
+#: the last one written counts as the same, or every topic would have a row in every sample.
 _SAME = 0.1
 
 

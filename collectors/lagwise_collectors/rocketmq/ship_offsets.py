@@ -14,12 +14,12 @@ from lagwise.platform.logs import clean
 from lagwise.platform.secrets import redact
 from lagwise_collectors.external_offsets.file_system import file_system_of
 from lagwise_collectors.rocketmq.local_offsets import FILE, progress_of
-from lagwise_collectors.rocketmq.remoting.errors import Malformed
+from lagwise_collectors.rocketmq.remoting.errors import MalformedResponse
 
 
 @dataclass(slots=True)
-class Shipped:
-    """What one round did: files found, copied, left alone because they are old, and why others were not copied."""
+class ShippingRound:
+    """The result of one round: files found, copied, skipped because they are old, and why others failed."""
 
     found: int = 0
     copied: int = 0
@@ -30,8 +30,8 @@ class Shipped:
 class OffsetShipper:
     """Copies ``CLIENT_ID/GROUP/offsets.json`` below a folder to the same names below a place.
 
-    A copy is made when its file was written anew, so that the copy's age is that of the progress. ``place`` is a folder
-    or a URI of an object store. Raises ConfigError where the place is none, or the folder is not there.
+    A file is copied when it has changed, so that the age of the copy is that of the offsets. ``place`` is a folder
+    or a URI of an object store. Raises ConfigError where the place is invalid, or the folder does not exist.
     """
 
     def __init__(
@@ -46,13 +46,15 @@ class OffsetShipper:
         try:
             self._files, self._base = file_system_of(place)
         except (pa.ArrowException, OSError) as error:
-            raise ConfigError(f"--to {place} is no place to write to: {redact(str(error))}") from None
+            raise ConfigError(f"--to {place} cannot be written to: {redact(str(error))}") from None
         if not folder.is_dir():
-            raise ConfigError(f"there is no folder {folder}: name with --from where clients keep their offsets")
+            raise ConfigError(
+                f"the folder {folder} does not exist: set --from to the folder in which clients store their offsets"
+            )
 
-    def round(self) -> Shipped:
-        """Copy what was written since the round before. Whatever goes wrong with a file is told, and tried again."""
-        shipped = Shipped()
+    def round(self) -> ShippingRound:
+        """Copy the files that changed since the previous round. Errors are reported and tried again."""
+        shipped = ShippingRound()
         for source in sorted(self._folder.glob(f"*/*/{FILE}")):
             name = source.relative_to(self._folder).as_posix()
             shipped.found += 1
@@ -69,7 +71,7 @@ class OffsetShipper:
                     shipped.copied += 1
             except FileNotFoundError:
                 continue  # its client replaces it at this moment; it is there in the next round
-            except Malformed as error:
+            except MalformedResponse as error:
                 shipped.failed.append(clean(f"{name}: {error}"))
             except (pa.ArrowException, OSError) as error:
                 shipped.failed.append(clean(redact(f"{name}: {error}")))
@@ -82,12 +84,12 @@ class OffsetShipper:
 
     def _copy(self, source: Path, name: str) -> None:
         body = source.read_bytes()
-        progress_of(body)  # what is half written is not copied
+        progress_of(body)  # raises for an incomplete file
         target = f"{self._base}/{name}"
         self._files.create_dir(os.path.dirname(target), recursive=True)
         if isinstance(self._files, pafs.LocalFileSystem):
             Path(f"{target}.tmp").write_bytes(body)
-            os.replace(f"{target}.tmp", target)  # whoever reads it sees the old one or the new one
+            os.replace(f"{target}.tmp", target)  # readers see the old file or the new one
         else:
             with self._files.open_output_stream(target) as stream:
                 stream.write(body)

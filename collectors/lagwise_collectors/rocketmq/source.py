@@ -11,17 +11,17 @@ from lagwise.platform.errors import ConfigError
 from lagwise.tables.raw import TOPICS
 from lagwise_collectors.protocol import Check, Snapshot
 from lagwise_collectors.rocketmq.access import check_access
-from lagwise_collectors.rocketmq.ask_members import Member, MemberAnswers, Present
+from lagwise_collectors.rocketmq.ask_members import Member, MemberAnswers, ReachableMembers
 from lagwise_collectors.rocketmq.broker_reader import BrokerReader, BrokerView
-from lagwise_collectors.rocketmq.broker_retention import Brokers
+from lagwise_collectors.rocketmq.broker_retention import BrokerStatusReader
 from lagwise_collectors.rocketmq.broker_rows import BrokerRows, rows_of_broker
-from lagwise_collectors.rocketmq.group_view import RocketmqGroup, measure_members, put_together
+from lagwise_collectors.rocketmq.group_view import RocketmqGroup, add_member_lags, assemble_group
 from lagwise_collectors.rocketmq.local_offsets import LocalOffsets
 from lagwise_collectors.rocketmq.partition_numbers import BrokerNumbers
 from lagwise_collectors.rocketmq.remoting.client import RocketmqBroker, RocketmqClient
 from lagwise_collectors.rocketmq.remoting.errors import RocketmqTrouble
-from lagwise_collectors.rocketmq.remoting.requests import Queue, Told
-from lagwise_collectors.rocketmq.retry_topics import dead_letter_topic, sides_of, topics_read
+from lagwise_collectors.rocketmq.remoting.requests import MemberReport, Queue
+from lagwise_collectors.rocketmq.retry_topics import dead_letter_topic, side_topics_of, topics_read
 from lagwise_collectors.rocketmq.sample_rows import (
     TopicRows,
     add_commits,
@@ -31,8 +31,8 @@ from lagwise_collectors.rocketmq.sample_rows import (
 )
 from lagwise_collectors.sample_builder import SampleBuilder
 
-#: A broker that the name servers list no more is shown as one that cannot be read for so long: it may be down. After
-#: that it was taken out of the cluster.
+#: A broker that the name servers no longer list counts as unreadable for this long: it may be down. After that it
+#: counts as removed from the cluster.
 _REMEMBERED_SECONDS = 600.0
 
 
@@ -52,10 +52,10 @@ class RocketmqSource:
         self._monotonic = monotonic
         self._numbers = BrokerNumbers(state)
         self._answers = MemberAnswers(monotonic)
-        self._local = LocalOffsets(cluster.local_offsets, clock) if cluster.local_offsets else None
+        self._local_offsets = LocalOffsets(cluster.local_offsets, clock) if cluster.local_offsets else None
         self._topic_rows = TopicRows()
         self._client: RocketmqClient | None = None
-        self._brokers: Brokers | None = None
+        self._brokers: BrokerStatusReader | None = None
         self._seen: dict[str, tuple[float, RocketmqBroker]] = {}
         self._groups: dict[str, RocketmqGroup] = {}
         self._rows: dict[str, BrokerRows] = {}
@@ -86,13 +86,13 @@ class RocketmqSource:
     def _read(self, sample: SampleBuilder) -> None:
         if self._client is None:
             self._client = RocketmqClient(self._cluster)
-            self._brokers = Brokers(self._client, self._clock, self._monotonic)
+            self._brokers = BrokerStatusReader(self._client, self._clock, self._monotonic)
         client, brokers = self._client, self._brokers
         assert brokers is not None
         views = self._views(client, sample)
         reader = BrokerReader(client, self._clock)
-        if self._local is not None:
-            self._local.begin()
+        if self._local_offsets is not None:
+            self._local_offsets.begin()
         reader.on_each(views, reader.names)
         if all(view.trouble is not None for view in views):
             raise next((view.trouble for view in views if view.trouble), _no_broker())
@@ -102,7 +102,7 @@ class RocketmqSource:
             self._ask_members(reader, views, names, sample)
         described_at = self._clock()
         reader.on_each(views, reader.offsets)
-        local = self._local.finish(sample.errors) if self._local is not None else {}
+        local = self._local_offsets.finish(sample.errors) if self._local_offsets is not None else {}
         groups = [self._group(name, views, local.get(name)) for name in self._with_unlisted(names, views)]
         wanted = {
             view.broker.name: {topic for group in groups for topic in topics_read(group, view)}
@@ -110,26 +110,26 @@ class RocketmqSource:
             for view in views
         }
         reader.on_each(views, lambda view: reader.ranges(view, wanted[view.broker.name]))
-        self._read_keeping(client, brokers, views, sample)
+        self._read_retention(client, brokers, views, sample)
         self._keep(sample, views, groups, wanted, described_at)
         self._keep_topics(sample, views, groups, wanted, brokers)
 
     def _views(self, client: RocketmqClient, sample: SampleBuilder) -> list[BrokerView]:
-        """A view for each broker, also for those that are not listed any more but were a moment ago."""
+        """A view of each broker, including those that were listed until recently."""
         now = self._monotonic()
         listed = client.brokers()
-        self._numbers.see(broker.name for broker in listed)
+        self._numbers.add(broker.name for broker in listed)
         self._seen |= {broker.name: (now, broker) for broker in listed}
         views = [BrokerView(broker) for broker in listed]
         for broker in listed:
             if not broker.is_master:
-                sample.errors.note("no_master", f"{broker.name}: it has no master now; a slave is read instead")
+                sample.errors.note("no_master", f"{broker.name}: it has no master; a slave is read instead")
         for name, (seen_at, broker) in list(self._seen.items()):
             if now - seen_at >= _REMEMBERED_SECONDS:
                 for known in (self._seen, self._rows, self._groups_of):
                     known.pop(name, None)
             elif seen_at < now:
-                gone = RocketmqTrouble("broker_gone", f"the name servers do not list {name} any more: is it down?")
+                gone = RocketmqTrouble("broker_gone", f"the name servers no longer list {name}: it may be down")
                 views.append(BrokerView(broker, trouble=gone))
         if not views:
             raise _no_broker()
@@ -143,23 +143,23 @@ class RocketmqSource:
             online = [(view.broker.name, found) for view in views if (found := view.online.get(name)) is not None]
             through = {client: broker for broker, found in reversed(online) for client in found.members}
             if through:
-                present[name] = Present(through, any(found.is_broadcasting for _, found in online))
+                present[name] = ReachableMembers(through, any(found.is_broadcasting for _, found in online))
         due = self._answers.due(present)
         by_broker: dict[str, list[Member]] = {}
         for group, client in due:
             by_broker.setdefault(present[group].brokers[client], []).append((group, client))
-        answers: dict[Member, Told | RocketmqTrouble] = {}
+        answers: dict[Member, MemberReport | RocketmqTrouble] = {}
 
         def ask(view: BrokerView) -> None:
             members = by_broker.get(view.broker.name, [])
-            answers.update(zip(members, reader.told(view, members), strict=True))
+            answers.update(zip(members, reader.ask_members(view, members), strict=True))
 
         reader.on_each(views, ask)
         asked = [member for member in due if member in answers]
         self._answers.take(asked, [answers[member] for member in asked], sample.errors)
 
     def _with_unlisted(self, names: Sequence[str], views: Sequence[BrokerView]) -> list[str]:
-        """The groups to show: those that only a broker knows that cannot be asked now are not gone."""
+        """The groups to show: a group is not gone while a broker that had it cannot be read."""
         unlisted = {name for view in views if view.trouble for name in self._groups_of.get(view.broker.name, ())}
         return sorted(set(names) | unlisted)
 
@@ -167,16 +167,16 @@ class RocketmqSource:
         self, name: str, views: Sequence[BrokerView], local: Mapping[str, Mapping[Queue, int]] | None
     ) -> RocketmqGroup:
         lost = any(view.trouble and name in self._groups_of.get(view.broker.name, ()) for view in views)
-        well = [view for view in views if view.trouble is None]
+        readable = [view for view in views if view.trouble is None]
         before, asks = self._groups.get(name), self._cluster.ask_members
-        return put_together(name, well, self._answers, before, lost, local, asks_members=asks)
+        return assemble_group(name, readable, self._answers, before, lost, local, asks_members=asks)
 
-    def _read_keeping(
-        self, client: RocketmqClient, brokers: Brokers, views: Sequence[BrokerView], sample: SampleBuilder
+    def _read_retention(
+        self, client: RocketmqClient, brokers: BrokerStatusReader, views: Sequence[BrokerView], sample: SampleBuilder
     ) -> None:
-        """How brokers are, and how long they keep messages. Where one does not tell, that costs just this."""
-        well = [view.broker for view in views if view.trouble is None]
-        for outcome in client.on_each(well, brokers.read).values():
+        """Read the state and retention of brokers. An error costs nothing else."""
+        readable = [view.broker for view in views if view.trouble is None]
+        for outcome in client.on_each(readable, brokers.read).values():
             if isinstance(outcome, RocketmqTrouble):
                 sample.errors.note(f"config_{outcome.kind}", str(outcome))
 
@@ -208,7 +208,7 @@ class RocketmqSource:
             for queue, ends in queues.items()
         }
         for group in groups:
-            measure_members(group, ranges)
+            add_member_lags(group, ranges)
         add_groups(sample, groups, self._numbers, described_at)
         add_service_times(sample, self._answers, self._groups, self._numbers, described_at)
         now = self._clock()
@@ -223,13 +223,13 @@ class RocketmqSource:
         views: Sequence[BrokerView],
         groups: Sequence[RocketmqGroup],
         wanted: dict[str, set[str]],
-        brokers: Brokers,
+        brokers: BrokerStatusReader,
     ) -> None:
         at = self._clock()
         topics = {topic for view in views for topic in wanted[view.broker.name] & view.topics.keys()}
-        sides = sides_of([group.name for group in groups], topics)
-        sample.add_rows(TOPICS, self._topic_rows.due(topics, views, sides, brokers, at), at)
-        brokers.tell([view.broker.name for view in views if view.trouble is None], sample.errors)
+        side_topics = side_topics_of([group.name for group in groups], topics)
+        sample.add_rows(TOPICS, self._topic_rows.due(topics, views, side_topics, brokers, at), at)
+        brokers.count_troubles([view.broker.name for view in views if view.trouble is None], sample.errors)
 
 
 def _no_broker() -> RocketmqTrouble:

@@ -1,4 +1,7 @@
-"""What happened to committed offsets: went back, or are gone. Cheap for 100,000 pairs of which few changed."""
+"""Detects committed offsets that went back (rewinds), or are gone, between two samples; and events of skips.
+
+Cheap for 100,000 group-partitions of which few changed.
+"""
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -18,43 +21,43 @@ KEYS = ["group", "topic", "partition"]
 _PLAIN = pa.schema(
     [("group", pa.string()), ("topic", pa.string()), ("partition", pa.int32()), ("committed", pa.int64())]
 )
-#: Up to this many partitions of a group and topic are told one by one; more become one event.
+#: Up to this many partitions of a group and topic get an event each; more become one event.
 _ONE_BY_ONE = 10
 
 
-def plain(commits: pa.Table) -> pa.Table:
+def plain_commits(commits: pa.Table) -> pa.Table:
     """Key and committed offset of ``raw/commits`` rows, in plain types."""
     return commits.select(_PLAIN.names).cast(_PLAIN).combine_chunks()
 
 
 def commit_events(
-    before: pa.Table, now: pa.Table, at: datetime, *, readable: Collection[str], strange_topics: Collection[str]
+    before: pa.Table, now: pa.Table, at: datetime, *, readable: Collection[str], unusable_topics: Collection[str]
 ) -> list[Event]:
     """Rewinds and losses between two plain tables of commits.
 
-    Only ``readable`` groups count: of the others nothing is known. ``strange_topics`` (deleted, re-created, not
-    readable) are left out: what became of the topic is another event, and explains this one.
+    Only ``readable`` groups are compared. ``unusable_topics`` (deleted, re-created, not readable) are left out: the
+    topic has an event of its own, which explains what became of the commits.
     """
     if before.num_rows == 0:
         return []
     changed = _changed(before, now)
     if changed.num_rows == 0:
         return []
-    rows = [row for row in changed.to_pylist() if row["group"] in readable and row["topic"] not in strange_topics]
+    rows = [row for row in changed.to_pylist() if row["group"] in readable and row["topic"] not in unusable_topics]
     rows.sort(key=lambda row: (row["group"], row["topic"], row["partition"]))
     events: list[Event] = []
     for (group, topic), same in groupby(rows, key=lambda row: (row["group"], row["topic"])):
         together = list(same)
         rewound = [row for row in together if row["after"] is not None]
         gone = [row for row in together if row["after"] is None]
-        events += _told(EventKind.COMMIT_REWOUND, group, topic, rewound, at)
-        events += _told(EventKind.OFFSETS_GONE, group, topic, gone, at)
+        events += _events(EventKind.COMMIT_REWOUND, group, topic, rewound, at)
+        events += _events(EventKind.OFFSETS_GONE, group, topic, gone, at)
     return events
 
 
 def skip_events(commits: pa.Table, skips: Sequence[OffsetSkip], at: datetime) -> list[Event]:
-    """Events of pairs, by their rows in this plain table, that skipped records. What begins with the log is told apart
-    from what begins with the offset before."""
+    """Events of skipped records; ``skips`` name rows of this plain table. Skips from the log start and skips from the
+    previous offset become different events."""
     if not skips:
         return []
     names = commits.select(KEYS).take([skip.row for skip in skips]).to_pylist()
@@ -65,7 +68,7 @@ def skip_events(commits: pa.Table, skips: Sequence[OffsetSkip], at: datetime) ->
     rows.sort(key=lambda row: (row["group"], row["topic"], row["how"], row["partition"]))
     events: list[Event] = []
     for (group, topic, how), same in groupby(rows, key=lambda row: (row["group"], row["topic"], row["how"])):
-        for event in _told(EventKind.COMMIT_SKIPPED, group, topic, list(same), at):
+        for event in _events(EventKind.COMMIT_SKIPPED, group, topic, list(same), at):
             events.append(replace(event, cause=", ".join(filter(None, (event.cause, how))) or None))
     return events
 
@@ -82,7 +85,7 @@ def _changed(before: pa.Table, now: pa.Table) -> pa.Table:
     return both.filter(pc.or_(went_back, went_away))
 
 
-def _told(kind: EventKind, group: str, topic: str, rows: list[dict[str, Any]], at: datetime) -> Iterator[Event]:
+def _events(kind: EventKind, group: str, topic: str, rows: list[dict[str, Any]], at: datetime) -> Iterator[Event]:
     if len(rows) <= _ONE_BY_ONE:
         for row in rows:
             after = None if row["after"] is None else str(row["after"])
@@ -95,9 +98,9 @@ def _told(kind: EventKind, group: str, topic: str, rows: list[dict[str, Any]], a
 
 
 def carried_over(before: pa.Table, now: pa.Table, unreadable: Iterable[str]) -> pa.Table:
-    """The commits to compare the next sample with: of groups that could not be read now, the ones from before."""
+    """The commits to compare the next sample with. Groups that could not be read now keep their previous ones."""
     names = list(unreadable)
     if not names or before.num_rows == 0:
         return now
-    kept = before.filter(pc.is_in(before["group"], pa.array(names, pa.string())))
-    return pa.concat_tables([now, kept]).combine_chunks()
+    previous = before.filter(pc.is_in(before["group"], pa.array(names, pa.string())))
+    return pa.concat_tables([now, previous]).combine_chunks()

@@ -1,6 +1,6 @@
-"""What happened between two samples: a pure function of what was known and what a new snapshot shows.
+"""Compares a snapshot with what the samples before it have shown: a pure function that returns events.
 
-It takes rows of the raw tables, so it works as well on a recorded trace as on a live source.
+It takes rows of the raw tables, so it works on a recorded trace as well as on a live source.
 """
 
 from collections.abc import Callable, Mapping
@@ -13,83 +13,88 @@ from lagwise.tables.raw import COMMITS, GROUPS, MEMBERS, TOPICS, WATERMARKS
 from lagwise_collectors.protocol import Snapshot
 from lagwise_collectors.sample_diff import commit_rewinds as commit_changes
 from lagwise_collectors.sample_diff.events import MOST_EVENTS, Event, as_rows
-from lagwise_collectors.sample_diff.offset_skips import Readers, readers_now
+from lagwise_collectors.sample_diff.offset_skips import ReaderPaces, update_paces
 from lagwise_collectors.sample_diff.rebalances import GroupView, group_events
 from lagwise_collectors.sample_diff.topic_changes import TopicView, setting_events, topic_events
 
 
 @dataclass(frozen=True, slots=True)
 class PreviousSample:
-    """What the samples so far have shown. Start with an empty one; it gives no events for the first sample."""
+    """What the samples so far have shown. An empty one is the start: the first sample has no events."""
 
     groups: Mapping[str, GroupView] = field(default_factory=dict)
     topics: Mapping[str, TopicView] = field(default_factory=dict)
+    #: Topic settings by topic and column of ``raw/topics``.
     settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    #: Key and committed offset of each group-partition; None before the first sample.
     commits: pa.Table | None = None
-    readers: Readers | None = None
+    paces: ReaderPaces | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Differences:
-    """What is known now, the rows of ``raw/events``, and how many events were left out for being too many."""
+class SampleDiff:
+    """The result of a comparison."""
 
-    known: PreviousSample
+    #: To compare the next sample with.
+    latest: PreviousSample
+    #: Rows of ``raw/events``.
     rows: pa.Table
+    #: Events that were left out because there were too many.
     dropped: int = 0
 
 
-def differences(
-    known: PreviousSample, snapshot: Snapshot, *, leave_out: Callable[[Event], bool] = lambda event: False
-) -> Differences:
-    """Compare a snapshot with what was known. A snapshot of a cluster that could not be read changes nothing.
+def compare_samples(
+    previous: PreviousSample, snapshot: Snapshot, *, leave_out: Callable[[Event], bool] = lambda event: False
+) -> SampleDiff:
+    """Compare a snapshot with the samples before. A snapshot of a cluster that could not be read changes nothing.
 
-    Events to ``leave_out`` are known from elsewhere.
+    Events to ``leave_out`` are reported by another source.
     """
     groups = snapshot.rows(GROUPS)
     if groups.num_rows == 0 and snapshot.errors:
-        return Differences(known, as_rows([], snapshot.cluster))
-    first = known.commits is None
+        return SampleDiff(previous, as_rows([], snapshot.cluster))
+    is_first = previous.commits is None
     events: list[Event] = []
     header = snapshot.header
     seen_at = header["watermarks_read_at"] or header["finished_at"]
-    views, happened = group_events(known.groups, groups, snapshot.rows(MEMBERS), seen_at)
-    events += [] if first else happened
-    topics = topic_events(known.topics, snapshot.rows(WATERMARKS), seen_at)
+    views, group_changes = group_events(previous.groups, groups, snapshot.rows(MEMBERS), seen_at)
+    events += [] if is_first else group_changes
+    topics = topic_events(previous.topics, snapshot.rows(WATERMARKS), seen_at)
     events += topics.events
-    settings, changed = setting_events(known.settings, snapshot.rows(TOPICS), header["system"])
+    settings, changed = setting_events(previous.settings, snapshot.rows(TOPICS), header["system"])
     events += changed
-    commits = commit_changes.plain(snapshot.rows(COMMITS))
+    commits = commit_changes.plain_commits(snapshot.rows(COMMITS))
     commits_read_at = header["commits_read_at"] or header["finished_at"]
-    readers, skips = readers_now(
-        known.readers,
+    paces, skips = update_paces(
+        previous.paces,
         commits,
         snapshot.rows(WATERMARKS),
         commits_read_at.timestamp(),
         header["interval_seconds"],
-        left_out=topics.strange | _with_gaps(settings),
+        left_out=topics.unusable | _with_gaps(settings),
     )
     events += commit_changes.skip_events(commits, skips, commits_read_at)
-    if known.commits is not None:
+    if previous.commits is not None:
         unreadable = _with_error(groups)
         read = set(groups["group"].to_pylist()) - unreadable
         events += commit_changes.commit_events(
-            known.commits,
+            previous.commits,
             commits,
             commits_read_at,
             readable=read,
-            strange_topics=topics.strange,
+            unusable_topics=topics.unusable,
         )
-        commits = commit_changes.carried_over(known.commits, commits, unreadable)
+        commits = commit_changes.carried_over(previous.commits, commits, unreadable)
     events = [event for event in events if not leave_out(event)]
-    told, dropped = events[:MOST_EVENTS], len(events[MOST_EVENTS:])
-    return Differences(
-        PreviousSample(views, topics.views, settings, commits, readers), as_rows(told, snapshot.cluster), dropped
+    written, dropped = events[:MOST_EVENTS], len(events[MOST_EVENTS:])
+    return SampleDiff(
+        PreviousSample(views, topics.views, settings, commits, paces), as_rows(written, snapshot.cluster), dropped
     )
 
 
 def _with_gaps(settings: Mapping[str, Mapping[str, Any]]) -> set[str]:
-    """Topics whose offsets are not all records, by far: those that are compacted."""
-    return {name for name, its in settings.items() if "compact" in its.get("cleanup_policy", "")}
+    """Compacted topics: many of their offsets have no record."""
+    return {name for name, one in settings.items() if "compact" in one.get("cleanup_policy", "")}
 
 
 def _with_error(groups: pa.Table) -> set[str]:

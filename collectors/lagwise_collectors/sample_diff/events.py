@@ -1,4 +1,4 @@
-"""One thing that happened, as a plain record, and many of them as rows of ``raw/events``."""
+"""Events as plain records, and as rows of ``raw/events``."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
@@ -12,13 +12,15 @@ from lagwise_collectors.sample_builder import rows_from_columns
 
 #: Events written of one sample; the rest is counted, so that a restart of a whole cluster does not flood the lake.
 MOST_EVENTS = 2_000
+#: The detail of the error ``events_dropped``.
+TOO_MANY_EVENTS = "too many events at once to write each of them"
 #: Names in one list of members; the rest is counted.
 _MOST_NAMES = 50
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """A row of ``raw/events``; the columns mean what they mean there. ``moved`` is partitions by topic."""
+    """A row of ``raw/events``; every field is a column, whose meaning is declared in :mod:`lagwise.tables.raw`."""
 
     kind: EventKind
     at: datetime
@@ -35,6 +37,7 @@ class Event:
     failed: Sequence[str] | None = None
     members: int | None = None
     partitions_moved: int | None = None
+    #: Partitions by topic.
     moved: Sequence[tuple[str, Sequence[int]]] | None = None
     duration_seconds: float | None = None
     silent_seconds: float | None = None

@@ -1,7 +1,7 @@
-"""Committed offsets that skipped unread records: :mod:`lagwise.domain.loss.skips`, for 100,000 pairs of which few leap.
+"""Detects committed offsets that skipped unread records, by the rules of :mod:`lagwise.domain.loss.skips`.
 
-Arrays carry what is known of every pair from sample to sample, in the order of the sample's commits. Numbers are
-fractions, and what is not known is none (NaN), with which nothing compares as true.
+Made for 100,000 group-partitions of which few leap: arrays in the order of the sample's commits carry their state from
+sample to sample. All numbers are floats. An unknown one is NaN, so that no comparison with it is true.
 """
 
 from collections.abc import Collection
@@ -20,43 +20,50 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 @dataclass(frozen=True, slots=True)
-class Readers:
-    """Every pair at a sample, in one order: its name, where it and its log were, and what was seen of its pace."""
+class ReaderPaces:
+    """Every group-partition at a sample: its offsets, and the pace at which it was seen to read."""
 
+    #: When the commits were read, seconds since 1970.
     at: float
+    #: Group, topic and partition, joined to one text.
     names: pa.Array
     committed: Array
     log_start: Array
+    #: The end that the group reads up to: the last stable offset or the high watermark.
     end: Array
+    #: Records between the committed offset and the end.
     unread: Array
+    #: The highest consume rate seen between two samples, records per second.
     fastest_per_second: Array
+    #: How long the group was seen to read while it had unread records.
     behind_seconds: Array
 
 
 @dataclass(frozen=True, slots=True)
 class OffsetSkip:
-    """A pair, by its row among the sample's commits, that skipped what lay between two offsets. ``from_log_start``: its
-    next record had been deleted, and ``before`` is where the log begins now."""
+    """A group-partition that skipped the records between two offsets."""
 
+    #: Its row among the sample's commits.
     row: int
     before: int
     after: int
+    #: Its next record had been deleted; ``before`` is the log start of now.
     from_log_start: bool = False
 
 
-def readers_now(
-    before: Readers | None,
+def update_paces(
+    before: ReaderPaces | None,
     commits: pa.Table,
     watermarks: pa.Table,
     at: float,
     interval_seconds: float,
     *,
     left_out: Collection[str],
-) -> tuple[Readers, list[OffsetSkip]]:
-    """What is known of every pair now, and which of them skipped records since the sample before.
+) -> tuple[ReaderPaces, list[OffsetSkip]]:
+    """The paces at this sample, and the group-partitions that skipped records since the one before.
 
-    ``at`` is the time of the sample in seconds. Topics that are ``left_out`` may have gaps, or are others than before:
-    nothing is told of those.
+    ``at`` is the time of the sample, seconds since 1970. Topics that are ``left_out`` may have gaps or were re-created:
+    they have no skips.
     """
     now = _readers(commits, watermarks, at, left_out)
     if before is None:
@@ -68,7 +75,7 @@ def readers_now(
         return replace(now, fastest_per_second=fastest, behind_seconds=behind), []
     records, written = now.committed - before.committed, now.end - before.end
     is_forward = (records > 0) & (written >= 0)
-    # What the log start passed was deleted, which is a loss; what lies behind it may have been skipped.
+    # Records below the log start were deleted, which is a loss. Records from there on may have been skipped.
     is_step = is_forward & (now.log_start <= before.committed)
     might = is_step & (records > rules.RECORDS_OF_A_POLL) & (before.behind_seconds >= rules.SEEN_BEHIND_SECONDS)
     rows = [
@@ -86,15 +93,15 @@ def readers_now(
     ]
     fastest = np.where(is_step, np.maximum(fastest, records / seconds), fastest)
     behind = behind + np.where(is_step & (now.unread >= records), seconds, 0.0)
-    found = [OffsetSkip(row, int(before.committed[row]), int(now.committed[row])) for row in rows]
-    found += [OffsetSkip(row, int(now.log_start[row]), int(now.committed[row]), from_log_start=True) for row in resets]
-    return replace(now, fastest_per_second=fastest, behind_seconds=behind), found
+    skips = [OffsetSkip(row, int(before.committed[row]), int(now.committed[row])) for row in rows]
+    skips += [OffsetSkip(row, int(now.log_start[row]), int(now.committed[row]), from_log_start=True) for row in resets]
+    return replace(now, fastest_per_second=fastest, behind_seconds=behind), skips
 
 
 def _reader_and_leap(
-    before: Readers, now: Readers, row: int, seconds: float, start: float
+    before: ReaderPaces, now: ReaderPaces, row: int, seconds: float, start: float
 ) -> tuple[SkippingReader, Leap]:
-    """A pair's pace until the sample before, and its leap from the offset ``start`` since then."""
+    """A group-partition's pace until the sample before, and its leap from the offset ``start`` since then."""
     leap = Leap(
         records=now.committed[row] - start,
         seconds=seconds,
@@ -105,8 +112,8 @@ def _reader_and_leap(
     return SkippingReader(before.fastest_per_second[row], before.behind_seconds[row]), leap
 
 
-def _readers(commits: pa.Table, watermarks: pa.Table, at: float, left_out: Collection[str]) -> Readers:
-    """Every pair at a sample, with nothing known of its pace."""
+def _readers(commits: pa.Table, watermarks: pa.Table, at: float, left_out: Collection[str]) -> ReaderPaces:
+    """Every group-partition at a sample, its pace unknown."""
     ends = pc.index_in(_names(commits, "topic", "partition"), _names(watermarks, "topic", "partition"))
     committed = _numbers(commits["committed"])
     if left_out:
@@ -116,7 +123,7 @@ def _readers(commits: pa.Table, watermarks: pa.Table, at: float, left_out: Colle
         _numbers(pc.take(watermarks[name], ends)) for name in ("log_start", "high_watermark", "last_stable")
     )
     end = np.where(committed <= stable, np.minimum(stable, high), high)
-    return Readers(
+    return ReaderPaces(
         at=at,
         names=_names(commits, "group", "topic", "partition"),
         committed=np.where(committed <= high, committed, np.nan),
@@ -128,26 +135,26 @@ def _readers(commits: pa.Table, watermarks: pa.Table, at: float, left_out: Colle
     )
 
 
-def _aligned(readers: Readers, names: pa.Array) -> Readers:
-    """The same in the order of other names; of those that were not there nothing is known."""
+def _aligned(readers: ReaderPaces, names: pa.Array) -> ReaderPaces:
+    """The same paces in the order of other names; new names are unknown."""
     if readers.names.equals(names):
         return readers
-    places = _numbers(pc.index_in(names, readers.names))
-    is_known = ~np.isnan(places)
-    rows = np.where(is_known, places, 0).astype(np.int64)
+    positions = _numbers(pc.index_in(names, readers.names))
+    is_known = ~np.isnan(positions)
+    rows = np.where(is_known, positions, 0).astype(np.int64)
 
-    def taken(values: Array, otherwise: float = np.nan) -> Array:
+    def reordered(values: Array, otherwise: float = np.nan) -> Array:
         return np.where(is_known, values[rows], otherwise) if len(values) else np.full(len(rows), otherwise)
 
-    return Readers(
+    return ReaderPaces(
         at=readers.at,
         names=names,
-        committed=taken(readers.committed),
-        log_start=taken(readers.log_start),
-        end=taken(readers.end),
-        unread=taken(readers.unread),
-        fastest_per_second=taken(readers.fastest_per_second, 0.0),
-        behind_seconds=taken(readers.behind_seconds, 0.0),
+        committed=reordered(readers.committed),
+        log_start=reordered(readers.log_start),
+        end=reordered(readers.end),
+        unread=reordered(readers.unread),
+        fastest_per_second=reordered(readers.fastest_per_second, 0.0),
+        behind_seconds=reordered(readers.behind_seconds, 0.0),
     )
 
 

@@ -1,4 +1,4 @@
-"""What happened to topics: deleted, re-created, given more partitions, configured differently."""
+"""Detects topics that were deleted, re-created, given more partitions, or configured differently."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -15,40 +15,42 @@ from lagwise_collectors.sample_diff.events import Event
 UNKNOWN_TOPIC = "unknown_topic"
 
 SETTINGS = ("retention_ms", "retention_bytes", "segment_ms", "segment_bytes", "cleanup_policy", "min_isr")
-#: How long RocketMQ keeps messages is a matter of brokers and of the room on their disks, and no setting of a topic.
+#: In RocketMQ retention depends on brokers and their disks, and is no setting of a topic.
 ROCKETMQ_SETTINGS = ("cleanup_policy",)
 
 
 @dataclass(frozen=True, slots=True)
 class TopicView:
-    """A topic as it was when it could last be read; ``gone`` once it was found deleted."""
+    """A topic as it was when it could last be read."""
 
     topic_id: str | None
     partitions: int
+    #: It was deleted.
     gone: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class TopicChanges:
-    """New views, what happened, and the topics about whose offsets nothing can be concluded now."""
+    """The result of comparing topics."""
 
     views: dict[str, TopicView]
     events: list[Event]
-    strange: set[str]
+    #: Topics whose offsets cannot be compared with those of the previous sample: deleted, re-created or not readable.
+    unusable: set[str]
 
 
-def topic_events(known: Mapping[str, TopicView], watermarks: pa.Table, at: datetime) -> TopicChanges:
+def topic_events(previous: Mapping[str, TopicView], watermarks: pa.Table, at: datetime) -> TopicChanges:
     """Compare topics with the ``raw/watermarks`` rows of a sample.
 
-    A topic without rows is not watched any more, which is no event; the source gives a topic that was deleted rows
-    with the error ``unknown_topic`` once.
+    A topic without rows is no longer watched, which is no event. A topic that was deleted has rows with the error
+    ``unknown_topic`` in one sample.
     """
-    views, events = dict(known), []
-    strange = {name for name, view in known.items() if view.gone}
+    views, events = dict(previous), []
+    unusable = {name for name, view in previous.items() if view.gone}
     for row in _by_topic(watermarks):
-        name, before = row["topic"], known.get(row["topic"])
+        name, before = row["topic"], previous.get(row["topic"])
         if row["topic_id"] is None and row["error"] is not None:
-            strange.add(name)
+            unusable.add(name)
             if row["error"] == UNKNOWN_TOPIC and before is not None and not before.gone:
                 events.append(Event(EventKind.TOPIC_GONE, at, topic=name, before=before.topic_id))
                 views[name] = replace(before, gone=True)
@@ -57,7 +59,7 @@ def topic_events(known: Mapping[str, TopicView], watermarks: pa.Table, at: datet
         if before is None:
             continue
         if before.topic_id and now.topic_id and before.topic_id != now.topic_id:
-            strange.add(name)
+            unusable.add(name)
             events.append(Event(EventKind.TOPIC_RECREATED, at, topic=name, before=before.topic_id, after=now.topic_id))
         elif now.partitions > before.partitions:
             events.append(
@@ -69,18 +71,18 @@ def topic_events(known: Mapping[str, TopicView], watermarks: pa.Table, at: datet
                     after=str(now.partitions),
                 )
             )
-    return TopicChanges(views, events, strange)
+    return TopicChanges(views, events, unusable)
 
 
 def setting_events(
-    known: Mapping[str, Mapping[str, Any]], topics: pa.Table, system: str
+    previous: Mapping[str, Mapping[str, Any]], topics: pa.Table, system: str
 ) -> tuple[dict[str, Mapping[str, Any]], list[Event]]:
-    """Compare settings with the ``raw/topics`` rows of a sample. What could not be read now is not a change."""
-    settings, events = dict(known), []
+    """Compare settings with the ``raw/topics`` rows of a sample. What could not be read is no change."""
+    settings, events = dict(previous), []
     names = ROCKETMQ_SETTINGS if system == ROCKETMQ else SETTINGS
     for row in topics.to_pylist():
         name, now = row["topic"], {key: row[key] for key in names if row[key] is not None}
-        before = known.get(name, {})
+        before = previous.get(name, {})
         changed = [key for key in now if key in before and now[key] != before[key]]
         if changed:
             events.append(

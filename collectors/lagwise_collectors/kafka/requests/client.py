@@ -1,4 +1,4 @@
-"""One admin connection: its settings, its waiting, and what librdkafka says on the side."""
+"""One admin connection: its settings, its timeouts, and librdkafka's log."""
 
 import logging
 import time
@@ -16,9 +16,9 @@ from lagwise_collectors.kafka.requests.errors import KafkaTrouble, kind_of, trou
 
 _Result = TypeVar("_Result")
 
-#: How long to go on hoping after librdkafka has said that no broker can be reached.
-_HOPE_SECONDS = 1.0
-#: librdkafka ends every request at its own timeout; this is only for one that forgets to.
+#: How long to wait after librdkafka has reported that no broker can be reached.
+_ALL_DOWN_SECONDS = 1.0
+#: librdkafka ends every request at its timeout. This is for one that it does not end.
 _GRACE_SECONDS = 2.0
 _POLL_SECONDS = 0.1
 #: Requests under way to one broker; the rest waits here. A broker works on one request of a connection at a time and
@@ -31,21 +31,21 @@ _LOG_LEVEL = 4
 
 
 class KafkaClient:
-    """An AdminClient that waits with patience and remembers why it had to.
+    """An AdminClient that gives up early where no broker can be reached, and knows why.
 
-    Raises :class:`KafkaTrouble` (``setting_refused``) if librdkafka refuses the settings, ConfigError if a secret that
+    Raises :class:`KafkaTrouble` (``setting_refused``) if librdkafka rejects the settings, ConfigError if a secret that
     they name does not exist.
     """
 
     def __init__(self, cluster: Cluster) -> None:
         self.timeout_seconds = cluster.timeout_seconds
         settings, self._secrets = librdkafka_settings(cluster)
-        self.said = LibrarySayings(self.clean)
+        self.library_log = LibrdkafkaLog(self.clean)
         self._cause: KafkaError | None = None
         self._down_since: float | None = None
         try:
             settings["error_cb"] = self._on_error
-            self.admin = AdminClient(settings, logger=self.said.logger)
+            self.admin = AdminClient(settings, logger=self.library_log.logger)
         except (KafkaException, TypeError, ValueError) as error:
             trouble = trouble_of(error)
             raise KafkaTrouble("setting_refused", self.clean(str(trouble))) from None
@@ -69,7 +69,7 @@ class KafkaClient:
                 raise self.explained(trouble_of(error)) from None
             self.admin.poll(0)
             now = time.monotonic()
-            if self._down_since is not None and now - self._down_since > _HOPE_SECONDS:
+            if self._down_since is not None and now - self._down_since > _ALL_DOWN_SECONDS:
                 raise self.explained(KafkaTrouble("unreachable", "no broker can be reached"))
             if now > deadline:
                 raise KafkaTrouble("timeout", f"no answer after {self.timeout_seconds + _GRACE_SECONDS:g} s")
@@ -91,12 +91,12 @@ class KafkaClient:
         return super(AdminClient, self.admin)
 
     def answered(self) -> None:
-        """Note that the cluster answers: troubles before this are history."""
+        """The cluster answers: errors before this no longer matter."""
         self._cause = None
         self._down_since = None
 
     def serve(self) -> None:
-        """Let librdkafka say what it has to say."""
+        """Run librdkafka's callbacks."""
         while self.admin.poll(0):
             pass
 
@@ -109,7 +109,7 @@ class KafkaClient:
             self._cause = error
 
     def explained(self, trouble: KafkaTrouble) -> KafkaTrouble:
-        """A timeout by its cause, where librdkafka told one meanwhile."""
+        """A timeout with its cause, where librdkafka has reported one."""
         self.admin.poll(0)
         if trouble.kind in ("timeout", "unreachable") and self._cause is not None:
             return KafkaTrouble(kind_of(self._cause), self.clean(self._cause.str()))
@@ -140,14 +140,14 @@ def librdkafka_settings(cluster: Cluster) -> tuple[dict[str, Any], tuple[str, ..
     return {**ours, **given, "bootstrap.servers": cluster.bootstrap}, secrets
 
 
-class LibrarySayings(logging.Handler):
+class LibrdkafkaLog(logging.Handler):
     """librdkafka's log lines, counted by facility instead of printed one by one."""
 
     def __init__(self, clean: Callable[[str], str]) -> None:
         super().__init__()
         self._clean = clean
-        self._said: dict[str, tuple[int, str]] = {}
-        # A logger of its own, in no hierarchy: several clusters must not hear each other.
+        self._lines: dict[str, tuple[int, str]] = {}
+        # A logger outside the hierarchy: clusters must not receive each other's lines.
         self.logger = logging.Logger("librdkafka", logging.DEBUG)
         self.logger.addHandler(self)
 
@@ -156,10 +156,10 @@ class LibrarySayings(logging.Handler):
         arguments = record.args if isinstance(record.args, tuple) else ()
         facility = str(arguments[0]) if len(arguments) == 3 else "LOG"
         text = str(arguments[2]) if len(arguments) == 3 else record.getMessage()
-        count = self._said.get(facility, (0, ""))[0]
-        self._said[facility] = (count + 1, self._clean(text))
+        count = self._lines.get(facility, (0, ""))[0]
+        self._lines[facility] = (count + 1, self._clean(text))
 
     def take(self) -> Mapping[str, tuple[int, str]]:
-        """How often each facility spoke since the last time, and its last words."""
-        said, self._said = self._said, {}
-        return said
+        """How many lines each facility logged since the last call, and the last one."""
+        lines, self._lines = self._lines, {}
+        return lines

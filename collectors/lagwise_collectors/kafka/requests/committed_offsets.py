@@ -2,9 +2,9 @@
 
 All requests are sent before the first answer is waited for. librdkafka looks up every partition of an answer in a list,
 from its beginning, so that its cost grows with the square of a group's partitions (10,000 take 0.18 s of CPU, 500 take
-0.001 s). Groups known to be big are therefore asked for in slices of the partitions they are known to have. Now and
-then, in turn, each of them is asked as a whole again, which finds what nobody could have foreseen: a topic that some
-consumer outside the group protocol began to commit.
+0.001 s). Groups known to be big are therefore asked for in slices of the partitions they are known to have. From
+time to time each of them is asked as a whole again, which finds new topics that a consumer outside the group protocol
+has begun to commit.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -29,7 +29,7 @@ WHOLE_EVERY = 40
 
 
 @dataclass(slots=True)
-class Commits:
+class CommitColumns:
     """Columns of ``raw/commits``, the groups one after the other, and when the last answer came."""
 
     group: list[str] = field(default_factory=list)
@@ -43,26 +43,26 @@ class Commits:
     leader_epoch: list[int | None] = field(default_factory=list)
     metadata: list[str | None] = field(default_factory=list)
     owner: list[str | None] = field(default_factory=list)
-    #: Of offsets that are kept elsewhere; shorter than the others where there are none after it.
+    #: Of external offsets; shorter than the others where there are none after it.
     committed_at: list[datetime | None] = field(default_factory=list)
     read_at: datetime | None = None
 
-    def add_without_offset(self, those: Sequence[tuple[str, int, str | None]]) -> None:
+    def add_without_offset(self, pairs: Sequence[tuple[str, int, str | None]]) -> None:
         """Append the columns of rows that have no offset, from topic, partition and owner."""
-        nothing = [None] * len(those)
-        self.topic += [topic for topic, _, _ in those]
-        self.partition += [partition for _, partition, _ in those]
-        self.owner += [owner for _, _, owner in those]
+        nothing = [None] * len(pairs)
+        self.topic += [topic for topic, _, _ in pairs]
+        self.partition += [partition for _, partition, _ in pairs]
+        self.owner += [owner for _, _, owner in pairs]
         self.committed += nothing
         self.leader_epoch += nothing
         self.metadata += nothing
 
-    def keep_hidden(self, before: "Commits", topics: Collection[str], groups: Collection[str]) -> set[str]:
+    def keep_hidden(self, before: "CommitColumns", topics: Collection[str], groups: Collection[str]) -> set[str]:
         """Append what ``before`` has on these topics and this has not, without an offset; return the topics of that.
 
         Kafka leaves topics that the account may not describe out of the answer about a whole group, as if nothing were
         committed on them. Without these rows the commits would look as if they had expired; with them, and the error in
-        the topic's watermarks, they are what they are: not readable. Groups that are gone are left out.
+        the topic's watermarks, they are unreadable. Groups that are gone are left out.
         """
         if not topics:
             return set()
@@ -77,7 +77,7 @@ class Commits:
             self.rows.append(len(those))
         return {topic for those in hidden.values() for topic, _, _ in those}
 
-    def places(self, groups: Collection[str]) -> dict[str, dict[tuple[str, int], int]]:
+    def rows_by_partition(self, groups: Collection[str]) -> dict[str, dict[tuple[str, int], int]]:
         """The row of each topic and partition of these groups, by group."""
         found: dict[str, dict[tuple[str, int], int]] = {}
         start = 0
@@ -108,15 +108,15 @@ class CommitReader:
         self._turn = 0
         self._answered_at: datetime | None = None
 
-    def read(self, groups: Sequence[KafkaGroup], errors: ErrorTally) -> Commits:
-        """Commits of the groups that could be described; a group that cannot be read gets its ``error``."""
+    def read(self, groups: Sequence[KafkaGroup], errors: ErrorTally) -> CommitColumns:
+        """Commits of the groups that could be described. A group that cannot be read gets an ``error``."""
         readable = [group for group in groups if group.error is None]
-        whole = self._whose_turn()
+        whole_groups = self._due_as_whole()
         asked = []
         for group in readable:
-            slices = None if group.name in whole else self._slices.get(group.name)
+            slices = None if group.name in whole_groups else self._slices.get(group.name)
             asked.append((group, slices, self._ask(group, slices)))
-        commits = Commits()
+        commits = CommitColumns()
         for group, slices, futures in asked:
             try:
                 answers = [self._client.wait(future)[0] for future in futures]
@@ -151,12 +151,12 @@ class CommitReader:
         return futures
 
     def _answered(self, future: "Future[Any]") -> None:
-        # In librdkafka's thread, at the moment of the answer: one slow coordinator must not date everybody's commits.
+        # In librdkafka's thread, at the moment of the answer: one slow coordinator must not date all commits.
         if future.exception() is None:
             self._answered_at = self._clock()
 
     def _keep(
-        self, group: KafkaGroup, found: list[TopicPartition], commits: Commits, errors: ErrorTally, *, whole: bool
+        self, group: KafkaGroup, found: list[TopicPartition], commits: CommitColumns, errors: ErrorTally, *, whole: bool
     ) -> None:
         """Append the group's rows: what is committed, and what is owned without a commit."""
         # Only a partition that was asked for by name can have an error of its own, and it is always that its topic may
@@ -167,14 +167,14 @@ class CommitReader:
                 errors.note(kind, f"committed offset of group {group.name} on {tp.topic}[{tp.partition}]: {kind}")
         committed = [tp for tp in found if tp.offset >= 0 and tp.error is None]
         owned = owners(group.members)
-        nobody: Mapping[int, str] = {}
+        no_owners: Mapping[int, str] = {}
         commits.topic += (topics := [tp.topic for tp in committed])
         commits.partition += (partitions := [tp.partition for tp in committed])
         commits.committed += [tp.offset for tp in committed]
         commits.leader_epoch += [tp.leader_epoch for tp in committed]
         commits.metadata += [tp.metadata or None for tp in committed]
         if owned:
-            commits.owner += [owned.get(t, nobody).get(p) for t, p in zip(topics, partitions, strict=True)]
+            commits.owner += [owned.get(t, no_owners).get(p) for t, p in zip(topics, partitions, strict=True)]
         else:
             commits.owner += [None] * len(committed)
         missing = _owned_without_commit(owned, topics, partitions)
@@ -203,7 +203,7 @@ class CommitReader:
         every = [TopicPartition(topic, partition) for topic, partition in pairs]
         self._slices[name] = [every[i : i + SLICE] for i in range(0, len(every), SLICE)]
 
-    def _whose_turn(self) -> set[str]:
+    def _due_as_whole(self) -> set[str]:
         """Big groups that are asked as a whole in this sample: each of them once in a round, evenly spread over it."""
         names = sorted(self._slices)
         step = self._turn % WHOLE_EVERY

@@ -1,11 +1,11 @@
-"""Kafka's errors as the short words that stand in tables, logs and alerts."""
+"""Kafka's errors as the short words of tables, logs and alerts."""
 
 from confluent_kafka import KafkaError, KafkaException
 
 from lagwise.platform.errors import ClusterError
 
-#: By the name that librdkafka gives an error. What is not here keeps Kafka's own name, in lower case.
-_WORDS = {
+#: By librdkafka's name of an error. Others keep Kafka's own name, in lower case.
+_KINDS = {
     "_TIMED_OUT": "timeout",
     "REQUEST_TIMED_OUT": "timeout",
     "_TRANSPORT": "unreachable",
@@ -34,17 +34,17 @@ _WORDS = {
 #: Kinds that mean that no part of the cluster can be used; what to do about each.
 WHOLE_CLUSTER_ADVICE = {
     "timeout": "no broker answered in time: check the bootstrap address, firewalls, and the security settings",
-    "unreachable": "nothing answers there: check the bootstrap address and port, and whether the broker runs",
+    "unreachable": "nothing answers there: check the bootstrap address and port, and that the broker is running",
     "host_not_found": "the host name cannot be resolved: check the bootstrap address",
     "tls_failed": "the TLS handshake failed: check security.protocol and the ssl.* settings",
-    "authentication_failed": "the sign-in was refused: check sasl.mechanism, the user and the secret",
-    "setting_refused": "librdkafka refuses a setting: check the cluster's librdkafka settings",
+    "authentication_failed": "authentication failed: check sasl.mechanism, the user and the secret",
+    "setting_refused": "librdkafka rejects a setting: check the cluster's librdkafka settings",
     "cluster_not_authorized": "the account may not do this: grant it Describe on the cluster",
 }
 
 
 class KafkaTrouble(ClusterError):
-    """A request that failed as a whole: ``kind`` is the short word, the message says it in words."""
+    """A request that failed as a whole: ``kind`` is the short word, the message explains it."""
 
     def __init__(self, kind: str, detail: str) -> None:
         super().__init__(detail)
@@ -54,7 +54,7 @@ class KafkaTrouble(ClusterError):
 def kind_of(error: KafkaError) -> str:
     """The short word for an error."""
     name: str = error.name()
-    return _WORDS.get(name, name.strip("_").lower())
+    return _KINDS.get(name, name.strip("_").lower())
 
 
 def trouble_of(exception: BaseException) -> KafkaTrouble:

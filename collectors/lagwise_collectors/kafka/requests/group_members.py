@@ -1,4 +1,4 @@
-"""ListGroups and DescribeGroups / ConsumerGroupDescribe: which groups there are, and who is in them."""
+"""ListGroups and DescribeGroups / ConsumerGroupDescribe: the groups, their state and their members."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
@@ -27,7 +27,7 @@ _STATES: dict[Any, GroupState] = {
 
 @dataclass(frozen=True, slots=True)
 class KafkaMember:
-    """One member: what it owns is partitions by topic."""
+    """One member; ``assignment`` is partitions by topic."""
 
     member_id: str
     client_id: str
@@ -38,11 +38,7 @@ class KafkaMember:
 
 @dataclass(slots=True)
 class KafkaGroup:
-    """One group as described; with an ``error`` only the name is known.
-
-    ``source`` is where its offsets come from, where not from Kafka (see :mod:`lagwise_collectors.external_offsets`);
-    what stands after it is known of the job that keeps them there.
-    """
+    """One group as described; with an ``error`` only the name is known."""
 
     name: str
     state: str | None = None
@@ -51,16 +47,20 @@ class KafkaGroup:
     coordinator: int | None = None
     members: list[KafkaMember] = field(default_factory=list)
     error: str | None = None
+    #: The source of its external offsets (:mod:`lagwise_collectors.external_offsets`); None: they are Kafka's own.
     source: str | None = None
+    #: When its job completed its last checkpoint, or started.
     checkpointed_at: datetime | None = None
     checkpoint_interval_seconds: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class GroupListing:
-    """Names of the watched groups with their type; ``complete`` is false when some broker could not be asked."""
+    """The watched groups."""
 
+    #: Types by name.
     types: Mapping[str, str | None]
+    #: All brokers have answered.
     complete: bool
 
 

@@ -1,14 +1,14 @@
-"""Whether there is a record where a group stands still close to the end.
+"""Next records: whether there is a record between a committed offset and the end of its partition.
 
 The offsets between a committed one and the end need not be records: every transaction ends in a marker that takes an
-offset and is delivered to nobody, aborted records are delivered to no reader of committed ones, and compaction leaves
-gaps. No request tells that; a fetch does. So where a pair has stood still within a short distance of the end from one
-sample to the next, the next record is fetched once, and its offset is remembered for as long as the commit stays what
-it is. Nothing but its offset is looked at.
+offset and is delivered to no consumer, aborted records are not delivered to readers of committed ones, and compaction
+leaves gaps. No request tells that; a fetch does. So where a committed offset has stayed within a short distance of the
+end from one sample to the next, the next record is fetched once, and its offset is remembered for as long as the commit
+stays what it is. Only its offset is used.
 
 Retention deletes markers like records, and then nothing can be fetched any more. What was found before is therefore
-kept in a file too. Where nothing was found in time, and the log is empty but for the one offset that a marker takes,
-nobody can tell a deleted marker from a deleted record, and it is taken for a marker: a loss must never be invented.
+kept in a file, too. Where nothing was found in time, and the log is empty but for the one offset that a marker takes,
+a deleted marker cannot be told from a deleted record, and counts as a marker: Lagwise never invents a loss.
 """
 
 import json
@@ -22,7 +22,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
 from lagwise.config import Cluster
 from lagwise.platform.files import KeptFile
-from lagwise_collectors.kafka.requests.client import LibrarySayings, librdkafka_settings
+from lagwise_collectors.kafka.requests.client import LibrdkafkaLog, librdkafka_settings
 from lagwise_collectors.kafka.requests.errors import KafkaTrouble, kind_of, trouble_of
 
 _FORMAT = "lagwise-next-records-1"
@@ -36,9 +36,10 @@ class LogPosition(NamedTuple):
     offset: int
 
 
-class Next(NamedTuple):
-    """What comes at or after a place: a record at this offset, or, where there is none, the end."""
+class NextRecord(NamedTuple):
+    """What comes at or after a position."""
 
+    #: Of the next record or, where there is none, of the end.
     offset: int
     is_record: bool
 
@@ -49,55 +50,59 @@ class NextRecordCache:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._file = KeptFile(path, log, "after a restart, next records are looked up anew as far as they still exist")
-        self._kept: Mapping[LogPosition, Next] = {}
+        self._saved: Mapping[LogPosition, NextRecord] = {}
 
-    def load(self) -> dict[LogPosition, Next]:
-        """What the file holds; nothing where there is none that can be used."""
+    def load(self) -> dict[LogPosition, NextRecord]:
+        """The contents of the file; empty where it is missing or unusable."""
         try:
             data = json.loads(self._path.read_bytes())
             if data["format"] != _FORMAT:
                 raise ValueError(f"its format is {data['format']}")
-            found = {LogPosition(*place): Next(offset, is_record) for *place, offset, is_record in data["places"]}
+            records = {
+                LogPosition(*position): NextRecord(offset, is_record) for *position, offset, is_record in data["places"]
+            }
         except FileNotFoundError:
             return {}
         except (OSError, ValueError, KeyError, TypeError) as error:
-            log.warning("%s cannot be used, so next records are looked up anew: %s", self._path, error)
+            log.warning("%s cannot be used, so next records are looked up again: %s", self._path, error)
             return {}
-        self._kept = found
-        return dict(found)
+        self._saved = records
+        return dict(records)
 
-    def keep(self, known: Mapping[LogPosition, Next]) -> None:
-        """Replace the file where it says something else. Trouble costs nothing but the file."""
-        if known == self._kept:
+    def save(self, known: Mapping[LogPosition, NextRecord]) -> None:
+        """Replace the file where its contents differ. A failure costs only the file."""
+        if known == self._saved:
             return
-        places = [[*place, *found] for place, found in known.items()]
-        if self._file.write(json.dumps({"format": _FORMAT, "places": places}).encode()):
-            self._kept = dict(known)
+        positions = [[*position, *found] for position, found in known.items()]
+        if self._file.write(json.dumps({"format": _FORMAT, "places": positions}).encode()):
+            self._saved = dict(known)
 
 
 log = logging.getLogger("lagwise.collectors.kafka")
 
-#: Farther from the end than this, markers are no matter.
+#: Farther from the end than this, commit markers do not matter.
 NEAR = 1_000
-#: So many partitions are looked at in one sample, and for so long; the rest waits for the next.
+#: At most this many partitions are looked up in one sample, within this time; the rest follow in the next one.
 MOST_LOOK_UPS = 50
 PATIENCE_SECONDS = 1.0
 _POLL_SECONDS = 0.05
 
 
 class NextRecords:
-    """Remembers from sample to sample which commits stand still, and what comes next there. For one thread.
+    """Keeps from sample to sample which commits do not move, and what comes next there. For one thread.
 
-    ``fetch`` tells what comes next at each of some places, each of another partition; places of which it was not told
-    in time may be missing. ``kept`` is the file that outlives this object.
+    ``fetch`` tells what comes next at each of some positions, each of another partition; positions that were not
+    returned in time may be missing. ``cache`` is the file that survives this process.
     """
 
     def __init__(
-        self, fetch: Callable[[Sequence[LogPosition]], Mapping[LogPosition, Next]], kept: NextRecordCache | None = None
+        self,
+        fetch: Callable[[Sequence[LogPosition]], Mapping[LogPosition, NextRecord]],
+        cache: NextRecordCache | None = None,
     ) -> None:
         self._fetch = fetch
-        self._kept = kept
-        self._known: dict[LogPosition, Next] = {} if kept is None else kept.load()
+        self._cache = cache
+        self._known: dict[LogPosition, NextRecord] = {} if cache is None else cache.load()
         self._ends: dict[LogPosition, int] = {}
 
     def after(
@@ -107,7 +112,7 @@ class NextRecords:
 
         ``ends`` are the log start and the readable end of each partition.
         """
-        known: dict[LogPosition, Next] = {}
+        known: dict[LogPosition, NextRecord] = {}
         near: dict[LogPosition, int] = {}
         for commit in commits:
             if commit is None:
@@ -119,22 +124,22 @@ class NextRecords:
                 continue
             start, end = its_ends
             if found is None and start == end == commit.offset + 1:
-                known[commit] = Next(end, is_record=False)
+                known[commit] = NextRecord(end, is_record=False)
             if 0 < end - max(commit.offset, start, found.offset if found else 0) <= NEAR:
                 near[commit] = end
         still = [commit for commit, end in near.items() if self._ends.get(commit) == end]
         known |= self._look_up(still, known, ends)
         self._known, self._ends = known, near
-        if self._kept is not None:
-            self._kept.keep(known)
+        if self._cache is not None:
+            self._cache.save(known)
         return [known[commit].offset if commit is not None and commit in known else None for commit in commits]
 
     def _look_up(
         self,
         commits: Sequence[LogPosition],
-        known: Mapping[LogPosition, Next],
+        known: Mapping[LogPosition, NextRecord],
         ends: Mapping[tuple[str, int], tuple[int, int]],
-    ) -> dict[LogPosition, Next]:
+    ) -> dict[LogPosition, NextRecord]:
         asked: dict[tuple[str, int], tuple[LogPosition, LogPosition]] = {}
         for commit in commits:
             start, _ = ends[commit[:2]]
@@ -143,14 +148,14 @@ class NextRecords:
                 asked.setdefault(commit[:2], (commit, commit._replace(offset=begin)))
         if not asked:
             return {}
-        told = self._fetch([place for _, place in asked.values()])
-        return {commit: told[place] for commit, place in asked.values() if place in told}
+        told = self._fetch([position for _, position in asked.values()])
+        return {commit: told[position] for commit, position in asked.values() if position in told}
 
 
-class Fetcher:
-    """Fetches next records, of committed transactions only, as a consumer outside of any group that commits nothing.
+class NextRecordFetcher:
+    """Fetches next records of committed transactions, as a consumer without a group that commits nothing.
 
-    A topic that may not be read is not asked for again.
+    A topic that the account may not read is not tried again.
     """
 
     def __init__(self, cluster: Cluster) -> None:
@@ -158,9 +163,9 @@ class Fetcher:
         self._consumer: Consumer | None = None
         self._forbidden: set[str] = set()
 
-    def __call__(self, places: Sequence[LogPosition]) -> dict[LogPosition, Next]:
-        """What comes next at these places, as far as it can be told within a second."""
-        allowed = {place[:2]: place for place in places if place.topic not in self._forbidden}
+    def __call__(self, positions: Sequence[LogPosition]) -> dict[LogPosition, NextRecord]:
+        """What comes next at these positions, as far as it arrives within a second."""
+        allowed = {position[:2]: position for position in positions if position.topic not in self._forbidden}
         if not allowed:
             return {}
         try:
@@ -171,29 +176,29 @@ class Fetcher:
             return {}
 
     def close(self) -> None:
-        """Let go of the connection."""
+        """Close the connection."""
         consumer, self._consumer = self._consumer, None
         if consumer is not None:
             consumer.close()
 
-    def _fetch(self, places: Mapping[tuple[str, int], LogPosition]) -> dict[LogPosition, Next]:
+    def _fetch(self, positions: Mapping[tuple[str, int], LogPosition]) -> dict[LogPosition, NextRecord]:
         consumer = self._consumer = self._consumer or _consumer(self._cluster)
-        consumer.assign([TopicPartition(*place) for place in places.values()])
-        found: dict[LogPosition, Next] = {}
+        consumer.assign([TopicPartition(*position) for position in positions.values()])
+        found: dict[LogPosition, NextRecord] = {}
         failed: set[tuple[str, int]] = set()
         deadline = time.monotonic() + PATIENCE_SECONDS
         try:
-            while len(found) + len(failed) < len(places) and time.monotonic() < deadline:
+            while len(found) + len(failed) < len(positions) and time.monotonic() < deadline:
                 message: Any = consumer.poll(_POLL_SECONDS)
-                place = None if message is None else places.get((message.topic(), message.partition()))
-                if place is None or place in found:
+                position = None if message is None else positions.get((message.topic(), message.partition()))
+                if position is None or position in found:
                     continue
                 error = message.error()
                 if error is None or error.code() == KafkaError._PARTITION_EOF:
-                    found[place] = Next(message.offset(), is_record=error is None)
+                    found[position] = NextRecord(message.offset(), is_record=error is None)
                 else:
-                    failed.add(place[:2])
-                    self._note(place.topic, error)
+                    failed.add(position[:2])
+                    self._note(position.topic, error)
         finally:
             consumer.unassign()
         return found
@@ -202,8 +207,8 @@ class Fetcher:
         if kind_of(error) == "topic_not_authorized" and topic not in self._forbidden:
             self._forbidden.add(topic)
             log.info(
-                "%s: the account may not read %s, so commit markers of transactions on it count as lag; granting it "
-                "Read, or setting skip_control_records to false, ends this",
+                "%s: the account may not read %s, so commit markers of transactions on it count as lag. Grant it "
+                "Read, or set skip_control_records to false",
                 self._cluster.name,
                 topic,
             )
@@ -211,11 +216,11 @@ class Fetcher:
 
 def _consumer(cluster: Cluster) -> Consumer:
     settings, _ = librdkafka_settings(cluster)
-    quiet: dict[str, Any] = {"logger": LibrarySayings(lambda text: text).logger}
+    quiet: dict[str, Any] = {"logger": LibrdkafkaLog(lambda text: text).logger}
     return Consumer(
         {
             **settings,
-            "group.id": "lagwise",  # librdkafka wants one; nothing is ever subscribed or committed under it
+            "group.id": "lagwise",  # librdkafka requires one; nothing is subscribed or committed with it
             "enable.auto.commit": False,
             "enable.auto.offset.store": False,
             "auto.offset.reset": "error",
@@ -230,20 +235,20 @@ def _consumer(cluster: Cluster) -> Consumer:
     )
 
 
-def fetcher_of(cluster: Cluster) -> Fetcher | None:
+def fetcher_of(cluster: Cluster) -> NextRecordFetcher | None:
     """The fetcher of a cluster whose settings allow it."""
-    return Fetcher(cluster) if cluster.skip_control_records else None
+    return NextRecordFetcher(cluster) if cluster.skip_control_records else None
 
 
-def try_one(cluster: Cluster, place: LogPosition) -> str:
-    """Look a single place up, for ``lagwise doctor``: in words what was found. Raises KafkaTrouble."""
-    fetcher = Fetcher(cluster)
+def try_fetching(cluster: Cluster, position: LogPosition) -> str:
+    """Look up a single position, for ``lagwise doctor``. Raises KafkaTrouble."""
+    fetcher = NextRecordFetcher(cluster)
     try:
-        found = fetcher([place])
+        found = fetcher([position])
     finally:
         fetcher.close()
-    if place in found:
-        return f"records of {place.topic} can be fetched"
-    if place.topic in fetcher._forbidden:
-        raise KafkaTrouble("topic_not_authorized", f"the account may not read {place.topic}")
-    raise KafkaTrouble("timeout", f"no record of {place.topic} came within {PATIENCE_SECONDS:g} s")
+    if position in found:
+        return f"records of {position.topic} can be fetched"
+    if position.topic in fetcher._forbidden:
+        raise KafkaTrouble("topic_not_authorized", f"the account may not read {position.topic}")
+    raise KafkaTrouble("timeout", f"no record of {position.topic} came within {PATIENCE_SECONDS:g} s")

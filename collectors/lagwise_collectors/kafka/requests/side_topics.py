@@ -1,6 +1,6 @@
-"""Retry and dead-letter topics of the topics that are read: found by their names, because nothing else tells.
+"""Retry and dead-letter topics of the topics that are read: found by their names, because nothing else connects them.
 
-Hardly anybody commits on a dead-letter topic, so watching what groups commit on would never show it fill up.
+Hardly any group commits on a dead-letter topic, so watching the topics with commits would never show it grow.
 """
 
 import re
@@ -16,8 +16,8 @@ from lagwise_collectors.kafka.requests.client import KafkaClient
 LIST_EVERY_SECONDS = 60.0
 
 
-class Side(NamedTuple):
-    """What a topic is to its main topic."""
+class SideTopic(NamedTuple):
+    """A retry or dead-letter topic."""
 
     main_topic: str
     role: TopicRole
@@ -36,10 +36,10 @@ class SideTopics:
         self._names = names
         self._monotonic = monotonic
         self._listed_at: float | None = None
-        self._sides: dict[str, Side] = {}
+        self._sides: dict[str, SideTopic] = {}
 
-    def of(self, read: Collection[str]) -> dict[str, Side]:
-        """By name, the topics beside those that are ``read``. Raises what listing the names raises."""
+    def of(self, read: Collection[str]) -> dict[str, SideTopic]:
+        """By name, the side topics of those that are ``read``. Raises what listing the names raises."""
         if not self._patterns:
             return {}
         now = self._monotonic()
@@ -48,11 +48,11 @@ class SideTopics:
             self._listed_at = now
         return {name: side for name, side in self._sides.items() if side.main_topic in read}
 
-    def _side(self, name: str) -> Side | None:
+    def _side(self, name: str) -> SideTopic | None:
         for role, pattern in self._patterns:
             match = pattern.fullmatch(name)
             if match is not None and match.group(1):
-                return Side(match.group(1), role)
+                return SideTopic(match.group(1), role)
         return None
 
 

@@ -1,4 +1,4 @@
-"""DescribeTopicPartitions and DescribeConfigs: what the watched topics are, and how long they keep what."""
+"""DescribeTopicPartitions and DescribeConfigs: the watched topics, their partitions and their retention."""
 
 from collections.abc import Iterable, Mapping
 from concurrent.futures import Future
@@ -11,7 +11,7 @@ from confluent_kafka.admin import ConfigEntry, ConfigResource, ResourceType
 
 from lagwise_collectors.kafka.requests.client import KafkaClient
 from lagwise_collectors.kafka.requests.errors import KafkaTrouble
-from lagwise_collectors.kafka.requests.side_topics import Side
+from lagwise_collectors.kafka.requests.side_topics import SideTopic
 from lagwise_collectors.protocol import ErrorTally
 from lagwise_collectors.sample_builder import DueTopicRows
 
@@ -31,7 +31,7 @@ _TEXT_COLUMNS = frozenset({"cleanup_policy"})
 
 
 @dataclass(frozen=True, slots=True)
-class Partition:
+class KafkaPartition:
     """One partition: ``leader`` is None while it has none."""
 
     number: int
@@ -46,7 +46,7 @@ class KafkaTopic:
 
     name: str
     topic_id: str | None = None
-    partitions: tuple[Partition, ...] = ()
+    partitions: tuple[KafkaPartition, ...] = ()
     error: str | None = None
 
     @property
@@ -78,7 +78,7 @@ def described_topics(
             topics[name] = KafkaTopic(name, error=trouble.kind)
             continue
         partitions = tuple(
-            Partition(
+            KafkaPartition(
                 p.id,
                 p.leader.id if p.leader is not None and p.leader.id >= 0 else None,
                 [node.id for node in p.replicas],
@@ -102,7 +102,7 @@ class TopicConfigs:
         self._rows = DueTopicRows()
 
     def rows(
-        self, topics: Mapping[str, KafkaTopic], sides: Mapping[str, Side], at: datetime, errors: ErrorTally
+        self, topics: Mapping[str, KafkaTopic], sides: Mapping[str, SideTopic], at: datetime, errors: ErrorTally
     ) -> list[Mapping[str, Any]]:
         """Rows of ``raw/topics`` that are due (without sample, cluster and time); ``sides`` are those of the topics
         that belong to another one."""
@@ -111,7 +111,7 @@ class TopicConfigs:
             for name in [name for name in known if name not in topics]:
                 del known[name]
         self._rows.forget_all_but(topics)
-        self._read(self._whose_turn(list(present)))
+        self._read(self._due(list(present)))
         for name, trouble in self._unreadable.items():
             errors.note(f"config_{trouble.kind}", f"configuration of topic {name}: {trouble}")
         rows = [
@@ -129,7 +129,7 @@ class TopicConfigs:
         ]
         return self._rows.due(rows, at)
 
-    def _whose_turn(self, names: list[str]) -> list[str]:
+    def _due(self, names: list[str]) -> list[str]:
         turn = self._turn % self._rounds
         self._turn += 1
         unseen = [name for name in names if name not in self._settings and name not in self._unreadable]
@@ -154,7 +154,7 @@ def read_offsets_retention(client: KafkaClient, broker: int) -> float | KafkaTro
     if isinstance(answer, KafkaTrouble):
         return answer
     minutes = answer.get("offsets.retention.minutes")
-    return KafkaTrouble("not_supported", "the broker does not tell it") if minutes is None else float(minutes) * 60
+    return KafkaTrouble("not_supported", "the broker does not report it") if minutes is None else float(minutes) * 60
 
 
 def read_configs(

@@ -10,7 +10,7 @@ from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, IsolationLevel, KafkaE
 
 from lagwise_collectors.kafka.requests.client import KafkaClient
 from lagwise_collectors.kafka.requests.errors import KafkaTrouble, kind_of
-from lagwise_collectors.kafka.requests.topics import KafkaTopic, Partition
+from lagwise_collectors.kafka.requests.topics import KafkaPartition, KafkaTopic
 from lagwise_collectors.protocol import ErrorTally
 
 #: Partitions in one call: the cost of a call grows worse than linearly.
@@ -21,7 +21,7 @@ _STABLE = IsolationLevel.READ_COMMITTED.value
 
 
 @dataclass(slots=True)
-class Watermarks:
+class WatermarkColumns:
     """Columns of ``raw/watermarks``, and when the last answer came."""
 
     topic: list[str] = field(default_factory=list)
@@ -36,7 +36,7 @@ class Watermarks:
     error: list[str | None] = field(default_factory=list)
     read_at: datetime | None = None
 
-    def add(self, topic: KafkaTopic, partition: Partition | None, number: int, error: str | None) -> int:
+    def add(self, topic: KafkaTopic, partition: KafkaPartition | None, number: int, error: str | None) -> int:
         """Append a row without offsets; returns its position."""
         self.topic.append(topic.name)
         self.topic_id.append(topic.topic_id)
@@ -56,14 +56,14 @@ def read_watermarks(
     partitions_wanted: Mapping[str, Iterable[int]],
     errors: ErrorTally,
     clock: Callable[[], datetime] = lambda: datetime.now(UTC),
-) -> Watermarks:
+) -> WatermarkColumns:
     """A row for every partition of the topics.
 
     A topic that could not be described has rows for the ``partitions_wanted`` of it, with the topic's error. A
     partition without a leader is not asked for: the request would wait for one until it times out. Each leader's
     partitions are asked for by themselves, so that a broker that does not answer costs only its own.
     """
-    marks = Watermarks()
+    marks = WatermarkColumns()
     by_leader: dict[int, list[tuple[str, int]]] = {}
     position: dict[tuple[str, int], int] = {}
     for name in sorted(topics):

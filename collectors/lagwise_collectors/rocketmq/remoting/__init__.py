@@ -1,0 +1,1 @@
+"""A client of RocketMQ's remoting protocol: frames, connections, requests and the parsing of their responses."""

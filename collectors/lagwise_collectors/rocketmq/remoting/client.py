@@ -9,8 +9,8 @@ from typing import TypeVar
 from lagwise.config import RocketmqCluster
 from lagwise.platform.errors import ConfigError
 from lagwise_collectors.rocketmq.remoting import response_bodies
-from lagwise_collectors.rocketmq.remoting.connection import Answer, Connection, Reach, signer_of
-from lagwise_collectors.rocketmq.remoting.errors import RocketmqTrouble, unusable
+from lagwise_collectors.rocketmq.remoting.connection import Answer, Connection, ConnectionSettings, signer_of
+from lagwise_collectors.rocketmq.remoting.errors import RocketmqTrouble, trouble_of_os_error
 from lagwise_collectors.rocketmq.remoting.frames import Frame, Request
 
 #: Brokers that are asked at the same time.
@@ -38,7 +38,7 @@ class RocketmqClient:
     def __init__(self, cluster: RocketmqCluster) -> None:
         """Connects to nothing yet. Raises ConfigError where a secret or a certificate cannot be read."""
         self.timeout_seconds = cluster.timeout_seconds
-        self._reach = Reach(cluster.timeout_seconds, _tls_of(cluster), signer_of(cluster))
+        self._reach = ConnectionSettings(cluster.timeout_seconds, _tls_of(cluster), signer_of(cluster))
         self._name_servers = list(cluster.name_server_list)
         self._connections: dict[str, Connection] = {}
 
@@ -129,7 +129,7 @@ def _tls_of(cluster: RocketmqCluster) -> ssl.SSLContext | None:
             key = tls.key_file.expanduser() if tls.key_file else None
             context.load_cert_chain(tls.certificate_file.expanduser(), key)
     except OSError as error:
-        what = unusable(error, "a file") if isinstance(error, ssl.SSLError) else error.strerror
+        what = trouble_of_os_error(error, "a file") if isinstance(error, ssl.SSLError) else error.strerror
         raise ConfigError(f"the certificates of the cluster {cluster.name} cannot be used: {what}") from None
     if not tls.verify:
         context.check_hostname = False

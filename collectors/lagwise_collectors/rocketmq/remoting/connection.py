@@ -1,4 +1,4 @@
-"""One connection to a name server or broker: requests are sent ahead of their answers, which are told by number."""
+"""One connection to a name server or broker, with pipelined and signed requests."""
 
 import base64
 import hashlib
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from lagwise.config import RocketmqCluster
 from lagwise.platform.secrets import resolve
-from lagwise_collectors.rocketmq.remoting.errors import RocketmqTrouble, refused, unusable
+from lagwise_collectors.rocketmq.remoting.errors import RocketmqTrouble, trouble_of_os_error, trouble_of_response
 from lagwise_collectors.rocketmq.remoting.frames import Frame, Request, decode, encode, length_of
 
 
@@ -40,7 +40,7 @@ def signer_of(cluster: RocketmqCluster) -> Signer | None:
     return Signer(resolve(cluster.access_key), resolve(cluster.secret_key).encode())
 
 
-#: So many requests are on their way at once: more would only wait in the broker, whose threads others need, too.
+#: Requests in flight at once. More would only wait in the broker, whose threads others need, too.
 _AHEAD = 32
 _READ_BYTES = 256 * 1024
 
@@ -48,8 +48,8 @@ Answer = Frame | RocketmqTrouble
 
 
 @dataclass(frozen=True, slots=True)
-class Reach:
-    """How servers are reached: time for one answer, TLS, user."""
+class ConnectionSettings:
+    """How servers are reached: timeout of one answer, TLS, user."""
 
     timeout_seconds: float
     tls: ssl.SSLContext | None = None
@@ -57,9 +57,9 @@ class Reach:
 
 
 class Connection:
-    """For one thread at a time. Once :attr:`broken` it answers nothing any more."""
+    """For one thread at a time. Once it is :attr:`broken`, all requests fail."""
 
-    def __init__(self, address: str, reach: Reach) -> None:
+    def __init__(self, address: str, reach: ConnectionSettings) -> None:
         """Connect. Raises RocketmqTrouble."""
         self.address = address
         self.broken = False
@@ -68,19 +68,19 @@ class Connection:
         self._buffer = bytearray()
         host, _, port = address.rpartition(":")
         if not host or not port.isdigit() or not 0 < int(port) < 65536:
-            raise RocketmqTrouble("setting_refused", f"{address!r} is no host:port")
+            raise RocketmqTrouble("setting_refused", f"{address!r} is not host:port")
         host = host.strip("[]")
         try:
             self._socket = socket.create_connection((host, int(port)), reach.timeout_seconds)
         except OSError as error:
-            raise unusable(error, address) from None
+            raise trouble_of_os_error(error, address) from None
         try:
             self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             if reach.tls is not None:
                 self._socket = reach.tls.wrap_socket(self._socket, server_hostname=host)
         except OSError as error:
             self._socket.close()
-            raise unusable(error, address) from None
+            raise trouble_of_os_error(error, address) from None
 
     def close(self) -> None:
         """May be called twice."""
@@ -127,7 +127,7 @@ class Connection:
 
     def _send(self, requests: Sequence[Request], turns: "deque[int]", waiting: dict[int, int]) -> None:
         if self.broken:
-            raise RocketmqTrouble("unreachable", f"the connection to {self.address} has ended")
+            raise RocketmqTrouble("unreachable", f"the connection to {self.address} was closed")
         frames = []
         while turns and len(waiting) < _AHEAD:
             position, number = turns.popleft(), next(self._numbers)
@@ -140,7 +140,7 @@ class Connection:
             self._socket.settimeout(self._reach.timeout_seconds)
             self._socket.sendall(b"".join(frames))
         except OSError as error:
-            raise unusable(error, self.address) from None
+            raise trouble_of_os_error(error, self.address) from None
 
     def _receive(self, seconds: float) -> Frame | None:
         """The next frame; None where none came in time. Raises RocketmqTrouble."""
@@ -162,13 +162,13 @@ class Connection:
             except TimeoutError:
                 return None
             except OSError as error:
-                raise unusable(error, self.address) from None
+                raise trouble_of_os_error(error, self.address) from None
             if not received:
                 raise RocketmqTrouble("unreachable", f"{self.address} closed the connection")
             self._buffer += received
 
     def _refused(self, frame: Frame, request: Request) -> RocketmqTrouble:
-        return refused(frame.code, frame.remark, f"{request.what} at {self.address}")
+        return trouble_of_response(frame.code, frame.remark, f"{request.what} at {self.address}")
 
     def _late(self, request: Request) -> RocketmqTrouble:
         return RocketmqTrouble("timeout", f"{request.what} at {self.address}: no answer in time")

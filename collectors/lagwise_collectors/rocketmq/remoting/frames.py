@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from lagwise_collectors.rocketmq.remoting.errors import Malformed
+from lagwise_collectors.rocketmq.remoting.errors import MalformedResponse
 from lagwise_collectors.rocketmq.remoting.response_bodies import without_halves
 
 #: Longer frames are refused: 500 groups on 20 topics of 16 queues answer with about 2 MB.
@@ -64,36 +64,36 @@ def length_of(prefix: bytes) -> int:
     """How many bytes follow the first four. Raises Malformed for what no frame can have."""
     (length,) = struct.unpack(">I", prefix)
     if not 4 <= length <= LONGEST_FRAME:
-        raise Malformed(f"a frame of {length} bytes is announced")
+        raise MalformedResponse(f"a frame of {length} bytes is announced")
     return int(length)
 
 
 def decode(frame: bytes) -> Frame:
     """A frame without its length. Raises Malformed."""
     if len(frame) < 4:
-        raise Malformed("a frame ends before its header")
+        raise MalformedResponse("a frame ends before its header")
     (mark,) = struct.unpack_from(">I", frame)
     form, end = mark >> 24, 4 + (mark & 0xFFFFFF)
     if end > len(frame):
-        raise Malformed("a header is longer than its frame")
+        raise MalformedResponse("a header is longer than its frame")
     if form == _JSON:
         return _of_json(frame[4:end], frame[end:])
     if form == _BINARY:
         return _of_binary(frame[4:end], frame[end:])
-    raise Malformed(f"a header of the unknown form {form}")
+    raise MalformedResponse(f"a header of the unknown form {form}")
 
 
 def _of_json(header: bytes, body: bytes) -> Frame:
     try:
         found: Any = json.loads(without_halves(header.decode()))
     except (ValueError, RecursionError) as error:
-        raise Malformed(f"a header is not JSON: {error}") from None
+        raise MalformedResponse(f"a header is not JSON: {error}") from None
     if not isinstance(found, dict):
-        raise Malformed("a header is not an object")
+        raise MalformedResponse("a header is not an object")
     code, opaque, flag = (_number(found, name) for name in ("code", "opaque", "flag"))
     remark, fields = found.get("remark"), found.get("extFields") or {}
     if not isinstance(fields, dict) or not isinstance(remark, str | None):
-        raise Malformed("a header's fields are not texts")
+        raise MalformedResponse("a header's fields are not texts")
     texts = {name: str(value) for name, value in fields.items() if value is not None}
     return Frame(code, opaque, bool(flag & _RESPONSE), remark, texts, body)
 
@@ -101,7 +101,7 @@ def _of_json(header: bytes, body: bytes) -> Frame:
 def _number(header: Mapping[str, Any], name: str) -> int:
     value = header.get(name, 0)
     if not isinstance(value, int):
-        raise Malformed(f"a header's {name} is not a number")
+        raise MalformedResponse(f"a header's {name} is not a number")
     return value
 
 
@@ -112,7 +112,7 @@ def _of_binary(header: bytes, body: bytes) -> Frame:
         (length,) = struct.unpack_from(">i", header, position)
         position += 4
         if length < 0 or position + length > len(header):
-            raise Malformed("a header's fields are longer than it")
+            raise MalformedResponse("a header's fields are longer than it")
         end, fields = position + length, {}
         while position < end:
             (size,) = struct.unpack_from(">h", header, position)
@@ -120,14 +120,14 @@ def _of_binary(header: bytes, body: bytes) -> Frame:
             (size,) = struct.unpack_from(">i", header, position)
             fields[name], position = _text(header, position + 4, size)
     except struct.error:
-        raise Malformed("a binary header ends too soon") from None
+        raise MalformedResponse("a binary header ends too soon") from None
     return Frame(code, opaque, bool(flag & _RESPONSE), remark or None, fields, body)
 
 
 def _text(header: bytes, start: int, length: int) -> tuple[str, int]:
     if length < 0 or start + length > len(header):
-        raise Malformed("a text of a header is longer than it")
+        raise MalformedResponse("a text of a header is longer than it")
     try:
         return header[start : start + length].decode(), start + length
     except UnicodeDecodeError:
-        raise Malformed("a text of a header is not UTF-8") from None
+        raise MalformedResponse("a text of a header is not UTF-8") from None

@@ -1,4 +1,4 @@
-"""What is asked of a broker, and what its answers say. Every function here raises Malformed for what they cannot be.
+"""Requests to brokers, and the parsing of their responses. Every function raises MalformedResponse for invalid ones.
 
 The codes are those of ``org.apache.rocketmq.remoting.protocol.RequestCode``.
 """
@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from zlib import crc32
 
 from lagwise_collectors.rocketmq.remoting import response_bodies
-from lagwise_collectors.rocketmq.remoting.errors import Malformed
+from lagwise_collectors.rocketmq.remoting.errors import MalformedResponse
 from lagwise_collectors.rocketmq.remoting.frames import Request
 from lagwise_collectors.rocketmq.remoting.response_bodies import ObjectKey, mapping, text_of, whole, whole_of
 
@@ -22,17 +22,17 @@ GROUP_CONFIGS = Request(201, "listing groups")
 
 
 def topic_stats(topic: str) -> Request:
-    """Where the queues of a topic begin and end."""
+    """The ends of a topic's queues."""
     return Request(202, f"offsets of topic {topic}", {"topic": topic})
 
 
-def connections(group: str) -> Request:
+def group_connections(group: str) -> Request:
     """Who is in a group."""
     return Request(203, f"members of group {group}", {"consumerGroup": group})
 
 
 def running_info(group: str, client_id: str) -> Request:
-    """What a member itself says; the broker asks it."""
+    """A member's own report; the broker forwards the request."""
     fields = {"consumerGroup": group, "clientId": client_id, "jstackEnable": "false"}
     return Request(307, f"asking member {client_id} of group {group}", fields)
 
@@ -45,11 +45,14 @@ class Queue(NamedTuple):
     queue: int
 
 
-class Range(NamedTuple):
-    """A queue's oldest and next offset, and when the last message came."""
+class QueueRange(NamedTuple):
+    """The ends of a queue."""
 
+    #: Offset of the oldest message.
     start: int
+    #: Offset of the next message.
     end: int
+    #: When the last message was stored.
     newest_at: datetime | None
 
 
@@ -61,42 +64,45 @@ class TopicConfig(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Online:
-    """A group that has members on a broker: their address by client id, and what they subscribe to."""
+class OnlineGroup:
+    """A group that has members on a broker."""
 
+    #: Address by client id.
     members: Mapping[str, str]
     topics: frozenset[str]
     is_broadcasting: bool
     #: Members fetch by themselves (pull consumers) and are not handed messages by a listener.
     is_pulling: bool
-    #: Which messages of a topic they want: tags or an SQL expression, ``*`` is all. That of the member heard of last.
+    #: Tags or an SQL expression by topic, ``*`` is all: those of the member that connected last.
     filters: Mapping[str, str] = field(default_factory=dict)
 
 
-class Work(NamedTuple):
-    """What a member's work on a topic was in its last minute: the mean time from when a thread takes a message to when
-    it is done with it (*consume RT*), and how many it did, by the rate that it tells: a member that began on the topic
-    less than a minute ago takes its rate over less, and did fewer."""
+class ConsumeStats(NamedTuple):
+    """What a member consumed of a topic in its last minute."""
 
+    #: The mean time from when a thread takes a message to when it has processed it (*consume RT*).
     seconds_per_message: float
+    #: By the rate that the member reports. One that started on the topic less than a minute ago consumed fewer.
     messages: int
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """What a member says: how far it is on each queue that it owns (None: it has finished none of it yet), whether it
-    reads in order, and, where it pops, how many messages it was handed and did not acknowledge; what its work was by
-    topic, where a thread takes one message at a time, and how many threads it has (None: it does not say)."""
+class MemberReport:
+    """What a member reports about itself."""
 
+    #: Its offset on each queue that it owns; None: it has processed nothing of it yet.
     progress: Mapping[Queue, int | None] = field(default_factory=dict)
     is_orderly: bool = False
     is_popping: bool = False
+    #: Messages that were popped and not acknowledged yet.
     unacknowledged: int = 0
-    work: Mapping[str, Work] = field(default_factory=dict)
+    #: By topic, where a thread takes one message at a time.
+    stats: Mapping[str, ConsumeStats] = field(default_factory=dict)
+    #: None: it does not report them.
     threads: int | None = None
-    #: When its process began, as it tells it: another one begins to count anew.
-    began: str | None = None
-    #: Which messages of a topic it wants, as in :attr:`Online.filters`.
+    #: When its process started, as it reports it: a new process counts from 0.
+    started: str | None = None
+    #: Tags or an SQL expression by topic, as in :attr:`OnlineGroup.filters`.
     filters: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -141,19 +147,19 @@ def topics_of(body: bytes) -> dict[str, TopicConfig]:
 
 
 #: Offsets as they stand: by group, topic and the queue's number as text.
-Offsets = dict[str, dict[str, Mapping[str, Any]]]
+OffsetTable = dict[str, dict[str, Mapping[str, Any]]]
 
 
 class StoredOffsets(NamedTuple):
-    """The offsets that a broker keeps: what groups ``committed``, and, of broadcasting groups, what their members
-    ``fetched``: whichever member fetched fewest, of which nobody knows what it has done."""
+    """The offsets that a broker stores."""
 
-    committed: Offsets
-    fetched: Offsets
+    committed: OffsetTable
+    #: Of broadcasting groups: what the member that has fetched least has fetched; how much it processed is unknown.
+    fetched: OffsetTable
 
 
 def offsets_of(body: bytes) -> StoredOffsets:
-    """The offsets of all groups; those fetched stand as ``topic@group@broadcast``."""
+    """The offsets of all groups. Keys of fetched ones are ``topic@group@broadcast``."""
     kept = StoredOffsets({}, {})
     for key, queues in mapping(response_bodies.read(body), "offsetTable").items():
         topic, _, group = str(key).partition("@")
@@ -163,21 +169,21 @@ def offsets_of(body: bytes) -> StoredOffsets:
     return kept
 
 
-def ranges_of(body: bytes) -> dict[int, Range]:
+def ranges_of(body: bytes) -> dict[int, QueueRange]:
     """The queues of a topic on a broker, by number."""
     found = {}
     for key, stats in mapping(response_bodies.read(body), "offsetTable").items():
         queue, stats = queue_of(key), mapping(stats)
         newest = whole(stats, "lastUpdateTimestamp")
-        found[queue.queue] = Range(whole(stats, "minOffset"), whole(stats, "maxOffset"), _time(newest))
+        found[queue.queue] = QueueRange(whole(stats, "minOffset"), whole(stats, "maxOffset"), _time(newest))
     return found
 
 
-def online_of(body: bytes) -> Online:
+def online_group_of(body: bytes) -> OnlineGroup:
     """Who is in a group."""
     found = mapping(response_bodies.read(body))
     connected = _listed(found, "connectionSet")
-    return Online(
+    return OnlineGroup(
         members={text_of(mapping(one), "clientId"): _host(text_of(mapping(one), "clientAddr")) for one in connected},
         topics=frozenset(map(str, mapping(found, "subscriptionTable"))),
         is_broadcasting=found.get("messageModel") == "BROADCASTING",
@@ -186,7 +192,7 @@ def online_of(body: bytes) -> Online:
     )
 
 
-#: Of a longer expression, its beginning is kept, and what tells it from another one that begins so.
+#: A longer expression is cut, and gets a checksum that distinguishes it from others with the same beginning.
 _LONGEST_FILTER = 200
 
 
@@ -204,34 +210,34 @@ def _filter_of(subscription: Mapping[Any, Any]) -> str:
     return f"{wanted[: _LONGEST_FILTER - 11]}… {crc32(wanted.encode()):08x}"
 
 
-def told_of(body: bytes) -> Told:
-    """What a member says of itself."""
+def member_report_of(body: bytes) -> MemberReport:
+    """A member's report about itself."""
     found = mapping(response_bodies.read(body))
     progress: dict[Queue, int | None] = {}
     for key, state in mapping(found, "mqTable").items():
         state = mapping(state)
-        if not state.get("droped"):  # a queue that it is about to give up
+        if not state.get("droped"):  # a queue that it is about to release
             committed = whole(state, "commitOffset")
             progress[queue_of(key)] = committed if committed >= 0 else None
     popped = mapping(found, "mqPopTable").values()
     properties = mapping(found, "properties")
-    return Told(
+    return MemberReport(
         progress=progress,
         is_orderly=properties.get("PROP_CONSUMEORDERLY") == "true",
         is_popping=bool(popped),
         unacknowledged=sum(max(0, whole(mapping(state), "waitAckCount")) for state in popped),
-        work=_work_of(mapping(found, "statusTable"), properties),
+        stats=_stats_of(mapping(found, "statusTable"), properties),
         threads=_threads_of(properties),
-        began=str(properties.get("PROP_CONSUMER_START_TIMESTAMP")),
+        started=str(properties.get("PROP_CONSUMER_START_TIMESTAMP")),
         filters=_filters_of(_listed(found, "subscriptionSet")),
     )
 
 
-#: ``ConsumerStatsManager`` tells means of so long.
-WORK_SECONDS = 60.0
+#: ``ConsumerStatsManager`` reports means over this time.
+CONSUME_STATS_SECONDS = 60.0
 
 
-def _work_of(table: Mapping[Any, Any], properties: Mapping[Any, Any]) -> dict[str, Work]:
+def _stats_of(table: Mapping[Any, Any], properties: Mapping[Any, Any]) -> dict[str, ConsumeStats]:
     """By topic. A consume RT is that of a call, and of a message only where each call gets one, as by default."""
     if properties.get("consumeMessageBatchMaxSize", "1") != "1":
         return {}
@@ -239,16 +245,16 @@ def _work_of(table: Mapping[Any, Any], properties: Mapping[Any, Any]) -> dict[st
     for topic, status in table.items():
         status = mapping(status)
         milliseconds, per_second = (_real(status, name) for name in ("consumeRT", "consumeOKTPS"))
-        messages = round(per_second * WORK_SECONDS)
+        messages = round(per_second * CONSUME_STATS_SECONDS)
         if milliseconds > 0.0 and messages > 0:
-            found[str(topic)] = Work(milliseconds / 1000.0, messages)
+            found[str(topic)] = ConsumeStats(milliseconds / 1000.0, messages)
     return found
 
 
 def _listed(found: Mapping[Any, Any], name: str) -> list[Any]:
     value = found.get(name, [])
     if not isinstance(value, list):
-        raise Malformed(f"{name} is no list")
+        raise MalformedResponse(f"{name} is not a list")
     return value
 
 
@@ -259,10 +265,10 @@ def _threads_of(properties: Mapping[Any, Any]) -> int | None:
 
 
 def _real(found: Mapping[Any, Any], name: str) -> float:
-    """A number that is none below 0 and no absurd one; 0 where it is not told. Raises Malformed."""
+    """A number from 0 to 1e12; 0 where it is missing. Raises MalformedResponse."""
     value = found.get(name, 0)
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 1e12:
-        raise Malformed(f"{name} is no number")
+        raise MalformedResponse(f"{name} is not a number")
     return float(value)
 
 
@@ -273,19 +279,19 @@ def config_of(body: bytes) -> dict[str, str]:
 
 
 def runtime_of(body: bytes) -> dict[str, str]:
-    """What a broker says of its state, all of it text."""
+    """A broker's state, all of it text."""
     return {str(name): str(value) for name, value in mapping(response_bodies.read(body), "table").items()}
 
 
 def queue_of(key: Any) -> Queue:
     """A queue that stands as a key. Raises Malformed."""
     if not isinstance(key, ObjectKey):
-        raise Malformed("a queue is no object")
+        raise MalformedResponse("a queue is not an object")
     fields = key.fields()
     return Queue(text_of(fields, "topic"), text_of(fields, "brokerName"), whole_of(fields.get("queueId"), "queueId"))
 
 
-#: 2100: what is later is no time of a message, and Arrow and Python cannot hold just anything.
+#: The year 2100. Later times are invalid, and Arrow and Python cannot hold all of them.
 _LATEST_MS = 4_102_444_800_000
 
 

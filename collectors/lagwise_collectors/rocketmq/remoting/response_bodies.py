@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from json.decoder import JSONDecodeError
 from typing import Any
 
-from lagwise_collectors.rocketmq.remoting.errors import Malformed
+from lagwise_collectors.rocketmq.remoting.errors import MalformedResponse
 
 _DEEPEST = 64
 _decoder = json.JSONDecoder(strict=False)
@@ -51,7 +51,7 @@ def read(body: bytes) -> Any:
     try:
         text = body.decode()
     except UnicodeDecodeError:
-        raise Malformed("a body is not UTF-8") from None
+        raise MalformedResponse("a body is not UTF-8") from None
     if not text.strip():
         return None
     text = without_halves(text)
@@ -68,9 +68,9 @@ def read(body: bytes) -> Any:
     try:
         value, end = _value(text, _skip(text, 0), 0)
         if _skip(text, end) != len(text):
-            raise Malformed("a body goes on after its end")
+            raise MalformedResponse("a body goes on after its end")
     except (JSONDecodeError, StopIteration, ValueError, RecursionError, TypeError, IndexError) as error:
-        raise Malformed(f"a body cannot be read: {error or type(error).__name__}") from None
+        raise MalformedResponse(f"a body cannot be read: {error or type(error).__name__}") from None
     return value
 
 
@@ -91,7 +91,7 @@ def _skip(text: str, position: int) -> int:
 
 def _value(text: str, position: int, depth: int) -> tuple[Any, int]:
     if depth > _DEEPEST:
-        raise Malformed("a body is nested too deeply")
+        raise MalformedResponse("a body is nested too deeply")
     first = text[position : position + 1]
     if first == "{":
         if not _ODD_KEY.match(text, position):
@@ -141,7 +141,7 @@ def _array(text: str, position: int, depth: int) -> tuple[list[Any], int]:
 def _expect(text: str, position: int, sign: str) -> int:
     position = _skip(text, position)
     if text[position : position + 1] != sign:
-        raise Malformed(f"a body lacks a {sign!r} at character {position}")
+        raise MalformedResponse(f"a body lacks a {sign!r} at character {position}")
     return position + 1
 
 
@@ -151,7 +151,7 @@ def mapping(found: Any, name: str | None = None) -> Mapping[Any, Any]:
         found = mapping(found).get(name)
         found = {} if found is None else found
     if not isinstance(found, dict):
-        raise Malformed(f"{name or 'a body'} is no map")
+        raise MalformedResponse(f"{name or 'a body'} is no map")
     return found
 
 
@@ -165,7 +165,7 @@ def whole_of(value: Any, name: str) -> int:
     if isinstance(value, str) and re.fullmatch(r"-?\d{1,19}", value):
         value = int(value)
     if not isinstance(value, int) or isinstance(value, bool) or not -(2**63) <= value < 2**63:
-        raise Malformed(f"{name} is no whole number")
+        raise MalformedResponse(f"{name} is no whole number")
     return value
 
 
@@ -173,5 +173,5 @@ def text_of(found: Mapping[Any, Any], name: str) -> str:
     """A text that stands under a name. Raises Malformed."""
     value = found.get(name)
     if not isinstance(value, str):
-        raise Malformed(f"{name} is no text")
+        raise MalformedResponse(f"{name} is no text")
     return value
