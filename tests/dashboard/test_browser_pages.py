@@ -33,7 +33,7 @@ def _query(page: Page) -> dict[str, list[str]]:
 
 
 def _drag(page: Page, begin: float, end: float) -> None:
-    """Drag over a period of the first chart, from one share of its width to another."""
+    """Drag over a stretch of the first chart, from one share of its width to another."""
     chart = page.locator(_CHART).first
     expect(chart).to_be_visible()
     unchanged(chart)

@@ -373,7 +373,7 @@ def test_of_an_undecided_group_no_number_is_made_up(
     """None of the four that the advice rests on was measured or typed: the load test instead, on the page and in what
     is taken away."""
     kept: list[CapacityReport | None] = []
-    monkeypatch.setattr(export, "keep", kept.append)
+    monkeypatch.setattr(export, "offer", kept.append)
     app = open_app("capacity", **of("prod/email-notifications"))
     assert app.number_input(key="t1_ms").placeholder == "not known: type it in"
     assert "No advice: T1, T2 and the cores of a node are not known, and no number is made up." in texts(app)
@@ -401,7 +401,7 @@ def test_an_example_says_in_what_is_taken_away_that_it_is_one(
     open_app: Open, busy: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kept: list[CapacityReport | None] = []
-    monkeypatch.setattr(export, "keep", kept.append)
+    monkeypatch.setattr(export, "offer", kept.append)
     open_app("capacity", cores="8")
     assert kept[-1] is not None
     assert "asked,t1_seconds,0.012,,an example" in as_csv(kept[-1])
@@ -413,7 +413,7 @@ def test_of_a_flink_job_task_slots_are_told_and_no_spare_nodes_are_asked_for(
     open_app: Open, planned: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kept: list[CapacityReport | None] = []
-    monkeypatch.setattr(export, "keep", kept.append)
+    monkeypatch.setattr(export, "offer", kept.append)
     name, lake = "prod/recommendations", Lake(str(planned / "lake"))
     job = verdict_of(planned, name) | {"unit": "subtask", "capacity_source": "busy_time", "slots_held": 1}
     others = [row for row in lake.read(CAPACITY).to_pylist() if row["group"] != "recommendations"]
