@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from lagwise.platform.durations import duration_words
-from lagwise_alerts.model import AlertKind, Freshness, Situation
+from lagwise_alerts.model import AlertKind, FreshnessCondition, Situation
 
 #: Data that is older than this (and than three of its intervals) is not fresh; the default rules page at that age, too.
 OLDEST_DATA_SECONDS = 180.0
@@ -30,14 +30,14 @@ def unfit(
 
     ``summary_seconds`` is for how long a message may wait for others.
     """
-    late = [_late(condition, now) for condition in observation.conditions if isinstance(condition, Freshness)]
+    late = [_late(condition, now) for condition in observation.conditions if isinstance(condition, FreshnessCondition)]
     if not observation.clusters:
         late.append("no cluster is watched")
     late += [_undelivered(channel, now, summary_seconds) for channel in channels]
     return "; ".join(reason for reason in late if reason is not None) or None
 
 
-def _late(condition: Freshness, now: datetime) -> str | None:
+def _late(condition: FreshnessCondition, now: datetime) -> str | None:
     if condition.newest_at is None:
         return f"{condition.subject} has brought no data"
     age = (now - condition.newest_at).total_seconds()

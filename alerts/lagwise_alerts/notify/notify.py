@@ -16,7 +16,7 @@ from lagwise_alerts.model import (
     AlertEvent,
     AlertSubject,
     Condition,
-    Freshness,
+    FreshnessCondition,
     GroupCondition,
     Notification,
     Phase,
@@ -141,7 +141,7 @@ def resolve(
         sequence=alert.sequence + 1,
     )
     status: str | None = None
-    if isinstance(condition, Freshness):
+    if isinstance(condition, FreshnessCondition):
         status = FRESH
     elif condition is not None:
         status = condition.status.value

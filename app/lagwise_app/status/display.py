@@ -54,7 +54,7 @@ class StatusFrame:
 
     now: datetime
     groups: ShownGroups
-    fresh: lake_queries.Freshness | None
+    fresh: lake_queries.LakeFreshness | None
     changes: list[StatusChange]
     recent: dict[Key, StatusChange]
     trouble: str | None
