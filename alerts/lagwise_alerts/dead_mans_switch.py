@@ -20,7 +20,7 @@ from lagwise.platform.log_throttle import LogThrottle
 from lagwise.platform.secrets import resolve_address
 from lagwise_alerts.channels.attempt_deadline import Attempt
 from lagwise_alerts.channels.http import Wire
-from lagwise_alerts.model import AlertKind, Freshness, Situation
+from lagwise_alerts.model import AlertKind, FreshnessCondition, Situation
 from lagwise_alerts.operate.queries import ChannelState
 
 log = logging.getLogger("lagwise.alerts")
@@ -122,14 +122,14 @@ def self_check(
 
     ``summary_seconds`` is how long a message may wait for a summary.
     """
-    late = [_late(condition, now) for condition in situation.conditions if isinstance(condition, Freshness)]
+    late = [_late(condition, now) for condition in situation.conditions if isinstance(condition, FreshnessCondition)]
     if not situation.clusters:
         late.append("no cluster is watched")
     late += [_undelivered(channel, now, summary_seconds) for channel in channels]
     return "; ".join(reason for reason in late if reason is not None) or None
 
 
-def _late(condition: Freshness, now: datetime) -> str | None:
+def _late(condition: FreshnessCondition, now: datetime) -> str | None:
     if condition.newest_at is None:
         return f"{condition.subject} has brought no data"
     age = (now - condition.newest_at).total_seconds()

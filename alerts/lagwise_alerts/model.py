@@ -144,7 +144,7 @@ class GroupCondition:
 
 
 @dataclass(frozen=True, slots=True)
-class Freshness:
+class FreshnessCondition:
     """How new the newest data of a collector or of the analysis is.
 
     ``newest_at`` None is "never"; then age counts from ``watching_since``, the start of the alert process. Staler than
@@ -160,7 +160,7 @@ class Freshness:
     sentence: str
 
 
-Condition = GroupCondition | Freshness
+Condition = GroupCondition | FreshnessCondition
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,49 +15,68 @@ N = TypeVar("N", int, float)
 @dataclass(frozen=True, slots=True)
 class PartitionsInStatus:
     """Those partitions of a group that share a status (and, where unknown, its reason) and the way in which the
-    nearest loss would come, summed up.
-
-    ``worst_*`` is the one with the oldest unread record (``worst_label`` what its system calls it, where that is no
-    number), ``unmoved_seconds`` the longest time a committed offset has
-    stayed where it is, ``to_catch_up`` when the last of them is expected to have caught up, ``to_breach`` when the
-    first of them is expected to breach the objective, ``commits_seen`` how often committed offsets were seen to move
-    within the longest window, ``rewound_records`` by how many records they went back in all, ``rewound_seconds`` how
-    long ago the last of them did, ``transaction_seconds`` for how long the oldest transaction that hangs has been open
-    (None is none) and ``held_back_records`` how many records lie behind such, ``owners`` the distinct "client on host"
-    of their owners and ``owning_members`` how many those are (several may be called the same), ``stopped`` and
-    ``stalled`` how many of them are that, be it beside a worse status.
-    """
+    nearest loss would come, summed up. Times in seconds, None where not known."""
 
     status: Status
+    #: Why they are unknown; None for every other status.
     reason: UnknownReason | None
+    #: How many they are.
     partitions: int
+    #: Sum of their unread records.
     lag: int | None = None
+    #: Age of the oldest unread record of any of them.
     lag_seconds: float | None = None
+    #: Whether that record is older than the watermark history.
     lag_seconds_is_lower_bound: bool = False
+    #: The longest time that a committed offset has stayed where it is.
     unmoved_seconds: float | None = None
+    #: Records written per second, in all.
     produce_rate_per_second: float | None = None
+    #: Records committed per second, in all.
     consume_rate_per_second: float | None = None
+    #: How often committed offsets were seen to move within the longest window.
     commits_seen: int = 0
+    #: Growth of their lag in all, records per second.
     lag_slope_per_second: float | None = None
+    #: When the last of them is expected to have caught up.
     to_catch_up: Forecast | None = None
+    #: When the first of them is expected to breach the objective.
     to_breach: Forecast | None = None
+    #: When the nearest loss comes; None is never.
     seconds_to_loss: float | None = None
+    #: Whether that loss may come sooner.
     seconds_to_loss_is_upper_bound: bool = False
+    #: When that loss comes at the latest.
     seconds_to_loss_at_latest: float | None = None
+    #: How that loss comes.
     loss_cause: LossCause | None = None
+    #: Records that were deleted before they were read, in all.
     records_lost: int = 0
+    #: By how many records their committed offsets went back, in all.
     rewound_records: int = 0
+    #: How long ago the last of them went back.
     rewound_seconds: float | None = None
+    #: What was lost within a day.
     lost: Lost = NOTHING_LOST
+    #: For how long the oldest transaction that hangs has been open; None is none.
     transaction_seconds: float | None = None
+    #: How many records lie behind transactions that hang.
     held_back_records: int = 0
+    #: Topic of the partition with the oldest unread record.
     worst_topic: str | None = None
+    #: Number of that partition.
     worst_partition: int | None = None
+    #: What its system calls that partition, where that is no number.
     worst_label: str | None = None
+    #: Topics of the partitions.
     topics: frozenset[str] = field(default_factory=frozenset)
+    #: Their owners as "client on host", each once.
     owners: frozenset[str] = field(default_factory=frozenset)
+    #: How many members own them: several may be called the same.
     owning_members: int = 0
+    #: How many of them are stopped, be it with a worse status.
     stopped: int = 0
+    #: How many of them are stalled, be it with a worse status.
     stalled: int = 0
 
 

@@ -26,7 +26,7 @@ from lagwise_alerts.model import (
     AlertSubject,
     ClusterView,
     Condition,
-    Freshness,
+    FreshnessCondition,
     GroupCondition,
     Notification,
     Situation,
@@ -80,8 +80,8 @@ def freshness(
     kind: AlertKind = AlertKind.COLLECTION,
     floor: float = 45.0,
     watching_since: float | None = None,
-) -> Freshness:
-    return Freshness(
+) -> FreshnessCondition:
+    return FreshnessCondition(
         subject=AlertSubject(kind, CLUSTER if kind is AlertKind.COLLECTION else None),
         as_of=at(seconds),
         newest_at=None if newest is None else at(newest),

@@ -14,7 +14,7 @@ from lagwise.tables.repair import inspect, repair
 from lagwise.tables.store import Lake
 from lagwise_alerts.evaluate.lake_reader import LakeReader
 from lagwise_alerts.evaluate.observation import GETTING_OLDER, LakeSnapshot, observe
-from lagwise_alerts.model import AlertKind, AlertSubject, Freshness, GroupCondition, Situation
+from lagwise_alerts.model import AlertKind, AlertSubject, FreshnessCondition, GroupCondition, Situation
 from tests.alerts.support import CLUSTER, LakeWriter, Player, at, book
 
 pytestmark = pytest.mark.thorough
@@ -46,11 +46,11 @@ def group(
     return found
 
 
-def fresh(observation: Situation, kind: AlertKind, cluster: str | None = CLUSTER) -> Freshness:
+def fresh(observation: Situation, kind: AlertKind, cluster: str | None = CLUSTER) -> FreshnessCondition:
     (found,) = [
         c
         for c in observation.conditions
-        if isinstance(c, Freshness)
+        if isinstance(c, FreshnessCondition)
         and c.subject.kind is kind
         and (kind is AlertKind.ANALYSIS or c.subject.cluster == cluster)
     ]

@@ -13,7 +13,7 @@ from lagwise.config import Config, Heartbeat
 from lagwise.tables import ALL_TABLES
 from lagwise.tables.store import Lake
 from lagwise_alerts.dead_mans_switch import DeadMansSwitch, ping, self_check
-from lagwise_alerts.model import AlertKind, Freshness
+from lagwise_alerts.model import AlertKind, FreshnessCondition
 from lagwise_alerts.operate.queries import ChannelState
 from lagwise_alerts.run import alert_once
 from tests.alerts.support import LakeWriter, at, freshness, observation
@@ -47,7 +47,9 @@ FRESH = [freshness(600, 590), freshness(600, 600, kind=AlertKind.ANALYSIS)]
         ([], [ChannelState("ops", None, at(30), at(20))], None, "it took one since"),
     ],
 )
-def test_when_all_is_fresh(late: list[Freshness], channels: list[ChannelState], said: str | None, why: str) -> None:
+def test_when_all_is_fresh(
+    late: list[FreshnessCondition], channels: list[ChannelState], said: str | None, why: str
+) -> None:
     found = self_check(observation(*(late or FRESH)), channels, at(600), summary_seconds=60.0)
     assert (found is None) if said is None else (found is not None and said in found), why
 

@@ -31,7 +31,7 @@ TABLES = ("commits", "watermarks", "groups", "members", "topics")
 class History:
     """Samples of a cluster every 15 s of a clock of the test's own, and what the rules say of them."""
 
-    def __init__(self, lab: Lab, sources: tuple[ExternalOffsets, ...]) -> None:
+    def __init__(self, lab: Lab, sources: tuple[ExternalOffsetSource, ...]) -> None:
         self.now = datetime.now(UTC)
         self.source = KafkaSource(lab.cluster(external_offsets=sources), clock=lambda: self.now)
         self.rows: dict[str, list[dict[str, Any]]] = {name: [] for name in (*TABLES, "events")}
@@ -59,7 +59,7 @@ class History:
 
 
 @contextmanager
-def history(lab: Lab, *sources: ExternalOffsets) -> Iterator[History]:
+def history(lab: Lab, *sources: ExternalOffsetSource) -> Iterator[History]:
     made = History(lab, sources)
     try:
         yield made

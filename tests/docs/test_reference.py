@@ -380,7 +380,7 @@ def test_the_described_freshness_is_what_status_prints() -> None:
     from dataclasses import fields
 
     from lagwise_app.doctor.diagnosis import Diagnosis
-    from lagwise_app.terminal.lake_queries import ClusterFreshness, Freshness
+    from lagwise_app.terminal.lake_queries import ClusterFreshness, LakeFreshness
 
-    assert {f.name for f in (*fields(Freshness), *fields(ClusterFreshness))} <= described("status")
+    assert {f.name for f in (*fields(LakeFreshness), *fields(ClusterFreshness))} <= described("status")
     assert {f.name for f in fields(Diagnosis)} <= described("doctor")

@@ -133,7 +133,7 @@ class TestGroups:
             counted = {s: n for s, n in group.partitions_by_status.items() if s is not Status.GHOST}
             assert counted == {s: n for s in Status if (n := sum(v.status is s for v in verdicts))}, where
             assert group.numbers.lag_records == total(v.lag for v in known), where
-            assert group.records_lost == sum(v.records_lost for v in known), where
+            assert group.numbers.records_lost == sum(v.records_lost for v in known), where
             soonest = min((v.seconds_to_loss for v in verdicts if v.seconds_to_loss is not None), default=None)
             assert group.numbers.seconds_to_loss == soonest, where
 

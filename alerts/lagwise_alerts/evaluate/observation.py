@@ -15,7 +15,7 @@ from lagwise_alerts.model import (
     AlertSubject,
     ClusterView,
     Condition,
-    Freshness,
+    FreshnessCondition,
     GroupCondition,
     Situation,
 )
@@ -218,7 +218,7 @@ def _view(row: CollectionRow | None, analysis_interval_seconds: float, groups_ar
 
 def _collection(
     name: str, row: CollectionRow | None, watching_since: datetime | None, now: datetime, trouble: str
-) -> Freshness:
+) -> FreshnessCondition:
     newest = row.newest_at if row else None
     if newest is None:
         sentence = f"No sample of cluster {name} has been read in the last two days, or ever."
@@ -229,7 +229,7 @@ def _collection(
         )
     if row and row.errors:
         sentence += f" The latest attempt met {'; '.join(row.errors)}."
-    return Freshness(
+    return FreshnessCondition(
         subject=AlertSubject(AlertKind.COLLECTION, name),
         as_of=now,
         newest_at=newest,
@@ -241,11 +241,11 @@ def _collection(
 
 def _analysis(
     waiting: list[datetime], interval_seconds: float, watching_since: datetime | None, now: datetime, trouble: str
-) -> Freshness:
+) -> FreshnessCondition:
     """The analysis is late when samples wait for it. Without new samples it is the collection that is late."""
     newest = min(waiting, default=now)
     age = duration(round((now - newest).total_seconds()))
-    return Freshness(
+    return FreshnessCondition(
         subject=AlertSubject(AlertKind.ANALYSIS),
         as_of=now,
         newest_at=newest,

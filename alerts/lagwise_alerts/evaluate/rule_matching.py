@@ -7,7 +7,7 @@ from types import MappingProxyType
 from lagwise.domain.staleness import DataAge
 from lagwise.domain.vocabulary import Status, UnknownReason
 from lagwise_alerts.evaluate.rule_timers import TimerVerdict
-from lagwise_alerts.model import AlertKind, Condition, Freshness, GroupCondition
+from lagwise_alerts.model import AlertKind, Condition, FreshnessCondition, GroupCondition
 from lagwise_alerts.rules.rule_condition import RuleCondition
 from lagwise_alerts.rules.rule_file import Rule
 
@@ -39,7 +39,7 @@ def match_rule(
     how many partitions were known when the open alert last matched; None where that is unknown, or there is no alert.
     ``labels`` are those of the group's owner.
     """
-    if isinstance(condition, Freshness):
+    if isinstance(condition, FreshnessCondition):
         return _judge_freshness(rule, condition, now)
     verdict = _judge_group(rule, condition, now, known_in_trouble, labels)
     # An unknown status does not prove that the group was healthy since then, nor does a status prove its numbers: only
@@ -131,7 +131,7 @@ def _is_above(number: float | None, limit: float | None) -> bool:
     return limit is None or (number is not None and number > limit)
 
 
-def _judge_freshness(rule: Rule, condition: Freshness, now: datetime) -> tuple[TimerVerdict, datetime]:
+def _judge_freshness(rule: Rule, condition: FreshnessCondition, now: datetime) -> tuple[TimerVerdict, datetime]:
     known_from = condition.newest_at or condition.watching_since
     concerns = rule.when.stale == condition.subject.kind.value and (
         condition.subject.cluster is None or rule.clusters.selects(condition.subject.cluster)

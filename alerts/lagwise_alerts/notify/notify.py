@@ -13,7 +13,7 @@ from lagwise_alerts.model import (
     Alert,
     AlertEvent,
     AlertState,
-    Freshness,
+    FreshnessCondition,
     GroupCondition,
     Notification,
     Resolution,
@@ -76,7 +76,7 @@ def _notify_end(transition: Transition, book: RuleBook, now: datetime) -> tuple[
     alert = replace(transition.after, notified_at=now, sequence=transition.after.sequence + 1)
     condition = transition.condition
     status: str | None = None
-    if isinstance(condition, Freshness):
+    if isinstance(condition, FreshnessCondition):
         status = FRESH
     elif condition is not None:
         status = condition.status.value

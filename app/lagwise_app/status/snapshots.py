@@ -84,7 +84,7 @@ class StatusSnapshot:
 
     now: datetime
     groups: ShownGroups
-    fresh: lake_queries.Freshness | None
+    fresh: lake_queries.LakeFreshness | None
     changes: list[StatusChange]
     recent: dict[Key, StatusChange]
     error: str | None

@@ -52,7 +52,7 @@ class ClusterFreshness:
 
 
 @dataclass(frozen=True, slots=True)
-class Freshness:
+class LakeFreshness:
     """How old the answers are: ``as_of`` is that of the cluster whose answers are oldest, ``stale`` if any is.
 
     ``analyzed_at`` is the end of the analysis's last round.
@@ -66,7 +66,7 @@ class Freshness:
     clusters: tuple[ClusterFreshness, ...]
 
 
-def freshness(lake: Lake, config: Config, now: datetime) -> Freshness:
+def freshness(lake: Lake, config: Config, now: datetime) -> LakeFreshness:
     """How old the answers are at ``now``, and whether that is older than the intervals at work let one expect.
 
     Speaks of the clusters in the settings and of those that have been judged.
@@ -92,7 +92,7 @@ def freshness(lake: Lake, config: Config, now: datetime) -> Freshness:
             )
         )
     as_of = min((c.as_of for c in clusters if c.as_of is not None), default=None)
-    return Freshness(
+    return LakeFreshness(
         as_of=as_of,
         age_seconds=age_seconds(as_of, now),
         stale=not clusters or any(c.stale for c in clusters),

@@ -12,7 +12,7 @@ from lagwise.config import AnyCluster
 from lagwise.domain.humanise import duration
 from lagwise.links.first_commands import first_command
 from lagwise.platform.program import program
-from lagwise_app.terminal.lake_queries import ClusterFreshness, Freshness
+from lagwise_app.terminal.lake_queries import ClusterFreshness, LakeFreshness
 from lagwise_app.terminal.safe_text import full_number, plain, status_text
 
 
@@ -62,7 +62,7 @@ def growth_line(words: str) -> Text:
     return Text("Lag over ", style="dim").append(words)
 
 
-def freshness_lines(fresh: Freshness) -> list[Text]:
+def freshness_lines(fresh: LakeFreshness) -> list[Text]:
     """How old everything is: one line, and one for each cluster with trouble, loudly where it is too old."""
     unreadable = [cluster for cluster in fresh.clusters if cluster.sampled_at is None and cluster.errors]
     if unreadable and not any(cluster.sampled_at for cluster in fresh.clusters):

@@ -97,7 +97,7 @@ class OffsetSources:
 
     def __init__(
         self,
-        settings: Sequence[ExternalOffsets],
+        settings: Sequence[ExternalOffsetSource],
         *,
         state: Path | None = None,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
