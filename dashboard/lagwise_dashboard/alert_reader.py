@@ -24,25 +24,25 @@ def counts() -> AlertCounts:
 
 
 def open_alerts() -> list[AlertRow]:
-    """Firing and pending alerts, the loudest first. Raises DatabaseError."""
+    """Firing and pending alerts, most severe first. Raises DatabaseError."""
     result: list[AlertRow] = _open_alerts(context.config().database_url)
     return result
 
 
 def history_of(cluster: str, group: str) -> list[AlertRow]:
-    """The group's alerts that ended last, the latest first. Raises DatabaseError."""
+    """The group's alerts that ended last, latest first. Raises DatabaseError."""
     result: list[AlertRow] = _history_of(context.config().database_url, cluster, group)
     return result
 
 
 def history(query: ListQuery) -> ListPage[AlertRow]:
-    """Alerts that ended, the latest first. Raises DatabaseError."""
+    """Alerts that ended, latest first. Raises DatabaseError."""
     result: ListPage[AlertRow] = _history(context.config().database_url, query)
     return result
 
 
 def deliveries(query: ListQuery) -> ListPage[DeliveryRow]:
-    """Messages, the latest first. Raises DatabaseError."""
+    """Messages, latest first. Raises DatabaseError."""
     result: ListPage[DeliveryRow] = _deliveries(context.config().database_url, query)
     return result
 
@@ -67,13 +67,13 @@ def silences() -> list[Silence]:
 
 
 def actions(query: ListQuery) -> ListPage[ActionRow]:
-    """What operators did, the latest first. Raises DatabaseError."""
+    """What operators did, latest first. Raises DatabaseError."""
     result: ListPage[ActionRow] = _actions(context.config().database_url, query)
     return result
 
 
 def dead() -> list[DeliveryRow]:
-    """Messages that were given up, the latest first. Raises DatabaseError."""
+    """Messages that were given up, latest first. Raises DatabaseError."""
     result: list[DeliveryRow] = _dead(context.config().database_url)
     return result
 

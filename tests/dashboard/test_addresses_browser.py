@@ -117,7 +117,7 @@ def test_the_menu_keeps_what_is_looked_at(visit: Visit) -> None:
     for title, path, shows in (
         ("Group", "/group", "clickstream-archive"),
         ("Overview", "/overview", "Who is in trouble?"),
-        ("Collector health", "/health", "Is Lagwise itself well?"),
+        ("Collector health", "/health", "Is Lagwise itself healthy?"),
         ("Topic", "/topic", "clicks"),
     ):
         visit.settled()

@@ -59,13 +59,13 @@ def test_acknowledge_and_give_back(open_app: Open, engine: Engine, monkeypatch: 
     assert "1 alert acknowledged" in app.toast[0].value
     assert titles(app)[:2] == ["Firing", "Acknowledged"]
     taken = table(app, "acknowledged")
-    assert (taken["Who has it"], taken["Since"], taken["Comment"]) == (["jo"], ["0 s ago"], ["on *it*"])
+    assert (taken["Acknowledged by"], taken["Since"], taken["Comment"]) == (["jo"], ["0 s ago"], ["on *it*"])
     assert taken["About"][0] in chosen
     [action] = queries.actions(engine)
     assert (action.who, action.via, action.action, action.comment) == ("jo", "dashboard", "acknowledge", "on *it*")
     app.multiselect(key="back_ids").select(firing[0].incident_id).run()
     app.button(key="take_back_form_do").click().run()
-    assert "given back" in app.toast[0].value
+    assert "unacknowledged" in app.toast[0].value
     assert "Acknowledged" not in titles(app)
 
 
@@ -128,7 +128,7 @@ def test_a_channel_is_tried_and_that_is_kept(open_app: Open, engine: Engine, mon
     be(monkeypatch, Role.OPERATOR)
     app = open_app("alerts")
     app.button(key="try_form_do").click().run()
-    assert any("did not take it" in one.value for one in app.error), "nobody listens at that address"
+    assert any("did not accept it" in one.value for one in app.error), "nobody listens at that address"
     [action] = queries.actions(engine)
     assert (action.action, action.subject, action.who) == ("test", "channel on-call", "jo")
     assert "cannot connect" in action.comment
@@ -198,5 +198,5 @@ def test_names_of_strangers_are_shown_as_they_are(
         now=NOW,
     )
     app = open_app("alerts")
-    assert table(app, "silences")["Because"] == [visible(hostile)]
+    assert table(app, "silences")["Reason"] == [visible(hostile)]
     assert titles(app)[:3] == ["Firing", "Silenced", "Pending"]

@@ -67,8 +67,8 @@ def test_acknowledge_silence_and_see_it_gone(visitor: Visit, engine: Engine) -> 
     first, second = firing[0], firing[1]
 
     _choose(_opened(page, "Acknowledge"), "Alerts", first.group or "")
-    page.get_by_label("What you do about it").fill("restarting it")
-    page.get_by_role("button", name="I have it").click()
+    page.get_by_label("Comment").fill("restarting it")
+    page.get_by_role("button", name="Acknowledge").click()
     expect(page.get_by_test_id("stToast")).to_contain_text("1 alert acknowledged.")
     expect(page.locator(_FORM)).to_be_hidden()
     expect(page.get_by_role("heading", name="Acknowledged")).to_be_visible()
@@ -78,7 +78,7 @@ def test_acknowledge_silence_and_see_it_gone(visitor: Visit, engine: Engine) -> 
     expect(page.get_by_role("heading", name="Acknowledged")).to_be_visible()
     _choose(_opened(page, "Silence"), "Like this alert", second.group or "")
     expect(page.get_by_role("textbox", name="Groups")).to_have_value(second.group or "")
-    page.get_by_label("Why (required)").fill("deploy")
+    page.get_by_label("Reason (required)").fill("deploy")
     page.get_by_role("button", name="Silence", exact=True).last.click()
     # A name is a name, not a pattern full of backslashes.
     expect(page.get_by_test_id("stToast")).to_contain_text(re.compile(r"^[^\\]*Silence 1 \(cluster[^\\]*$"))
@@ -106,21 +106,21 @@ def test_what_is_missing_is_said_in_the_form_which_stays_open(visitor: Visit, en
     assert len(queries.actions(engine)) == before
 
     page.evaluate(_TIME_TOASTS)
-    form.get_by_label("Why (required)").fill("deploy")
+    form.get_by_label("Reason (required)").fill("deploy")
     form.get_by_role("button", name="Silence", exact=True).click()
     toast = page.get_by_test_id("stToast")
     expect(toast).to_contain_text("group fraud-check")
     expect(page.locator(_FORM)).to_be_hidden()
     expect(toast).to_be_hidden()
     assert page.evaluate("() => window.toastLasted") >= 7_500
-    expect(_opened(page, "Silence").get_by_label("Why (required)")).to_have_value("")
+    expect(_opened(page, "Silence").get_by_label("Reason (required)")).to_have_value("")
 
 
 def test_what_is_half_typed_survives_a_refresh(visitor: Visit) -> None:
     """The page refreshes every 5 s in this test."""
     page = visitor.open("/alerts")
     _opened(page, "Acknowledge")
-    comment = page.get_by_label("What you do about it")
+    comment = page.get_by_label("Comment")
     comment.press_sequentially("half a sen")
     _wait(page, 11)
     expect(comment).to_be_visible()

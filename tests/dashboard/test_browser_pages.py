@@ -89,7 +89,7 @@ def test_numbers_that_mean_the_same_read_alike_on_a_page(visit: Visit) -> None:
     page = visit.open("/rebalances?cluster=prod&group=session-cleaner&range=6+h")
     by_hour = page.get_by_role("grid", name="Rebalances of the group by hour")
     expect(by_hour).to_be_visible()
-    for tile in ("Rebalances", "Without reading"):
+    for tile in ("Rebalances", "Downtime"):
         (place,) = (n for n, name in enumerate(by_hour.get_by_role("columnheader").all_inner_texts()) if tile in name)
         in_table = by_hour.get_by_role("row").nth(1).get_by_role("gridcell").nth(place).inner_text()
         in_tile = page.get_by_test_id("stMetric").filter(has_text=tile).get_by_test_id("stMetricValue")

@@ -74,13 +74,13 @@ def metric(app: AppTest, label: str) -> str:
 
 def test_without_a_group_it_calculates_an_example_and_says_so(open_app: Open, busy: Path) -> None:
     app = open_app("capacity")
-    assert "what stands grey in the fields below is an example" in texts(app)
+    assert "the grey values below are an example" in texts(app)
     assert "No verdict on capacity yet." in texts(app)
     expected = advise(Workload(t1_seconds=0.012, t2_seconds=0.003, cores=4, peak_rate_per_second=1_000, partitions=24))
     assert expected.verdict in texts(app)
     assert metric(app, "Nodes") == str(expected.nodes) == "3"
-    assert metric(app, "Threads a node") == str(expected.threads_per_node) == "12"
-    assert metric(app, "What binds") == "partitions"
+    assert metric(app, "Threads per node") == str(expected.threads_per_node) == "12"
+    assert metric(app, "Limited by") == "partitions"
 
 
 def test_an_empty_lake_still_calculates(open_app: Open) -> None:
@@ -240,8 +240,8 @@ def test_what_is_typed_wins_over_the_group_and_is_forgotten_with_it(open_app: Op
 
 def test_a_group_whose_rate_is_unknown_says_so(open_app: Open, busy: Path) -> None:
     app = open_app("capacity", **of("prod/feature-flags-audit"))
-    assert "It reads 3 partitions. How much is written to them is not known yet: type the peak." in texts(app)
-    assert app.number_input(key="peak_per_s").placeholder == "not known: type it in"
+    assert "It reads 3 partitions. The write rate is unknown: enter the peak." in texts(app)
+    assert app.number_input(key="peak_per_s").placeholder == "unknown: enter it"
 
 
 def test_hostile_names_are_shown_as_they_are(open_app: Open, tmp_path: Path) -> None:
@@ -321,14 +321,14 @@ def test_the_verdict_fills_what_sizing_is_asked(open_app: Open, planned: Path) -
     assert app.selectbox(key="concurrency").placeholder == "pool, from the group"
     assert app.number_input(key="peak_per_s").placeholder == "512, from the group"  # the forecast one is higher
     assert metric(app, "Nodes") == str(row["advised_nodes"])
-    assert metric(app, "Threads a node") == str(row["advised_threads_per_node"])
+    assert metric(app, "Threads per node") == str(row["advised_threads_per_node"])
     app = open_app("capacity", **of(CHECKOUT), t1_ms="60", concurrency="consumer-per-thread")
     assert "--t1 60ms --t2 4ms --cores 2 --peak 512" in app.code[0].value
     assert "--concurrency" not in app.code[0].value
     app.selectbox(key="capacity_group").set_value("prod/recommendations").run()
     assert "--per-message 2.5ms --peak" in app.code[0].value  # 16 members do 6,400 a second
     assert "--max-threads" not in app.code[0].value
-    assert not {"Nodes", "Threads a node"} & {m.label for m in app.metric}
+    assert not {"Nodes", "Threads per node"} & {m.label for m in app.metric}
     assert metric(app, "Members") == str(verdict_of(planned, "prod/recommendations")["advised_nodes"])
     assert "What one node does" not in [s.value for s in app.subheader]
     assert "What of the 2.5 ms is CPU time is not known" in texts(app)
@@ -354,7 +354,7 @@ def test_the_table_the_page_and_the_terminal_advise_the_same(open_app: Open, pla
         said, app = asks_of_the_group(group, planned), open_app("capacity", **of(group))
         assert said["group"]["verdict"] == row["verdict"]
         if row["advice"] is None:
-            assert (said["triple"], [m for m in app.metric if m.label == "What binds"]) == (None, [])
+            assert (said["triple"], [m for m in app.metric if m.label == "Limited by"]) == (None, [])
             assert said["verdict"] in texts(app)
             continue
         assert row["advice"] == said["verdict"]
@@ -375,10 +375,10 @@ def test_of_an_undecided_group_no_number_is_made_up(
     kept: list[CapacityReport | None] = []
     monkeypatch.setattr(export, "offer", kept.append)
     app = open_app("capacity", **of("prod/email-notifications"))
-    assert app.number_input(key="t1_ms").placeholder == "not known: type it in"
+    assert app.number_input(key="t1_ms").placeholder == "unknown: enter it"
     assert "No advice: T1, T2 and the cores of a node are not known, and no number is made up." in texts(app)
     assert "Stop the group for" in texts(app)
-    assert not {"Nodes", "Threads a node", "What binds"} & {m.label for m in app.metric}
+    assert not {"Nodes", "Threads per node", "Limited by"} & {m.label for m in app.metric}
     assert not app.code
     assert kept[-1] is not None
     for taken_away in (as_html(kept[-1]), as_csv(kept[-1])):
@@ -391,7 +391,7 @@ def test_of_an_undecided_group_no_number_is_made_up(
     app.number_input(key="cores").set_value(4.0).run()
     assert metric(app, "Nodes") == "2"
     lines = {line["name"]: line for line in csv.DictReader(io.StringIO(as_csv(kept[-1]))) if line["section"] == "asked"}
-    assert lines["cores"]["note"] == "typed in"
+    assert lines["cores"]["note"] == "entered"
     assert lines["peak_rate_per_second"]["note"].startswith("history of minutes, from ")
     assert lines["target_utilisation"]["note"] == "settings"
     assert lines["spare_nodes"]["note"] == "default"
@@ -405,7 +405,7 @@ def test_an_example_says_in_what_is_taken_away_that_it_is_one(
     open_app("capacity", cores="8")
     assert kept[-1] is not None
     assert "asked,t1_seconds,0.012,,an example" in as_csv(kept[-1])
-    assert "<td>Cores of a node</td><td>8</td><td>typed in</td>" in as_html(kept[-1])
+    assert "<td>Cores of a node</td><td>8</td><td>entered</td>" in as_html(kept[-1])
     assert "<td>T1, waiting</td><td>12 ms</td><td>an example</td>" in as_html(kept[-1])
 
 
@@ -458,7 +458,7 @@ def test_a_group_of_several_topics_shows_the_worst_and_lets_choose(open_app: Ope
 def test_a_group_without_a_verdict_says_so(open_app: Open, busy: Path) -> None:
     app = open_app("capacity", **of(CHECKOUT))
     assert "No verdict on its capacity yet." in texts(app)
-    assert app.number_input(key="t1_ms").placeholder == "not known: type it in"
+    assert app.number_input(key="t1_ms").placeholder == "unknown: enter it"
     assert "No advice:" in texts(app)
 
 

@@ -189,7 +189,7 @@ def test_a_scenario_of_members_is_kept_as_one() -> None:
     found = {one.title: dict(zip(lines.cells, one.cells, strict=True)) for one in scenarios}
     assert (found["members"]["Time per message"], found["nodes"]["Time per message"]) == ("2.5 ms", "—")
     assert (found["members"]["T1, waiting"], found["nodes"]["T1, waiting"]) == ("—", "12 ms")
-    assert (found["members"]["Nodes"], found["members"]["Threads a node"]) == ("2 subtasks", "—")
+    assert (found["members"]["Nodes"], found["members"]["Threads per node"]) == ("2 subtasks", "—")
 
 
 def test_what_was_written_into_the_address_is_read_whatever_the_name_is() -> None:

@@ -40,7 +40,7 @@ def test_a_page_of_this_machine_acts_and_everything_else_looks(address: str) -> 
     assert "You act as" in drawn(address, "alerts", origin=address)
     for origin in (None, "http://localhost:3000"):
         seen = drawn(address, "alerts", origin=origin)
-        assert "You can look." in seen
+        assert "Read-only." in seen
         assert "You act as" not in seen
         assert "payments-settlement" in seen
 

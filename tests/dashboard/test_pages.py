@@ -47,11 +47,11 @@ def test_a_topic_tells_its_slowest_reader_beside_its_retention(open_app: Open, b
     assert "what **clickstream\\-archive** has not read in 52 min at the earliest: at 12:51:59 UTC." in said
     readers, partitions, leaders = tables(app)
     assert _column(readers, "Group") == ["clickstream-archive"]
-    assert _column(readers, "Of the retention") == ["57 %"]
-    assert readers.order["Of the retention"][0] == pytest.approx(4080 / 7200)
+    assert _column(readers, "Retention used") == ["57 %"]
+    assert readers.order["Retention used"][0] == pytest.approx(4080 / 7200)
     assert _column(readers, "Deleted in") == ["52 min"]
     assert "**2 not in sync.**" in _text(app)
-    assert sorted(set(_column(partitions, "Replicas are"))) == ["▲ not all in sync", "✓ in sync", "✕ no leader"]
+    assert sorted(set(_column(partitions, "Replica state"))) == ["▲ not all in sync", "✓ in sync", "✕ no leader"]
     assert sum(share or 0.0 for share in partitions.order["Share"]) == pytest.approx(1)
     assert sum(n or 0 for n in leaders.order["Leads"]) == 23, "one has no leader"
 
@@ -82,9 +82,9 @@ def test_what_the_system_does_not_tell_has_no_column() -> None:
     }  # fmt: skip
     of_rocketmq = topic_partitions.columns([row | {"label": "broker-b q3"}], 1.0)
     assert [list(c.cells) for c in of_rocketmq if c.title == "Queue"] == [["broker-b q3"]]
-    assert not {"In sync", "Replicas", "Replicas are"} & {column.title for column in of_rocketmq}
+    assert not {"In sync", "Replicas", "Replica state"} & {column.title for column in of_rocketmq}
     of_kafka = topic_partitions.columns([row | {"replica_state": "in_sync", "isr": [1], "replicas": [1]}], 1.0)
-    assert {"In sync", "Replicas", "Replicas are"} <= {column.title for column in of_kafka}
+    assert {"In sync", "Replicas", "Replica state"} <= {column.title for column in of_kafka}
     assert "Queue" not in {column.title for column in of_kafka}
 
 
@@ -122,7 +122,7 @@ def test_the_rebalances_of_all_groups_storms_first(open_app: Open, busy: Path) -
     table = tables(app)[0]
     assert _column(table, "Group")[0] == "session-cleaner"
     assert _column(table, "Storm")[:2] == ["▲ storm", None]
-    assert _column(table, "Without reading")[0] == "≤ 45 s"
+    assert _column(table, "Downtime")[0] == "≤ 45 s"
 
 
 def test_a_group_s_members_each_have_a_lane(open_app: Open, busy: Path) -> None:
@@ -198,7 +198,7 @@ def test_a_loss_to_come_is_a_clock(open_app: Open, busy: Path) -> None:
     text = _text(open_app("group", cluster="prod", group="payments-settlement"))
     assert "Records of **payments\\.settled-3** and 1 other partition **are being deleted unread now**." in text
     text = _text(open_app("group", cluster="prod", group="invoice-mailer"))
-    assert "The broker forgets the committed offsets of this group **at 2026-11-28 10:39:59 UTC**" in text
+    assert "The broker deletes the committed offsets of this group **at 2026-11-28 10:39:59 UTC**" in text
     assert ":material/hourglass" not in _text(open_app("group", cluster="prod", group="checkout"))
 
 

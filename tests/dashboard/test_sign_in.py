@@ -80,8 +80,8 @@ def test_an_operator_acts_under_his_name(visitor: Visit, provider: Provider, tmp
     field.click()
     field.press_sequentially("payments-settlement")
     page.get_by_role("option").first.click()
-    page.get_by_label("What you do about it").fill("mine")  # which also closes the list over the button
-    page.get_by_role("button", name="I have it").click()
+    page.get_by_label("Comment").fill("mine")  # which also closes the list over the button
+    page.get_by_role("button", name="Acknowledge").click()
     expect(page.get_by_text("1 alert acknowledged.")).to_be_visible()
     engine = open_engine(f"sqlite:///{tmp_path / 'lagwise.db'}")
     [action] = queries.actions(engine)

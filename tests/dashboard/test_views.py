@@ -164,10 +164,10 @@ def test_a_new_start_is_called_that_until_its_first_data_can_be_there(
     assert ":blue-badge[… analysed not yet]" in _text(collected)
     assert not collected.error
     assert "**Starting.** Waiting for the next round of the analysis, expected" in _text(collected)
-    assert "Collected, not judged yet" not in _text(collected)
+    assert "Collected, not analysed yet" not in _text(collected)
     health = open_app("health")
     assert table(health, "collection")["State"] == ["✓ fresh", "✓ fresh"]
-    assert "Lagwise itself is well" not in _text(health)
+    assert "Lagwise is healthy" not in _text(health)
     monkeypatch.setattr("lagwise_dashboard.context.started_at", lambda: NOW - timedelta(hours=1))
     assert not open_app().error, "the analysis was started with the first sample"
     monkeypatch.setattr("lagwise_dashboard.context.now", lambda: NOW + timedelta(seconds=65))
@@ -259,7 +259,7 @@ def test_quiet_groups_unfold(open_app: Open, busy: Path) -> None:
 def test_all_well(open_app: Open, tmp_path: Path) -> None:
     lakes.write_to(tmp_path, Scene(NOW, stories=QUIET_GROUPS))
     app = open_app()
-    assert "All well: none of 5 groups is in trouble." in app.success[0].value
+    assert "All is well: none of 5 groups is in trouble." in app.success[0].value
     assert not tables(app)
 
 
@@ -307,7 +307,7 @@ def test_a_cluster_that_cannot_be_read_any_more_is_stale_whatever_its_collector_
 def test_collected_but_not_judged_yet(open_app: Open, young: Lake) -> None:
     lakes.append(young, SAMPLES, lakes._samples(Scene(NOW, stories=QUIET_GROUPS)))
     text = _text(open_app())
-    assert "**Collected, not judged yet.** The newest sample is 6 s old" in text
+    assert "**Collected, not analysed yet.** The newest sample is 6 s old" in text
     assert "The analysis has never finished a round" in text
 
 
@@ -328,7 +328,7 @@ def test_the_group_page_says_what_is_wrong_and_what_to_do(open_app: Open, busy: 
     assert any("An alert has been firing for 40 min 30 s" in link.label for link in app.get("page_link"))
     partitions = tables(app)[0]
     assert _column(partitions, "Partition")[0] == "3"
-    assert list(_column(partitions, "What holds")[0]) == ["✕ losing data", "↗ falling behind"]
+    assert list(_column(partitions, "Status")[0]) == ["✕ losing data", "↗ falling behind"]
     assert _column(partitions, "Owner")[0] == "payments.settled-worker-0 · 10.20.112.11"
     members = tables(app)[1]
     assert _column(members, "Partitions")[0] == "payments.settled 0, 3, 6, 9"
@@ -350,7 +350,7 @@ def test_the_charts_show_lag_rates_status_and_marks(open_app: Open, busy: Path) 
 
 def test_a_group_without_members_has_none_however_many_it_had(open_app: Open, busy: Path) -> None:
     text = _text(open_app("group", cluster="prod", group="invoice-mailer"))
-    assert "The group has no members: nobody reads." in text
+    assert "The group has no members." in text
 
 
 def test_idle_members_are_explained(open_app: Open, busy: Path) -> None:
@@ -361,8 +361,8 @@ def test_idle_members_are_explained(open_app: Open, busy: Path) -> None:
 def test_why_it_is_unknown(open_app: Open, busy: Path) -> None:
     app = open_app("group", cluster="prod", group="feature-flags-audit")
     assert "? unknown: no commit" in app.info[0].value
-    assert list(_column(tables(app)[0], "What holds")[0]) == ["? unknown", "nothing has been committed yet"]
-    assert "Not known: Oldest unread, Lag, Written /s, Read /s (nothing has been committed yet)." in _text(app)
+    assert list(_column(tables(app)[0], "Status")[0]) == ["? unknown", "nothing has been committed yet"]
+    assert "Unknown: Oldest unread, Lag, Written /s, Read /s (nothing has been committed yet)." in _text(app)
     assert "—" not in [metric.value for metric in app.metric], "a box with a dash in it tells nothing"
 
 
@@ -381,8 +381,8 @@ def test_of_a_group_that_could_not_be_read_nothing_is_said_that_nobody_knows(ope
     app = open_app("group", cluster="prod", group="locked")
     assert "The group could not be read" in app.info[0].value
     text = _text(app)
-    assert "None is known: the group could not be read." in text
-    assert "None is known: the group could not be described." in text
+    assert "Unknown: the group could not be read." in text
+    assert "Unknown: the group could not be described." in text
     assert "nobody reads" not in text
 
 
@@ -444,7 +444,7 @@ def test_alerts_deliveries_and_history(open_app: Open, busy: Path) -> None:
     assert _column(pending, "Notified") == ["not yet"]
     assert _column(ended, "About") == ["billing-export (prod)"]
     assert _column(ended, "Lasted") == ["26 min 30 s"]
-    assert sorted(set(_column(sent, "State"))) == ["… queued", "✓ delivered", "✕ given up"]
+    assert sorted(set(_column(sent, "State"))) == ["… queued", "✓ delivered", "✕ undelivered"]
     assert "12" in _column(sent, "Attempts")
 
 
@@ -453,20 +453,20 @@ def test_nothing_fires(open_app: Open, tmp_path: Path) -> None:
     assert "No alert process has left a heartbeat" in _text(open_app("alerts"))
     _beat(tmp_path, "alerts", "7 rules and nothing open")
     app = open_app("alerts")
-    assert "Nothing fires. The rules were looked at 5 s ago: 7 rules and nothing open" in app.success[0].value
+    assert "No open alerts. The rules were evaluated 5 s ago: 7 rules and nothing open" in app.success[0].value
 
 
 def test_health_when_all_is_well(open_app: Open, busy: Path) -> None:
     _beat(busy, "collector", "prod: 16 groups")
     app = open_app("health")
-    assert "Lagwise itself is well" in app.success[0].value
+    assert "Lagwise is healthy" in app.success[0].value
     clusters = tables(app)[0]
     assert _column(clusters, "Cluster") == ["prod", "staging"]
     assert _column(clusters, "State") == ["✓ fresh", "✓ fresh"]
     assert _column(clusters, "Groups") == ["16", "2"]
     lake = table(app, "lake")
     assert lake["Rows"][lake["Table"].index("analysis/group_status")] == str(len(GROUPS_OF_THE_DEMO))
-    assert _column(tables(app)[2], "What") == ["prod: 16 groups"]
+    assert _column(tables(app)[2], "Report") == ["prod: 16 groups"]
 
 
 def test_health_says_what_to_do(open_app: Open, tmp_path: Path) -> None:

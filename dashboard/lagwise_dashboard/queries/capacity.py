@@ -117,7 +117,7 @@ def headroom(lake: Lake, query: ListQuery = FIRST_PAGE) -> ListPage[Row]:
 
 @reads(CAPACITY)
 def verdicts_of(lake: Lake, cluster: str, group: str) -> list[Row]:
-    """A group's verdicts, one for each topic it reads, the worst first; RocketMQ's retries (``%RETRY%…``) after what
+    """A group's verdicts, one for each topic it reads, worst first; RocketMQ's retries (``%RETRY%…``) after what
     they are retries of."""
     return rows(
         lake,

@@ -91,7 +91,7 @@ def growth(lake: Lake, cluster: str, group: str, as_of: datetime) -> str:
 def partitions(
     lake: Lake, cluster: str, group: str, query: ListQuery = FIRST_PAGE, statuses: tuple[str, ...] = ()
 ) -> ListPage[Row]:
-    """The group's partitions, the worst first where nothing else is asked for; only those of some ``statuses``, where
+    """The group's partitions, worst first where nothing else is asked for; only those of some ``statuses``, where
     given. The text is looked for in ``topic-partition`` and in the names of the owner's client and host."""
     return page_of(
         lake,
@@ -127,7 +127,7 @@ def unknown(lake: Lake, cluster: str, group: str) -> Row:
 
 @reads(PARTITION_STATUS)
 def losing(lake: Lake, cluster: str, group: str, cause: str) -> list[Row]:
-    """All partitions of the group that lose something by this cause, the soonest first."""
+    """All partitions of the group that lose something by this cause, soonest first."""
     return rows(
         lake,
         {PARTITION_STATUS: None},

@@ -135,7 +135,7 @@ def durations(lake: Lake, since: datetime, until: datetime) -> pa.Table:
 
 @reads(SAMPLES)
 def errors(lake: Lake, since: datetime, until: datetime) -> list[Row]:
-    """Errors of the span's collection runs, per cluster and kind, the latest first."""
+    """Errors of the span's collection runs, per cluster and kind, latest first."""
     return rows(
         lake,
         {SAMPLES: days(since, until)},

@@ -94,7 +94,7 @@ def events(
 
 @reads(GROUPS, MEMBERS)
 def periods(lake: Lake, cluster: str, group: str, since: datetime, until: datetime) -> list[Row]:
-    """Who was in the group when, from the samples: periods of one member with one assignment, the newest first.
+    """Who was in the group when, from the samples: periods of one member with one assignment, newest first.
 
     ``from_at`` is its first sample, ``to_at`` its last, or the first in which the member owns something else. A
     period ends where the member is missing from a sample of the group, and where there was none for three of the usual

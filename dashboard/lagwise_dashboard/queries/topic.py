@@ -68,7 +68,7 @@ _MINUTES_UP_TO, _FIVE_MINUTES_UP_TO = timedelta(hours=7), timedelta(hours=26)
 
 
 class ReplicaState(StrEnum):
-    """How a partition's replicas are, the worst first. Without a list of replicas no more is known than that it can be
+    """How a partition's replicas are, worst first. Without a list of replicas no more is known than that it can be
     read."""
 
     UNREADABLE = "unreadable"

@@ -63,9 +63,9 @@ def input_columns(workload: Workload, sources: Mapping[str, str]) -> list[TableC
     """Every input as a table: what it is, its value, and where it is from."""
     texts = _formatted(workload)
     return [
-        tables.text("Asked", [LABELS[name] for name in texts]),
+        tables.text("Input", [LABELS[name] for name in texts]),
         tables.mixed("Value", [_raw(workload, name) for name in texts], list(texts.values())),
-        tables.text("From", [sources.get(name, "default") for name in texts]),
+        tables.text("Source", [sources.get(name, "default") for name in texts]),
     ]
 
 
@@ -113,7 +113,7 @@ def figure_columns(figures: Sequence[Figure]) -> list[TableColumn]:
         tables.text("Figure", [f.label for f in figures]),
         tables.mixed("Value", [f.value for f in figures], [_say(f.name, f.value) for f in figures]),
         tables.text("Unit", [f.unit for f in figures]),
-        tables.text("Made of", [f.how for f in figures]),
+        tables.text("Computed from", [f.how for f in figures]),
     ]
 
 

@@ -74,7 +74,7 @@ def inputs(row: Row, now: datetime) -> list[TableColumn]:
     return [
         tables.text("Input", [_INPUTS.get(one["name"], one["name"]) for one in result]),
         tables.mixed("Value", [one["value"] for one in result], [_value(one["name"], one["value"]) for one in result]),
-        tables.text("Where from", [one["source"] for one in result]),
+        tables.text("Source", [one["source"] for one in result]),
         tables.count("Samples", [one["samples"] for one in result]).with_help(
             "Messages, minutes, hours or blocks, as the source counts."
         ),

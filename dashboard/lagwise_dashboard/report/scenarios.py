@@ -59,28 +59,28 @@ def _results(one: ComparedScenario) -> dict[str, FormattedValue]:
     """What it takes and what comes of it."""
     advice, triple, outcome = one.advice, one.advice.triple, one.outcome
     values: dict[str, FormattedValue] = dict.fromkeys(
-        ("Nodes", "Threads a node", "Threads in all", "What binds", "Good up to a peak of"), _NOT_KNOWN
+        ("Nodes", "Threads per node", "Threads in total", "Limited by", "Sufficient up to a peak of"), _NOT_KNOWN
     )
-    values["What binds"] = (BINDS[advice.binds], str(advice.binds))
+    values["Limited by"] = (BINDS[advice.binds], str(advice.binds))
     if triple is not None:
         values["Nodes"] = (_nodes(advice, triple.nodes), triple.nodes)
         if not advice.workload.by_members:
-            values["Threads a node"] = (humanise.count(triple.threads_per_node), triple.threads_per_node)
+            values["Threads per node"] = (humanise.count(triple.threads_per_node), triple.threads_per_node)
         threads = triple.nodes * triple.threads_per_node
-        values["Threads in all"] = (humanise.count(threads), threads)
+        values["Threads in total"] = (humanise.count(threads), threads)
         peak = largest_peak_per_second(advice.workload, triple)
-        values["Good up to a peak of"] = (f"{say_number(peak)}/s", peak)
+        values["Sufficient up to a peak of"] = (f"{say_number(peak)}/s", peak)
     return values | _outcome(outcome)
 
 
 def _outcome(outcome: SimulatedOutcome | None) -> dict[str, FormattedValue]:
     if outcome is None:
-        return dict.fromkeys(("Lag, at most", "Oldest unread, at most", "All read again after"), _NOT_KNOWN)
+        return dict.fromkeys(("Lag, at most", "Oldest unread, at most", "Caught up after"), _NOT_KNOWN)
     drained = math.inf if outcome.drain_seconds is None else outcome.drain_seconds
     return {
         "Lag, at most": (humanise.count(outcome.peak_lag), outcome.peak_lag),
         "Oldest unread, at most": (humanise.duration(outcome.peak_lag_seconds), outcome.peak_lag_seconds),
-        "All read again after": ("never" if drained == math.inf else humanise.duration(drained), drained),
+        "Caught up after": ("never" if drained == math.inf else humanise.duration(drained), drained),
     }
 
 

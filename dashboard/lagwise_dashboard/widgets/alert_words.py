@@ -6,9 +6,9 @@ from lagwise_dashboard.appearance import Appearance
 
 #: How each severity looks.
 SEVERITIES: dict[Severity, Appearance] = {
-    Severity.PAGE: Appearance("page", "◆", "#BE123C", "red", "It wakes somebody."),
+    Severity.PAGE: Appearance("page", "◆", "#BE123C", "red", "It pages someone."),
     Severity.WARN: Appearance("warn", "▲", "#B45309", "orange", "It can wait for the morning."),
-    Severity.INFO: Appearance("info", "●", "#2563EB", "blue", "It is good to know."),
+    Severity.INFO: Appearance("info", "●", "#2563EB", "blue", "For information."),
 }
 
 

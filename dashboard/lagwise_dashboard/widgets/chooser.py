@@ -19,7 +19,7 @@ _WIDTH = 560
 
 
 def group(page: Page, prompt: str) -> None:
-    """Ask for a group, the worst first, and link each to the page."""
+    """Ask for a group, worst first, and link each to the page."""
     st.markdown(prompt)
     filters.search("A part of its name")
     result = ask(overview.names, list_view.query(parameters.NAME_LIST, PAGE_LINKS))

@@ -29,8 +29,8 @@ def nothing_collected(fresh: Freshness) -> None:
         st.caption("The collector keeps trying. `lagwise doctor` checks the access to the cluster step by step.")
         return
     st.info(
-        "**Nothing has been collected yet.** Start the collector against your cluster, or look at the demo; the first "
-        "verdicts appear here about a minute later, by themselves.",
+        "**Nothing has been collected yet.** Start the collector against your cluster, or run the demo; the first "
+        "verdicts appear here about a minute later.",
         icon=":material/hourglass_empty:",
     )
     first = config.clusters[0] if config.clusters else None
@@ -50,9 +50,9 @@ def nothing_judged(fresh: Freshness) -> None:
         return
     collected = max((s.at for s in fresh.collections if s.at), default=None)
     st.info(
-        f"**Collected, not judged yet.** The newest sample is {humanise.since(collected, fresh.now)} old; the analysis "
-        "has not written a verdict. After a start it takes half a minute. If this stays, look at the log of the "
-        f"analysis ({escaping.markdown(str(context.config().state / 'logs'))}), or run it alone to see what it says:",
+        f"**Collected, not analysed yet.** The newest sample is {humanise.since(collected, fresh.now)} old; the "
+        "analysis has not written a verdict. After a start it takes half a minute. If this persists, check the log of "
+        f"the analysis ({escaping.markdown(str(context.config().state / 'logs'))}), or run it alone to see its output:",
         icon=":material/hourglass_top:",
     )
     st.code(f"lagwise analyze --once --data {shell_word(context.config().data)}", language=None)
@@ -62,7 +62,7 @@ def no_groups() -> None:
     """The clusters were collected and hold no group that is watched."""
     st.info(
         "**No consumer groups.** The watched clusters have none, or the patterns under `clusters.groups` in the "
-        "settings leave all of them out.",
+        "settings exclude all of them.",
         icon=":material/group_off:",
     )
 
@@ -70,7 +70,7 @@ def no_groups() -> None:
 def no_match(clear: Callable[[], None]) -> None:
     """There are groups, but none that fits the filters."""
     st.info(
-        "**No group matches.** There are groups, but none fits the search and the filters.",
+        "**No group matches.** No group fits the search and the filters.",
         icon=":material/search_off:",
     )
     st.button("Clear the filters", on_click=clear, icon=":material/filter_alt_off:")

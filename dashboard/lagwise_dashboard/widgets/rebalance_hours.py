@@ -16,7 +16,7 @@ from lagwise_dashboard.widgets.time_range import TimeRange
 
 #: Pixels.
 SENTENCE_WIDTH = 360
-WITHOUT_READING_HELP = "Time that they took; ≤ where only an upper bound is known."
+DOWNTIME_HELP = "How long partitions were not read; ≤ marks an upper bound."
 
 
 def show(cluster: str, group: str, span: TimeRange, now: datetime) -> None:
@@ -39,15 +39,15 @@ def show(cluster: str, group: str, span: TimeRange, now: datetime) -> None:
             tables.moment("Hour from", [r["hour"] for r in rows], now),
             tables.count("Rebalances", [r["rebalances"] for r in rows]),
             tables.text("Storm", ["▲ storm" if r["is_storm"] else None for r in rows]),
-            without_reading(rows),
+            downtime(rows),
             partitions_moved(rows),
             tables.count(
                 "Read again", [r["reread_records_at_most"] for r in rows], of="records_at_most", formatter=_at_most
             ).with_help(
-                "Records that had been read and not committed, so that the next owner read them again: at most."
+                "Upper bound of the records that were read but not committed, so that the next owner read them again."
             ),
             tables.text("Why", [r["sentence"] for r in rows], width=SENTENCE_WIDTH, wraps=True),
-            tables.text("What would help", [r["remedy"] for r in rows], width=SENTENCE_WIDTH, wraps=True),
+            tables.text("Remedy", [r["remedy"] for r in rows], width=SENTENCE_WIDTH, wraps=True),
         ]
         return tables.without_empty(made, "Storm", "Read again")
 
@@ -63,15 +63,15 @@ def show(cluster: str, group: str, span: TimeRange, now: datetime) -> None:
     list_view.pagination(listing, hours)
 
 
-def without_reading(rows: list[Row]) -> TableColumn:
+def downtime(rows: list[Row]) -> TableColumn:
     """How long rebalances took, or at most."""
     taken = [_taken(r) for r in rows]
     return tables.duration(
-        "Without reading", [seconds for seconds, _ in taken], at_most=[is_bound for _, is_bound in taken]
-    ).with_help(WITHOUT_READING_HELP)
+        "Downtime", [seconds for seconds, _ in taken], at_most=[is_bound for _, is_bound in taken]
+    ).with_help(DOWNTIME_HELP)
 
 
-def without_reading_in_all(rows: list[Row]) -> str:
+def total_downtime(rows: list[Row]) -> str:
     """The sum of that column, in words; a dash where none of it is known."""
     known = [(seconds, is_bound) for seconds, is_bound in map(_taken, rows) if seconds is not None]
     if not known:
@@ -87,9 +87,9 @@ def _taken(row: Row) -> tuple[float | None, bool]:
 
 
 def partitions_moved(rows: list[Row]) -> TableColumn:
-    """Partitions that changed hands."""
-    return tables.count("Moved", [r["partitions_moved"] for r in rows], of="partitions").with_help(
-        "Partitions that changed hands."
+    """Partitions that changed owner."""
+    return tables.count("Partitions moved", [r["partitions_moved"] for r in rows], of="partitions").with_help(
+        "Partitions that changed owner."
     )
 
 

@@ -32,4 +32,4 @@ def show(result: Sequence[Tile], *, missing_because: str | None = None) -> None:
                 st.metric(label, escaping.markdown(value), help=explained, border=True)
     missing = [label for label, value, _ in result if value == humanise.DASH]
     if missing and missing_because:
-        st.caption(f"Not known: {', '.join(missing)} ({missing_because}).")
+        st.caption(f"Unknown: {', '.join(missing)} ({missing_because}).")

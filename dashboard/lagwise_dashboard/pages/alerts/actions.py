@@ -103,7 +103,7 @@ class _Form:
 
 
 _ACKNOWLEDGE = _Form("acknowledge_form", "Acknowledge", "pan_tool")
-_UNACKNOWLEDGE = _Form("take_back_form", "Give back", "undo")
+_UNACKNOWLEDGE = _Form("take_back_form", "Unacknowledge", "undo")
 _SILENCE = _Form("silence_form", "Silence", "notifications_off")
 _UNSILENCE = _Form("unsilence_form", "End a silence", "notifications_active")
 _RESEND = _Form("resend_form", "Send again", "forward_to_inbox")
@@ -119,13 +119,13 @@ def bar(firing: Sequence[AlertRow], acknowledged: Sequence[AlertRow]) -> None:
         for why in st.session_state.pop(_FAILED, {}).values():
             st.error(escaping.markdown(why), icon=":material/error:")
         how = f": {person.advice}" if person is not None else ""
-        st.caption(f"You can look. Acknowledging and silencing need the role operator{how}.")
+        st.caption(f"Read-only. Acknowledging and silencing need the role operator{how}.")
         return
     with st.container(horizontal=True, gap="small", vertical_alignment="center"):
         _acknowledge_form(firing)
         _unacknowledge_form(acknowledged)
         _silence_form([*firing, *acknowledged])
-        st.caption(f"You act as {escaping.markdown(person.name)}. What is done is kept below.", width="content")
+        st.caption(f"You act as {escaping.markdown(person.name)}. Actions are recorded below.", width="content")
 
 
 def end_silence(silences: Sequence[Silence]) -> None:
@@ -146,9 +146,9 @@ def send_again(dead: Sequence[DeliveryRow], subjects: dict[str, str]) -> None:
     with _RESEND.open():
         words = {row.id: f"{row.id}: {escaping.visible(row.channel)}, {_about(row, subjects)}" for row in dead}
         ids = st.multiselect(
-            "Messages that were given up (required)", list(words), format_func=words.__getitem__, key="resend_ids"
+            "Undelivered messages (required)", list(words), format_func=words.__getitem__, key="resend_ids"
         )
-        st.caption("Each goes with the others of its incident, in order, unless a later one of them was delivered.")
+        st.caption("Messages of an incident go in order. One that a later delivery has overtaken is not sent.")
         _RESEND.button("Send again", _resend, tuple(ids), disabled=not ids)
 
 
@@ -159,8 +159,8 @@ def test_channel() -> None:
         return
     with _TEST.open():
         name = st.selectbox("Channel", names, key="try_name")
-        over = st.checkbox("The end of the test", key="try_over", help="For receivers that keep what is open.")
-        st.caption("It says that it is a test, is as urgent as an info, and goes out at once and once.")
+        over = st.checkbox("Send the resolution", key="try_over", help="For receivers that track open alerts.")
+        st.caption("The message says that it is a test and has severity info. It is sent once, immediately.")
         _TEST.button("Send the test", _send_test, name, over)
 
 
@@ -168,9 +168,9 @@ def _acknowledge_form(firing: Sequence[AlertRow]) -> None:
     with _ACKNOWLEDGE.open(disabled=not firing):
         words = {row.incident_id: _line(row) for row in firing}
         ids = st.multiselect("Alerts (required)", list(words), format_func=words.__getitem__, key="ack_ids")
-        st.text_input("What you do about it", key=_ACKNOWLEDGE.field(_ACK_COMMENT), max_chars=500)
-        st.caption("It is not notified again, unless it becomes more severe. Ends with the alert.")
-        _ACKNOWLEDGE.button("I have it", _acknowledge, tuple(ids), disabled=not ids)
+        st.text_input("Comment", key=_ACKNOWLEDGE.field(_ACK_COMMENT), max_chars=500)
+        st.caption("Acknowledged alerts are not notified again unless they become more severe. Ends with the alert.")
+        _ACKNOWLEDGE.button("Acknowledge", _acknowledge, tuple(ids), disabled=not ids)
 
 
 def _unacknowledge_form(acknowledged: Sequence[AlertRow]) -> None:
@@ -179,7 +179,7 @@ def _unacknowledge_form(acknowledged: Sequence[AlertRow]) -> None:
     with _UNACKNOWLEDGE.open():
         words = {row.incident_id: _line(row) for row in acknowledged}
         ids = st.multiselect("Alerts (required)", list(words), format_func=words.__getitem__, key="back_ids")
-        _UNACKNOWLEDGE.button("I do not have it", _unacknowledge, tuple(ids), disabled=not ids)
+        _UNACKNOWLEDGE.button("Unacknowledge", _unacknowledge, tuple(ids), disabled=not ids)
 
 
 def _silence_form(rows: Sequence[AlertRow]) -> None:
@@ -193,7 +193,7 @@ def _silence_form(rows: Sequence[AlertRow]) -> None:
             key=_SILENCE.field(_LIKE),
             on_change=_fill,
             args=({row.incident_id: row for row in rows},),
-            placeholder="or write patterns below",
+            placeholder="or enter patterns below",
         )
         st.caption("At least one of these four is required:")
         st.text_input(
@@ -206,10 +206,10 @@ def _silence_form(rows: Sequence[AlertRow]) -> None:
         st.multiselect("Severities", [s.value for s in Severity], key=_SILENCE.field(_SEVERITY), placeholder=_ANY)
         st.selectbox("For (required)", _DURATIONS, index=2, key=_SILENCE.field(_FOR), accept_new_options=True)
         st.text_input(
-            "Why (required)",
+            "Reason (required)",
             key=_SILENCE.field(_WHY),
             max_chars=500,
-            placeholder="for whoever wonders at night, such as: deploy",
+            placeholder="such as: deploy",
         )
         _SILENCE.button("Silence", _make_silence)
 
@@ -233,7 +233,7 @@ def _acknowledge(by: Operator, ids: tuple[str, ...]) -> str:
 def _unacknowledge(by: Operator, ids: tuple[str, ...]) -> str:
     for incident_id in ids:
         actions.take_back(alert_reader.engine(), incident_id, by=by, now=context.now())
-    return f"{plural(len(ids), 'alert')} given back: what is new about them is notified again."
+    return f"{plural(len(ids), 'alert')} unacknowledged: their next changes are notified again."
 
 
 def _make_silence(by: Operator) -> str:
@@ -265,7 +265,7 @@ def _resend(by: Operator, ids: tuple[int, ...]) -> str:
 
 def _send_test(by: Operator, name: str, over: bool) -> str:
     answer = test_message.send_test(context.config(), name, context.now, over=over)
-    verdict = "took it" if answer.delivered else "did not take it"
+    verdict = "accepted it" if answer.delivered else "did not accept it"
     said = f"{name} ({answer.receiver}) {verdict}: {answer.answer or 'no answer'}"
     actions.record_test(alert_reader.engine(), name, said, by=by, now=context.now())
     if not answer.delivered:

@@ -25,16 +25,16 @@ _COMMENT_WIDTH = 300
 _DELIVERY_STATES = {
     "queued": "… queued",
     "delivered": "✓ delivered",
-    "dead": "✕ given up",
+    "dead": "✕ undelivered",
     "summarised": "≡ in a summary",
 }
 _ACTIONS = {
     "silence": "silenced",
     "unsilence": "ended",
     "acknowledge": "acknowledged",
-    "take_back": "gave back",
+    "take_back": "unacknowledged",
     "resend": "sent again",
-    "test": "tried",
+    "test": "tested",
 }
 _RESOLUTIONS = {
     "recovered": "recovered",
@@ -85,13 +85,13 @@ def notified_columns(rows: list[AlertRow], now: datetime) -> list[TableColumn]:
 
 def pending_column(rows: list[AlertRow]) -> TableColumn:
     """Why nobody was notified of alerts yet."""
-    return tables.text("Notified", ["part of another alert" if r.inhibited_by else "not yet" for r in rows])
+    return tables.text("Notified", ["Covered by another alert" if r.inhibited_by else "not yet" for r in rows])
 
 
 def acknowledged_columns(given: Sequence[Acknowledgement | None], now: datetime) -> list[TableColumn]:
     """Who has alerts."""
     return [
-        tables.text("Who has it", [one and one.by for one in given]),
+        tables.text("Acknowledged by", [one and one.by for one in given]),
         tables.ago("Since", [None if one is None else one.at for one in given], now),
         tables.text("Comment", [one and one.comment for one in given], width=_COMMENT_WIDTH),
     ]
@@ -110,34 +110,34 @@ def _mute(one: Mute) -> str:
 
 
 def show_silences(silences: list[Silence], now: datetime) -> None:
-    """Draw silences, the next to end first."""
+    """Draw silences, next to end first."""
     columns = [
         tables.number("Silence", [one.id for one in silences]),
-        tables.text("Of", [matcher_words(one.matcher) for one in silences]),
+        tables.text("Matches", [matcher_words(one.matcher) for one in silences]),
         tables.duration("Ends in", [(one.ends_at - now).total_seconds() for one in silences]),
-        tables.text("By", [one.created_by for one in silences]),
-        tables.text("Because", [one.comment for one in silences], width=_COMMENT_WIDTH),
+        tables.text("Created by", [one.created_by for one in silences]),
+        tables.text("Reason", [one.comment for one in silences], width=_COMMENT_WIDTH),
     ]
-    grid.show(columns, name="silences", label="Silences, the next to end first", visible_rows=8)
+    grid.show(columns, name="silences", label="Silences, next to end first", visible_rows=8)
 
 
 def show_actions(result: ListPage[ActionRow], now: datetime, all_rows: Callable[[], list[ActionRow]]) -> None:
-    """Draw what people did, the latest first, a page of the ``all_rows``."""
+    """Draw what people did, latest first, a page of the ``all_rows``."""
 
     def columns(rows: list[ActionRow]) -> list[TableColumn]:
         return [
-            tables.moment("When", [r.at for r in rows], now),
-            tables.text("Who", [r.who for r in rows]),
-            tables.text("Did", [_ACTIONS.get(r.action, r.action) for r in rows]),
-            tables.text("What", [r.subject for r in rows], width=_COMMENT_WIDTH),
+            tables.moment("At", [r.at for r in rows], now),
+            tables.text("Operator", [r.who for r in rows]),
+            tables.text("Action", [_ACTIONS.get(r.action, r.action) for r in rows]),
+            tables.text("Subject", [r.subject for r in rows], width=_COMMENT_WIDTH),
             tables.text("Comment", [r.comment for r in rows], width=_COMMENT_WIDTH),
-            tables.text("Where", [r.via for r in rows]),
+            tables.text("Via", [r.via for r in rows]),
         ]
 
     grid.show(
         columns(result.rows),
         name="actions",
-        label="What people did about alerts, the latest first",
+        label="Operator actions on alerts, latest first",
         visible_rows=12,
         sorts=result.pages == 1,
         all_rows=lambda: columns(all_rows()),
@@ -157,14 +157,14 @@ def show_history(result: ListPage[AlertRow], now: datetime, all_rows: Callable[[
                 "Lasted",
                 [None if r.resolved_at is None else tables.elapsed_seconds(r.since, r.resolved_at) for r in rows],
             ),
-            tables.text("Because", [_RESOLUTIONS.get(r.resolution or "", r.resolution) for r in rows]),
+            tables.text("Ended because", [_RESOLUTIONS.get(r.resolution or "", r.resolution) for r in rows]),
             tables.text("Why it fired", [r.sentence for r in rows], width=_SENTENCE_WIDTH, wraps=True),
         ]
 
     grid.show(
         columns(result.rows),
         name="ended-alerts",
-        label="Alerts that ended, the latest first",
+        label="Alerts that ended, latest first",
         links=[link(r) for r in result],
         linked="About",
         visible_rows=8,
@@ -203,7 +203,7 @@ def show_deliveries(
     grid.show(
         columns(result.rows),
         name="deliveries",
-        label="Deliveries of alerts, the latest first",
+        label="Deliveries of alerts, latest first",
         visible_rows=12,
         sorts=result.pages == 1,
         all_rows=lambda: columns(all_rows()),

@@ -1,4 +1,4 @@
-"""What fires now, who has it, what is silenced, what fired before, and whether anybody was told."""
+"""Open alerts, silences, ended alerts, deliveries, and what operators did."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -33,7 +33,7 @@ def body() -> None:
 
 @dataclass(frozen=True, slots=True)
 class _OpenAlerts:
-    """Open alerts by how they stand with people; each stands in one place. ``everything`` is all of them."""
+    """Open alerts by what operators did about them; each is in one list, and ``everything`` holds them all."""
 
     everything: list[AlertRow]
     firing: list[tuple[AlertRow, OperatorState]]
@@ -60,38 +60,41 @@ def _by_operator_state(rows: list[AlertRow], now: datetime) -> _OpenAlerts:
 def _counts(result: _OpenAlerts) -> None:
     counts = alert_reader.counts()
     with st.container(horizontal=True, gap="small"):
-        st.metric("Firing", f"{len(result.firing):,}", border=True, help="Somebody was told, and nobody has it.")
-        st.metric("Acknowledged", f"{len(result.acknowledged):,}", border=True, help="Somebody has it.")
+        st.metric("Firing", f"{len(result.firing):,}", border=True, help="Notified and not acknowledged.")
+        st.metric("Acknowledged", f"{len(result.acknowledged):,}", border=True, help="An operator has taken it.")
         st.metric("Silenced", f"{len(result.muted):,}", border=True, help="By a silence, or in a maintenance window.")
         st.metric(
-            "Pending", f"{counts.pending:,}", border=True, help="It holds, but not yet for as long as its rule asks."
+            "Pending",
+            f"{counts.pending:,}",
+            border=True,
+            help="The condition holds, but not yet for the time its rule requires.",
         )
         st.metric("Messages queued", f"{counts.queued:,}", border=True, help="Waiting for their first or next attempt.")
         st.metric("Delivered", f"{counts.delivered:,}", border=True)
-        st.metric("Given up", f"{counts.dead:,}", border=True, help="Never delivered: every attempt failed.")
+        st.metric("Undelivered", f"{counts.dead:,}", border=True, help="Every attempt failed.")
     if counts.dead:
         st.error(
-            f"**{humanise.plural(counts.dead, 'message')} could not be delivered** and will not be tried again. The "
+            f"**{humanise.plural(counts.dead, 'message')} could not be delivered** and will not be retried. The "
             "last error of each is below; correct the channel's address or secret in the settings under "
             "`alerts.channels`, then send them again.",
             icon=":material/unsubscribe:",
         )
     if not context.config().alerts.channels:
         st.caption(
-            "No channel is configured (`alerts.channels`): alerts are decided, kept and shown, but nobody is told."
+            "No channel is configured (`alerts.channels`): alerts are recorded and shown here, but no one is notified."
         )
 
 
 def _open(result: _OpenAlerts, now: datetime) -> None:
     st.subheader("Firing", anchor=False)
     if result.firing:
-        st.caption("The loudest first.")
+        st.caption("Most severe first.")
         rows = [row for row, _ in result.firing]
         alert_tables.show_open(
             rows, now, name="firing", label="Alerts that fire", people=alert_tables.notified_columns(rows, now)
         )
     elif result.everything:
-        st.caption("Nothing fires that nobody has and nothing mutes.")
+        st.caption("No open alerts: all are acknowledged, silenced or pending.")
     else:
         _nothing_fires(now)
     if result.acknowledged:
@@ -100,7 +103,7 @@ def _open(result: _OpenAlerts, now: datetime) -> None:
             [row for row, _ in result.acknowledged],
             now,
             name="acknowledged",
-            label="Alerts that somebody has",
+            label="Acknowledged alerts",
             people=alert_tables.acknowledged_columns([s.acknowledged for _, s in result.acknowledged], now),
         )
     if result.muted:
@@ -138,13 +141,13 @@ def _nothing_fires(now: datetime) -> None:
     beat = heartbeats.read(context.config().state).get(heartbeats.ALERTS)
     if beat is None:
         st.info(
-            "**Nothing fires.** No alert process has left a heartbeat on this machine: if none runs elsewhere, start "
-            "one with `lagwise alert` (`lagwise up` does).",
+            "**No open alerts.** No alert process has left a heartbeat on this machine. If none runs on another "
+            "machine, start one with `lagwise alert` (`lagwise up` does).",
             icon=":material/notifications_off:",
         )
     else:
         st.success(
-            f"Nothing fires. The rules were looked at {humanise.since(beat.at, now)} ago: "
+            f"No open alerts. The rules were evaluated {humanise.since(beat.at, now)} ago: "
             f"{escaping.markdown(beat.line)}",
             icon=":material/notifications:",
         )
@@ -187,7 +190,7 @@ def _actions(now: datetime) -> None:
     result = alert_reader.actions(list_view.query(listing))
     if result or list_view.is_searched(listing):
         fold = st.expander(
-            f"What people did ({result.total:,})",
+            f"Operator actions ({result.total:,})",
             icon=":material/history:",
             expanded=list_view.is_searched(listing) or result.query.page > 1,
         )
@@ -201,7 +204,7 @@ def _head(listing: ListParameters, result: ListPage[Any], noun: str, none: str, 
     """The field that looks through a list, and what of it is shown; whether there is a row to draw."""
     list_view.search(listing, result, placeholder, f"Search the {noun}s")
     if result:
-        st.caption(f"{result.counted(noun)}, the latest first.")
+        st.caption(f"{result.counted(noun)}, latest first.")
     else:
         st.caption(f"No {noun} matches." if list_view.is_searched(listing) else none)
     return bool(result)

@@ -66,13 +66,13 @@ def _verdict(advice: SizingAdvice, slots: TaskSlots | None) -> None:
             _of_them(triple, unit),
         ),
         (
-            "Threads a node",
+            "Threads per node",
             humanise.DASH if triple is None or advice.workload.by_members else f"{triple.threads_per_node:,}",
             "On each node, the spare ones included.",
         ),
-        ("What binds", BINDS[advice.binds], "What keeps the answer from being smaller, or from existing."),
+        ("Limited by", BINDS[advice.binds], "What limits the answer."),
         (
-            "Good up to a peak of",
+            "Sufficient up to a peak of",
             humanise.DASH if triple is None else f"{say_number(largest_peak_per_second(advice.workload, triple))}/s",
             "The peak at which this answer would be used up, everything else as it stands.",
         ),
@@ -125,12 +125,12 @@ def reasons(advice: SizingAdvice, sources: Mapping[str, str]) -> None:
         grid.show(
             advice_tables.input_columns(advice.workload, sources),
             name="asked",
-            label="Every input and where it is from",
+            label="Every input and its source",
         )
         grid.show(
             advice_tables.figure_columns(advice.figures),
             name="figures",
-            label="Every figure of the advice and what it was made of",
+            label="Every figure of the advice and how it was computed",
         )
         if advice.downstream is not None:
             return  # the command would ask with a T1 that is what a full downstream makes of it

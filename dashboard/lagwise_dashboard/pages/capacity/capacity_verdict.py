@@ -27,7 +27,7 @@ def show(row: Row, now: datetime) -> None:
         f"**{escaping.markdown(appearance.of_capacity_verdict(row['verdict']).label)}** &nbsp; "
         f"{escaping.markdown(row['sentence'])}"
     )
-    tiles.show(_metrics(row), missing_because="what is known so far does not tell")
+    tiles.show(_metrics(row), missing_because="not measured yet")
     with st.expander("What this rests on"):
         _inputs(row, now)
 

@@ -45,7 +45,7 @@ class SelectedGroup:
 def choose(fresh: Freshness | None, now: datetime) -> SelectedGroup:
     """Let a group be chosen. Without one all groups' verdicts are shown, with one its own."""
     if fresh is None or fresh.as_of is None:
-        st.caption("No group is known yet. What stands grey in the fields below is an example.")
+        st.caption("No group is known yet. The grey values below are an example.")
         return SelectedGroup()
     verdicts = ask(queries.headroom, list_view.query(parameters.HEADROOM_LIST))
     cluster, group = _group_of_address()
@@ -55,7 +55,7 @@ def choose(fresh: Freshness | None, now: datetime) -> SelectedGroup:
         row = _topic(rows)
     if group is None:
         headroom.show(verdicts, now)
-        st.caption("Without a group, what stands grey in the fields below is an example.")
+        st.caption("Without a group, the grey values below are an example.")
         return SelectedGroup()
     until = datetime.fromtimestamp(-(-now.timestamp() // _STEP_SECONDS) * _STEP_SECONDS, now.tzinfo)
     load = ask(queries.load, cluster, group, until - _SPAN, until)
@@ -65,7 +65,7 @@ def choose(fresh: Freshness | None, now: datetime) -> SelectedGroup:
     if row is None:
         st.info(
             "**No verdict on its capacity yet.** The analysis works one out a few minutes after it has seen a group. "
-            "Until then type in below what is not known.",
+            "Until then, enter the unknown values below.",
             icon=":material/hourglass_top:",
         )
     else:
@@ -91,7 +91,7 @@ def _unknown(cluster: str, group: str) -> None:
         sentences = f"**Several clusters have a group “{escaping.markdown(group)}”.** Choose one of them."
     else:
         sentences = f"**There is no group “{escaping.markdown(group)}”{where}.** Choose another one."
-    st.warning(f"{sentences} What stands grey in the fields below is an example.", icon=":material/search_off:")
+    st.warning(f"{sentences} The grey values below are an example.", icon=":material/search_off:")
 
 
 def _group(verdicts: list[Row]) -> None:
@@ -180,7 +180,7 @@ def _provenance(load: RecordedLoad, now: datetime) -> str:
     topics = f" of {load.topics} topics, taken together" if load.topics > 1 else ""
     sentences = [f"It reads {humanise.plural(load.partitions, 'partition')}{topics}."]
     if load.peak_rate_per_second is None or load.first_at is None or load.last_at is None:
-        sentences.append("How much is written to them is not known yet: type the peak.")
+        sentences.append("The write rate is unknown: enter the peak.")
     else:
         span = humanise.duration((load.last_at - load.first_at).total_seconds())
         sentences.append(
@@ -194,5 +194,5 @@ def _provenance(load: RecordedLoad, now: datetime) -> str:
     if load.hottest_share is not None:
         sentences.append(f"Its hottest partition now gets {say_share(load.hottest_share)} of the traffic.")
     if load.lag:
-        sentences.append(f"Its lag of {humanise.count(load.lag)} is no backlog here unless you type it in.")
+        sentences.append(f"Its lag of {humanise.count(load.lag)} does not count as a backlog here unless you enter it.")
     return " ".join(sentences)

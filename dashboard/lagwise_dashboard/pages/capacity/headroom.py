@@ -89,7 +89,7 @@ def show(result: ListPage[Row], now: datetime) -> None:
     if not rows:
         st.info(
             "**No verdict on capacity yet.** The analysis works one out for every watched group, a few minutes after "
-            "it has seen it. Until then all numbers can be typed in below.",
+            "it has seen it. Until then, enter all numbers below.",
             icon=":material/hourglass_top:",
         )
         return
@@ -97,7 +97,7 @@ def show(result: ListPage[Row], now: datetime) -> None:
     grid.show(
         columns(rows),
         name="headroom",
-        label="Verdicts on capacity, the worst first",
+        label="Verdicts on capacity, worst first",
         links=[
             address.href(
                 pages.CAPACITY,

@@ -110,7 +110,7 @@ _EXAMPLE: dict[str, Any] = {
     "peak_rate_per_second": 1_000.0,
     "partitions": 24,
 }
-_TYPED, _DEFAULT = "typed in", "default"
+_TYPED, _DEFAULT = "entered", "default"
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +167,7 @@ class _InputFields:
         else:
             self.values[name], self.sources[name] = default, _DEFAULT
 
-    def placeholder(self, name: str, text: str, *, default: str = "not known: type it in") -> str:
+    def placeholder(self, name: str, text: str, *, default: str = "unknown: enter it") -> str:
         """What stands grey in an empty field."""
         if self.start.values.get(name) is None:
             return default
@@ -186,7 +186,7 @@ class _InputFields:
             placeholder=self.placeholder(
                 name,
                 "" if known is None else f"{float(f'{known / shown.scale:.4g}'):,.12g}",
-                default=f"{default}, the default" if default else "not known: type it in",
+                default=f"{default}, the default" if default else "unknown: enter it",
             ),
             help=field.help,
         )
@@ -274,7 +274,7 @@ def show(start: StartingValues) -> SizingInputs:
     if is_whole:
         inputs.number("seconds_per_message")
         inputs.keep("unit", None)
-        st.caption("T1 and T2 are not known apart: with all three below typed in, nodes and threads are sized.")
+        st.caption("T1 and T2 are not known separately. Enter all three values below to size nodes and threads.")
     left, right = st.columns(2)
     with left:
         inputs.partitions()

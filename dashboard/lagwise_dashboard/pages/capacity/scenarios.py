@@ -25,7 +25,7 @@ _NAME = "capacity_scenario_name"
 #: More columns than these cannot be compared at a glance.
 MAX_SAVED = 4
 _MAX_NAME_LENGTH = 40
-CURRENT = "As above"
+CURRENT = "Current"
 
 _WHOLE = ("partitions", "spare_nodes", "max_threads_per_node")
 _WORDS = {"concurrency": Concurrency, "ordering": Ordering, "unit": Unit}
@@ -51,10 +51,10 @@ def show(advice: SizingAdvice, interruption: Interruption) -> tuple[ComparedScen
             max_chars=_MAX_NAME_LENGTH,
             placeholder=_free_name(saved),
             width=260,
-            help="What the scenario above is to be called. A name that is there already is replaced.",
+            help="The name of the current scenario. Saving under an existing name replaces it.",
         )
         st.button(
-            "Keep it for comparison",
+            "Save for comparison",
             key="capacity_keep",
             icon=":material/bookmark_add:",
             on_click=_save,
@@ -63,16 +63,16 @@ def show(advice: SizingAdvice, interruption: Interruption) -> tuple[ComparedScen
         )
         for i, scenario in enumerate(saved):
             st.button(
-                f"Forget {escaping.markdown(scenario.name)}",
+                f"Remove {escaping.markdown(scenario.name)}",
                 key=f"capacity_forget_{i}",
                 icon=":material/close:",
                 on_click=_remove,
                 args=(scenario.name, saved),
             )
     if unreadable:
-        st.caption(f"{humanise.plural(unreadable, 'scenario')} in the link cannot be read, and is left out.")
+        st.caption(f"{humanise.plural(unreadable, 'scenario')} in the link could not be read and was ignored.")
     if not saved:
-        st.caption("Keep what stands above, change an input, and compare: both go into the address.")
+        st.caption("Save the current scenario, change an input, and compare. The address holds both.")
         return ()
     compared = tuple(
         _compared(name, one, interruption)
@@ -83,7 +83,7 @@ def show(advice: SizingAdvice, interruption: Interruption) -> tuple[ComparedScen
         name="scenarios",
         label="Scenarios in columns: inputs that differ, what they take, and what comes of the what-if",
     )
-    st.caption("Of the inputs, those that differ. Lag and age are those of the what-if above, with what is advised.")
+    st.caption("Only inputs that differ are listed. Lag and age come from the what-if above, with the advised set-up.")
     return compared
 
 

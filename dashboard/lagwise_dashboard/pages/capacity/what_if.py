@@ -46,7 +46,7 @@ def _answer(
     workload: Workload, tried: Sequence[WhatIfSetUp], interruption: Interruption, question: str
 ) -> WhatIf | None:
     if not tried:
-        st.caption("There is no advice to try. Type in what runs.")
+        st.caption("There is no advice to simulate. Enter what runs now.")
         return None
     try:
         what_if = try_set_ups(workload, tried, interruption, question)
@@ -61,7 +61,7 @@ def _answer(
     )
     st.markdown("\n".join(f"- **{label}.** {escaping.markdown(say_outcome(o))}" for label, o in what_if.outcomes))
     st.caption(
-        f"{question} At peak all the time, everything else as above. What chance does to single messages is not in it."
+        f"{question} At constant peak, everything else as above. Random variation of single messages is not simulated."
     )
     return what_if
 
@@ -98,7 +98,7 @@ def _running(row: Row | None) -> tuple[int | None, int | None]:
             parameters.RUNNING_NODES,
             "Running nodes",
             step=1,
-            placeholder="not known" if nodes_known is None else f"{nodes_known}, from the group",
+            placeholder="unknown" if nodes_known is None else f"{nodes_known}, from the group",
             help="Nodes that run now, to compare the advice with.",
         )
     with right:
@@ -106,6 +106,6 @@ def _running(row: Row | None) -> tuple[int | None, int | None]:
             parameters.RUNNING_THREADS,
             "Threads on each",
             step=1,
-            placeholder="not known" if threads_known is None else f"{threads_known}, from the group",
+            placeholder="unknown" if threads_known is None else f"{threads_known}, from the group",
         )
     return int(nodes) if nodes else nodes_known, int(threads) if threads else threads_known

@@ -37,7 +37,7 @@ def show(row: Row | None) -> None:
         ),
         tables.count("Idle members", [r["idle_members"] for r in shown]).with_help("Members that own no partition."),
         tables.count("Partitions moved", [r["partitions_moved"] for r in shown]).with_help(
-            "Partitions that would change hands."
+            "Partitions that would change owner."
         ),
     ]
     grid.show(
@@ -51,7 +51,7 @@ def show(row: Row | None) -> None:
 
 def _bound(row: Row) -> str:
     if row["bound_share"] is None:
-        return "The traffic of some partition is not known, so that nobody can tell who carries how much."
+        return "The traffic of some partitions is unknown, so the share of each member is unknown."
     hottest = f"{escaping.markdown(row['hottest_topic'])}-{row['hottest_partition']}"
     return (
         f"The hottest partition is {hottest} with {_share(row['hottest_share'])} of the traffic. No assignment to "

@@ -56,16 +56,16 @@ def for_group(config: Config, row: Row) -> list[Command]:
     )
     purpose = "How long the topic keeps records"
     if first == "lagwise doctor":
-        purpose = "What the cluster's account may see"
+        purpose = "What the cluster's account can read"
     elif "find-hanging" in first:
-        purpose = "The transaction that hangs, and whose it is; the same tool aborts it"
+        purpose = "The hanging transaction and its producer; the same tool aborts it"
     known = next((c for c in result if c.text == first), Command(purpose, first))
     result = [known, *(c for c in result if c is not known)]
     if topic is not None and rocketmq is None:
         result.append(
             Command(
-                "What skipping to the newest records would do. A dry run: it changes nothing; with --execute instead "
-                "it would skip every unread record, and the group must have no members",
+                "What skipping to the newest records would do. A dry run: it changes nothing; with --execute "
+                "it would skip every unread record; the group must have no members",
                 f"{start} {named} {option('--topic', topic)} --reset-offsets --to-latest --dry-run",
             )
         )
@@ -103,7 +103,8 @@ def show(row: Row) -> None:
     """The commands, each below what it is for."""
     st.subheader("Commands", anchor=False)
     st.caption(
-        "To look with the system's own tools, and to plan a repair. None of them changes anything as it stands here."
+        "Inspect the group with the system's own tools and plan a repair. None of these commands changes anything as "
+        "written."
     )
     for command in for_group(context.config(), row):
         st.caption(f"{command.purpose}:")

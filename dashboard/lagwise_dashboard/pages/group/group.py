@@ -78,11 +78,11 @@ def _only_cluster(group: str) -> str:
 def _unknown(group: str) -> None:
     where = f" in the cluster **{escaping.markdown(_cluster)}**" if _cluster else ""
     st.warning(
-        f"**There is no group “{escaping.markdown(group)}”{where}.** It may have been deleted, it may be left out by "
-        "the settings, or the address has a typo.",
+        f"**There is no group “{escaping.markdown(group)}”{where}.** It may have been deleted, the settings may "
+        "exclude it, or the address has a typo.",
         icon=":material/search_off:",
     )
-    chooser.group(pages.GROUP, "These groups are known:")
+    chooser.group(pages.GROUP, "Known groups:")
 
 
 def _show(snapshot: GroupSnapshot, now: datetime) -> None:
@@ -165,8 +165,8 @@ def _charts(row: Row, alerts: list[AlertRow], span: TimeRange) -> None:
     hidden = len(marks) - group_charts.MAX_MARKS + unread
     st.caption(
         "Times are UTC. Triangles are things that happened: point at one to read it. Solid lines are changes of "
-        "status, dashed ones alerts, dotted ones rebalances and other events, which have none where there are many. "
-        "Drag over a stretch to zoom into it: the address then shows it to others, too."
+        "status, dashed ones alerts, dotted ones rebalances and other events (left out where there are many). "
+        "Drag to zoom; the address then shows others the same range."
         + (
             f" The {humanise.plural(hidden, 'older mark')} of this span are listed below, not drawn."
             if hidden > 0

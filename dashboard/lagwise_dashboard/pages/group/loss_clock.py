@@ -18,7 +18,7 @@ _NEXT = 4
 
 def show(row: Row, losing: list[Row], now: datetime, names: PartitionNames) -> None:
     """Draw the clock of the group of a row of `group_status`; nothing where nothing will be lost. ``losing`` are its
-    partitions that lose something, the soonest first."""
+    partitions that lose something, soonest first."""
     if not losing:
         return
     with st.container(border=True):
@@ -62,8 +62,8 @@ def deletion(losing: list[Row], now: datetime, names: PartitionNames) -> str:
 
 def _expiry(first: Row, now: datetime) -> str:
     return (
-        f":material/hourglass_bottom: The broker forgets the committed offsets of this group **at {_at(first, now)}**, "
-        f"in {_left(first)}, unless a member joins. Where it goes on after that is up to `auto.offset.reset`."
+        f":material/hourglass_bottom: The broker deletes the committed offsets of this group **at {_at(first, now)}**, "
+        f"in {_left(first)}, unless a member joins. After that, `auto.offset.reset` decides where it continues."
     )
 
 

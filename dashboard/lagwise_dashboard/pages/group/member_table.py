@@ -38,9 +38,7 @@ def show(result: ListPage[Row], row: Row, now: datetime, *, rebalancing: bool) -
     st.subheader("Members", anchor=False)
     if not result and not is_searched:
         st.caption(
-            "The group has no members: nobody reads."
-            if row["members"] is not None
-            else "None is known: the group could not be described."
+            "The group has no members." if row["members"] is not None else "Unknown: the group could not be described."
         )
         return
     list_view.search(listing, result, "Client, host or id", "Search the members")
@@ -50,7 +48,7 @@ def show(result: ListPage[Row], row: Row, now: datetime, *, rebalancing: bool) -
     idle = result[0]["idle"]
     idle_note = f" {humanise.plural(idle, 'member')} {'owns' if idle == 1 else 'own'} nothing" if idle else ""
     if idle and rebalancing:
-        idle_note += ": the group is rebalancing, and partitions are still being given out."
+        idle_note += ": the group is rebalancing, and partitions are still being assigned."
     elif idle:
         idle_note += ": a partition has one reader, so more members than partitions cannot help."
     st.caption(

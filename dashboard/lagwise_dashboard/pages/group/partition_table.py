@@ -14,7 +14,7 @@ from lagwise_dashboard.widgets.partition_names import PartitionNames
 
 #: Orders of :data:`queries.group.PARTITION_ORDERS` by the title of the column whose heading asks for them.
 SORTS = {
-    "What holds": "worst",
+    "Status": "worst",
     "Topic": "topic",
     "Partition": "number",
     "Oldest unread": "age",
@@ -40,7 +40,7 @@ def show(row: Row, result: ListPage[Row], names: PartitionNames) -> None:
     st.subheader("Partitions", anchor=False)
     if not result and not is_filtered:
         st.caption(
-            "None is known: the group could not be read."
+            "Unknown: the group could not be read."
             if row["reason"] == UnknownReason.UNREADABLE
             else "It has no partitions: nothing is committed and nothing is assigned."
         )
@@ -54,7 +54,7 @@ def show(row: Row, result: ListPage[Row], names: PartitionNames) -> None:
     of = "" if with_topic else f" of **{escaping.markdown(result[0]['topic'])}**"
     match, order = (
         list_view.match_words(result, is_filtered=is_filtered),
-        list_view.if_default_order(listing, ", the worst first"),
+        list_view.if_default_order(listing, ", worst first"),
     )
     st.caption(f"{result.counted('partition')}{of}{match}{order}.")
     grid.show(
@@ -86,7 +86,7 @@ def _filters(row: Row, result: ListPage[Row]) -> None:
 def columns(rows: list[Row], names: PartitionNames, *, with_topic: bool) -> list[TableColumn]:
     """The columns; those that are empty throughout are left out. ``names`` are the system's own for partitions."""
     result = [
-        tables.statuses("What holds", [_what_holds(r) for r in rows]),
+        tables.statuses("Status", [_status_cell(r) for r in rows]),
         tables.text("Topic", [r["topic"] if with_topic else None for r in rows]),
         tables.number("Partition", [r["partition"] for r in rows]),
         tables.text("Queue", [names.get((r["topic"], r["partition"])) for r in rows]).with_help(
@@ -116,7 +116,7 @@ def columns(rows: list[Row], names: PartitionNames, *, with_topic: bool) -> list
     return tables.without_empty(result, "Topic", "Queue", "Lost", "Loss in")
 
 
-def _what_holds(row: Row) -> list[str]:
+def _status_cell(row: Row) -> list[str]:
     """The status, then whatever else holds; for an unknown one the reason in the place of that."""
     held = lag_columns.labels(row["status"], *(r for r in row["reasons"] if r != row["status"]))
     reason = appearance.reason_in_words(row["reason"])

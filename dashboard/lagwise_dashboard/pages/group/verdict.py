@@ -58,7 +58,7 @@ def _findings(row: Row) -> None:
 
 
 def _why_missing(row: Row) -> str:
-    return appearance.reason_in_words(row["reason"]) or "the newest samples do not tell"
+    return appearance.reason_in_words(row["reason"]) or "not in the newest samples"
 
 
 def _catch_up_help(row: Row) -> str:
@@ -148,7 +148,7 @@ def _metrics(row: Row, unknown_lag: int | None) -> list[tiles.Tile]:
         result.append(("Objective missed in", humanise.duration(row["seconds_to_breach"]), _breach_help(row)))
     if row["seconds_to_loss"] is not None:
         label, explained = (
-            ("Commits expire in", "Time until the broker forgets the committed offsets of this group without members.")
+            ("Commits expire in", "Time until the broker deletes the committed offsets of this group without members.")
             if row["loss_cause"] == LossCause.EXPIRY
             else ("Loss in", f"Time until retention deletes unread records, at the earliest{_at_latest(row)}.")
         )

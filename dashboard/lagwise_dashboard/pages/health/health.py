@@ -71,7 +71,7 @@ def _verdict(troubles: list[str], *, is_starting: bool) -> None:
         st.warning(trouble, icon=":material/build:")
     if not troubles and not is_starting:
         st.success(
-            "Lagwise itself is well: the data is fresh, and the last hour had no errors.",
+            "Lagwise is healthy: the data is fresh, and the last hour had no errors.",
             icon=":material/check_circle:",
         )
 
@@ -222,14 +222,14 @@ def _parts(now: datetime) -> None:
             "run elsewhere."
         )
         return
-    st.caption("What each process on this machine said last, and when.")
+    st.caption("The last report of each process on this machine.")
     columns = [
-        tables.text("Part", [b.part for b in beats.values()]),
-        tables.ago("Said", [b.at for b in beats.values()], now),
-        tables.number("Process", [b.pid for b in beats.values()]),
-        tables.text("What", [b.line for b in beats.values()], width=200, wraps=True),
+        tables.text("Process", [b.part for b in beats.values()]),
+        tables.ago("Reported", [b.at for b in beats.values()], now),
+        tables.number("PID", [b.pid for b in beats.values()]),
+        tables.text("Report", [b.line for b in beats.values()], width=200, wraps=True),
     ]
-    grid.show(columns, name="processes", label="Processes of Lagwise on this machine and what they said last")
+    grid.show(columns, name="processes", label="Processes of Lagwise on this machine and their last reports")
 
 
-page.show("Is Lagwise itself well?", body)
+page.show("Is Lagwise itself healthy?", body)

@@ -15,7 +15,7 @@ def find(
     tick_seconds: float | None,
     damaged: list[SetAside],
 ) -> list[str]:
-    """Everything that is off now, the gravest first, each with what to do. Markdown."""
+    """Everything that is off now, most severe first, each with what to do. Markdown."""
     result: list[str] = []
     for source in fresh.collections:
         name = escaping.markdown(source.name)

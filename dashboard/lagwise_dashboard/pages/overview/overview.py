@@ -1,4 +1,4 @@
-"""Who is in trouble? Every consumer group, the worst first; filters and order are in the address."""
+"""Who is in trouble? Every consumer group, worst first; filters and order are in the address."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -27,9 +27,9 @@ _SORT_LABELS = {
     "worst": "Worst first",
     "age": "Oldest unread",
     "lag": "Most lag",
-    "catch_up": "Last to catch up",
-    "in": "Most written",
-    "out": "Most read",
+    "catch_up": "Longest catch-up",
+    "in": "Highest write rate",
+    "out": "Highest read rate",
     "loss": "Soonest loss",
     "since": "Latest change",
     "members": "Most members",
@@ -147,7 +147,8 @@ def _lists(wanted: GroupFilters, counts: StatusCounts, style: _ListStyle) -> Non
         empty_page.no_groups()
     else:
         st.success(
-            f"All well: none of {humanise.plural(counts.total, 'group')} is in trouble.", icon=":material/check_circle:"
+            f"All is well: none of {humanise.plural(counts.total, 'group')} is in trouble.",
+            icon=":material/check_circle:",
         )
     if not wanted.statuses and counts.quiet:
         _folded(wanted, counts, style)
@@ -201,4 +202,4 @@ def _clear() -> None:
     address.change(dict.fromkeys((parameters.SEARCH, parameters.CLUSTER, parameters.OWNER, parameters.STATUS)))
 
 
-page.show("Who is in trouble?", body, help_text="Every consumer group, the worst first.")
+page.show("Who is in trouble?", body, help_text="Every consumer group, worst first.")

@@ -35,8 +35,8 @@ _SORTS = {
     "Storm": "storms",
     "Group": "group",
     "Rebalances": "rebalances",
-    "Without reading": "downtime",
-    "Moved": "moved",
+    "Downtime": "downtime",
+    "Partitions moved": "moved",
     "Joined": "joined",
     "Left": "left",
     "Last": "last",
@@ -96,17 +96,17 @@ def _all(span: TimeRange, now: datetime) -> None:
 def _group_columns(rows: list[Row], now: datetime) -> list[TableColumn]:
     return [
         tables.text("Storm", ["▲ storm" if r["storm_hours"] else None for r in rows]).with_help(
-            "Many within a quarter of an hour."
+            "Many rebalances within 15 minutes."
         ),
         tables.text("Group", [r["group"] for r in rows], width=240),
         tables.count("Rebalances", [r["rebalances"] for r in rows]),
-        rebalance_hours.without_reading(rows),
+        rebalance_hours.downtime(rows),
         rebalance_hours.partitions_moved(rows),
         tables.count("Joined", [r["joined"] for r in rows], of="members"),
         tables.count("Left", [r["left"] for r in rows], of="members"),
         tables.ago("Last", [r["last_at"] for r in rows], now),
         tables.text("Why", [r["sentence"] for r in rows], width=rebalance_hours.SENTENCE_WIDTH, wraps=True),
-        tables.text("What would help", [r["remedy"] for r in rows], width=rebalance_hours.SENTENCE_WIDTH, wraps=True),
+        tables.text("Remedy", [r["remedy"] for r in rows], width=rebalance_hours.SENTENCE_WIDTH, wraps=True),
         tables.text("Cluster", [r["cluster"] for r in rows]),
     ]
 
@@ -140,11 +140,11 @@ def _one(cluster: str, group: str, span: TimeRange, now: datetime) -> None:
     st.subheader("Each rebalance", anchor=False)
     result = ask(queries.events, *its, list_view.query(parameters.REBALANCE_LIST))
     if result.pages > 1:
-        st.caption(f"{result.counted('rebalance')}, the newest first.")
+        st.caption(f"{result.counted('rebalance')}, newest first.")
     grid.show(
         _columns(result.rows, now),
         name="rebalances-each",
-        label="Rebalances of the group, the newest first",
+        label="Rebalances of the group, newest first",
         about=(cluster, group),
         visible_rows=12,
         sorts=result.pages == 1,
@@ -160,8 +160,8 @@ def _columns(events: list[Row], now: datetime) -> list[TableColumn]:
         rebalance_hours.partitions_moved(events),
         tables.count("Members after", [r["members"] for r in events]),
         tables.text("What", [rebalance_hours.details(r) for r in events], width=420, wraps=True),
-        tables.text("Seen in", [r["source"] for r in events]).with_help(
-            "offsets_topic: every one, exactly. samples: some between two samples may be missed."
+        tables.text("Source", [r["source"] for r in events]).with_help(
+            "offsets_topic: every rebalance, exactly. samples: rebalances between two samples may be missing."
         ),
     ]
 
@@ -170,11 +170,11 @@ def _metrics(hours: list[Row], periods: list[Row]) -> list[tiles.Tile]:
     """Sums over the hours of the table below, so that the two agree."""
     moved = [r["partitions_moved"] for r in hours if r["partitions_moved"] is not None]
     return [
-        ("Rebalances", humanise.count(sum(r["rebalances"] for r in hours)), "In the hours listed below, all of each."),
-        ("Without reading", rebalance_hours.without_reading_in_all(hours), rebalance_hours.WITHOUT_READING_HELP),
-        ("Partitions moved", humanise.count(sum(moved)) if moved else humanise.DASH, "As far as that is known."),
-        ("Storm hours", f"{sum(r['is_storm'] for r in hours):,}", "Hours with many within a quarter of an hour."),
-        ("Members seen", f"{len({r['member_id'] for r in periods}):,}", "Every start of a member counts anew."),
+        ("Rebalances", humanise.count(sum(r["rebalances"] for r in hours)), "In the hours listed below."),
+        ("Downtime", rebalance_hours.total_downtime(hours), rebalance_hours.DOWNTIME_HELP),
+        ("Partitions moved", humanise.count(sum(moved)) if moved else humanise.DASH, "Where known."),
+        ("Storm hours", f"{sum(r['is_storm'] for r in hours):,}", "Hours with many rebalances within 15 minutes."),
+        ("Members seen", f"{len({r['member_id'] for r in periods}):,}", "A member that restarts counts again."),
     ]
 
 
@@ -197,8 +197,8 @@ def _timeline(periods: list[Row], rebalances: list[Row], span: TimeRange, *, sub
         "partitions it owned",
     )
     st.caption(
-        "A bar is a member in the group, with the number of partitions it owned; hatched is none. A new bar begins "
-        "where that changed; where it changed too often to be told apart, one bar counts how often. The bars above "
+        "Each bar is a member in the group, with the number of partitions it owned; hatched means none. A new bar "
+        "starts at each change; a bar marked 51× stands for that many changes in quick succession. The bars above "
         "count rebalances. Times are UTC. Drag to zoom." + _left_out(shown, lanes, periods)
     )
 

@@ -41,7 +41,7 @@ def show(result: ListPage[Row], now: datetime, *, all_rows: Callable[[], list[Ro
     grid.show(
         columns(result.rows, now, with_cluster=with_cluster),
         name="losses",
-        label="What will be lost" + list_view.if_default_order(listing, ", the soonest first"),
+        label="What will be lost" + list_view.if_default_order(listing, ", soonest first"),
         links=address.group_links(result.rows),
         sorting=list_view.sorting(listing, SORTS, queries.ORDERS),
         all_rows=lambda: columns(all_rows(), now, with_cluster=with_cluster),
@@ -68,7 +68,7 @@ def columns(rows: list[Row], now: datetime, *, with_cluster: bool) -> list[Table
         tables.text("Topic", [r["topic"] for r in rows], width=240),
         tables.text("What", [_CAUSES.get(r["loss_cause"], r["loss_cause"]) for r in rows]).with_help(
             "records deleted: retention deletes what is unread.\n"
-            "commits expire: the broker forgets where a group without members was."
+            "commits expire: the broker deletes the commits of a group without members."
         ),
         lag_columns.lag(rows, "Unread records of the partitions that lose something.", title="Unread"),
         lag_columns.oldest_unread(rows, "Age of the oldest of them."),

@@ -20,7 +20,7 @@ SORTS = {
     "Status": "status",
     "Group": "group",
     "Oldest unread": "age",
-    "Of the retention": "age",
+    "Retention used": "age",
     "Deleted in": "loss",
     "Lag": "lag",
     "In/s": "in",
@@ -36,9 +36,9 @@ def show(cluster: str, topic: str, settings: Row | None, names: PartitionNames) 
     listing = parameters.READER_LIST
     result = ask(queries.readers, cluster, topic, list_view.query(listing))
     is_searched = list_view.is_searched(listing)
-    st.subheader("Who reads it", anchor=False)
+    st.subheader("Readers", anchor=False)
     if not result and not is_searched:
-        st.caption("No watched group has a commit on it or is assigned it.")
+        st.caption("No watched group has commits on it or is assigned to it.")
         return
     list_view.search(listing, result, "Group", "Search the readers")
     if not result:
@@ -71,7 +71,7 @@ def _columns(rows: list[Row], settings: Row | None, names: PartitionNames) -> li
         tables.text("Group", [r["group"] for r in rows]),
         lag_columns.oldest_unread(rows, "Age of the oldest unread record of this topic."),
         tables.share(
-            "Of the retention", [None if s is None else min(1.0, s) for s in shares], places=0, bar=True
+            "Retention used", [None if s is None else min(1.0, s) for s in shares], places=0, bar=True
         ).with_help("The age of the oldest unread record as a share of the time that the topic keeps records."),
         lag_columns.loss_in(
             "Deleted in",
@@ -86,7 +86,7 @@ def _columns(rows: list[Row], settings: Row | None, names: PartitionNames) -> li
         tables.count("Partitions", [r["partitions"] for r in rows]),
         tables.count("Members", [r["members"] for r in rows]).with_help("Members that own partitions of this topic."),
     ]
-    return tables.without_empty(columns, "Of the retention")
+    return tables.without_empty(columns, "Retention used")
 
 
 def _slowest(rows: list[Row], names: Mapping[int, str]) -> TableColumn:

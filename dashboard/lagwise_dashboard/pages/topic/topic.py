@@ -53,16 +53,16 @@ def _only_cluster(topic: str) -> str:
 def _unknown() -> None:
     where = f" in the cluster **{escaping.markdown(_cluster)}**" if _cluster else ""
     st.warning(
-        f"**No watched group reads a topic “{escaping.markdown(_topic)}”{where}.** Lagwise looks at topics that groups "
-        "read; it may have been deleted, or the address has a typo.",
+        f"**No watched group reads a topic “{escaping.markdown(_topic)}”{where}.** Lagwise watches topics that groups "
+        "read. It may have been deleted, or the address has a typo.",
         icon=":material/search_off:",
     )
-    chooser.a_topic("These topics are known:")
+    chooser.a_topic("Known topics:")
 
 
 def _chart(result: pa.Table, span: TimeRange) -> None:
     if result.num_rows == 0:
-        st.info(f"Nothing is known of what was written {span.words}.", icon=":material/timeline:")
+        st.info(f"The write rate {span.words} is unknown.", icon=":material/timeline:")
         return
     made = plot_theme.figure(height=230, zoom=f"{_cluster}/{_topic}/{span.name}")
     made.add_trace(

@@ -30,12 +30,12 @@ SORTS = {
     "Partition": "number",
     "In/s": "in",
     "Share": "in",
-    "Replicas are": "replicas",
+    "Replica state": "replicas",
     "Leader": "leader",
     "Log start": "log_start",
     "Log end": "log_end",
     "Slowest reader": "reader",
-    "Is behind": "behind",
+    "Lag time": "behind",
 }
 
 
@@ -43,7 +43,7 @@ def show(cluster: str, topic: str, as_of: datetime, min_isr: int | None, totals:
     """The partitions, a page at a time, and where they are. ``totals`` are those of all of them."""
     st.subheader("Partitions", anchor=False)
     if not totals.partitions or totals.sampled_at is None:
-        st.caption("No sample of the last minutes has its watermarks.")
+        st.caption("No watermarks in the samples of the last minutes.")
         return
     listing = parameters.TOPIC_PARTITION_LIST
     result = ask(queries.partitions, cluster, topic, as_of, min_isr, list_view.query(listing))
@@ -51,7 +51,7 @@ def show(cluster: str, topic: str, as_of: datetime, min_isr: int | None, totals:
     list_view.search(listing, result, "Number, “leader 2”, or reader", "Search the partitions")
     match, order = (
         list_view.match_words(result, is_filtered=is_searched),
-        list_view.if_default_order(listing, ", the hottest first"),
+        list_view.if_default_order(listing, ", hottest first"),
     )
     st.caption(
         f"{result.counted('partition')}{match}{order}, as of {humanise.clock(totals.sampled_at, now)}. "
@@ -109,18 +109,18 @@ def columns(rows: list[Row], total: float) -> list[TableColumn]:
         tables.share("Share", [_share(r["rate_per_second"], total) for r in rows], bar=True).with_help(
             "Of what is written to the topic."
         ),
-        tables.text("Replicas are", replicas),
+        tables.text("Replica state", replicas),
         tables.number("Leader", [r["leader"] for r in rows]).with_help("Node id."),
         tables.text("In sync", [_nodes(r["isr"]) for r in rows]).with_help("Node ids of the in-sync replicas."),
         tables.text("Replicas", [_nodes(r["replicas"]) for r in rows]).with_help("Node ids."),
         tables.offset("Log start", [r["log_start"] for r in rows]).with_help("Offset of the oldest record."),
         tables.offset("Log end", [r["high_watermark"] for r in rows]).with_help("High watermark."),
         tables.text("Slowest reader", [r["slowest_group"] for r in rows]),
-        tables.duration("Is behind", [r["lag_seconds"] for r in rows]).with_help(
+        tables.duration("Lag time", [r["lag_seconds"] for r in rows]).with_help(
             "Age of the oldest record that its slowest reader has not read."
         ),
     ]
-    return tables.without_empty(result, "Queue", "Replicas are", "In sync", "Replicas")
+    return tables.without_empty(result, "Queue", "Replica state", "In sync", "Replicas")
 
 
 def _leaders(totals: TopicTotals, about: tuple[str, str]) -> None:

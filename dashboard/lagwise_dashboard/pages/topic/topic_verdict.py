@@ -29,14 +29,14 @@ def show(settings: Row | None, readers: list[Row], totals: TopicTotals, now: dat
         st.success(text)
     else:
         st.info(text)
-    tiles.show(_metrics(settings, totals), missing_because="the newest samples do not tell")
+    tiles.show(_metrics(settings, totals), missing_because="not in the newest samples")
 
 
 def sentence(settings: Row | None, readers: list[Row], now: datetime) -> str:
     """Markdown. ``readers`` come nearest to losing records first, ghosts left out."""
     keeps = f"The topic keeps records {retention(settings)}."
     if not readers:
-        return f"**Nobody reads it.** {keeps}"
+        return f"**No group reads it.** {keeps}"
     losing = [r for r in readers if r["loss_cause"] == LossCause.DELETION]
     if losing:
         first = losing[0]
@@ -51,7 +51,7 @@ def sentence(settings: Row | None, readers: list[Row], now: datetime) -> str:
         )
     slow = slowest(readers)
     if slow is None:
-        return f"{keeps} How far behind its readers are is not known."
+        return f"{keeps} How far behind its readers are is unknown."
     name, share = f"**{escaping.markdown(slow['group'])}**", lag_columns.used_share(slow, settings)
     if not slow["lag_seconds"]:
         return f"{keeps} Its readers have read everything."
@@ -62,10 +62,10 @@ def sentence(settings: Row | None, readers: list[Row], now: datetime) -> str:
 def retention(settings: Row | None) -> str:
     """Half a sentence: for how long, up to which size, or that nobody knows."""
     if settings is None or settings["retention_ms"] is None:
-        return "for a time that is not known"
+        return "for an unknown time"
     policy = settings["cleanup_policy"] or ""
     if "delete" not in policy and "compact" in policy:
-        return "by key: it is compacted, and only older values of a key go"
+        return "by key: compaction removes only older values of a key"
     limits = []
     if settings["retention_ms"] >= 0:
         limits.append(f"for {humanise.duration(settings['retention_ms'] / 1000)}")
@@ -94,6 +94,6 @@ def _metrics(settings: Row | None, totals: TopicTotals) -> list[tiles.Tile]:
         ("Offsets kept", humanise.count(totals.offsets_kept), "End less log start."),
         ("Partitions", humanise.count(totals.partitions or known.get("partitions")), None),
         ("Replicas", humanise.count(known.get("replication_factor")), "Of each partition."),
-        ("Least in sync", humanise.count(known.get("min_isr")), "`min.insync.replicas`: with fewer nobody can write."),
+        ("Least in sync", humanise.count(known.get("min_isr")), "`min.insync.replicas`: with fewer, writes fail."),
         ("Clean-up", escaping.visible(known.get("cleanup_policy")) or humanise.DASH, "`cleanup.policy`."),
     ]
