@@ -73,7 +73,7 @@ def actions(query: ListQuery) -> ListPage[ActionRow]:
 
 
 def dead() -> list[DeliveryRow]:
-    """Messages that were given up, latest first. Raises DatabaseError."""
+    """Undelivered messages, latest first. Raises DatabaseError."""
     result: list[DeliveryRow] = _dead(context.config().database_url)
     return result
 

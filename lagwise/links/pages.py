@@ -158,7 +158,7 @@ CAPACITY = Page(
     {parameters.CLUSTER: "prod", parameters.GROUP: "checkout", parameters.PEAK: 20_000.0},
     (parameters.HEADROOM_LIST,),
 )
-HEALTH = Page("health", "Collector health", "Is Lagwise itself well?")
+HEALTH = Page("health", "Collector health", "Is Lagwise itself healthy?")
 
 #: In the order of the menu.
 PAGES = (OVERVIEW, GROUP, TOPIC, RETENTION, REBALANCES, ALERTS, CAPACITY, HEALTH)

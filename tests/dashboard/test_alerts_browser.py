@@ -1,4 +1,4 @@
-"""The page of the alerts in a real browser: from what fires to what somebody has, or has silenced."""
+"""The page of the alerts in a real browser: from firing alerts to acknowledged and silenced ones."""
 
 import re
 from collections.abc import Iterator
@@ -66,9 +66,10 @@ def test_acknowledge_silence_and_see_it_gone(visitor: Visit, engine: Engine) -> 
     firing = [a for a in queries.open_alerts(engine) if a.fired_at]
     first, second = firing[0], firing[1]
 
-    _choose(_opened(page, "Acknowledge"), "Alerts", first.group or "")
-    page.get_by_label("Comment").fill("restarting it")
-    page.get_by_role("button", name="Acknowledge").click()
+    form = _opened(page, "Acknowledge")
+    _choose(form, "Alerts", first.group or "")
+    form.get_by_label("Comment").fill("restarting it")
+    form.get_by_role("button", name="Acknowledge", exact=True).click()
     expect(page.get_by_test_id("stToast")).to_contain_text("1 alert acknowledged.")
     expect(page.locator(_FORM)).to_be_hidden()
     expect(page.get_by_role("heading", name="Acknowledged")).to_be_visible()
@@ -119,8 +120,7 @@ def test_what_is_missing_is_said_in_the_form_which_stays_open(visitor: Visit, en
 def test_what_is_half_typed_survives_a_refresh(visitor: Visit) -> None:
     """The page refreshes every 5 s in this test."""
     page = visitor.open("/alerts")
-    _opened(page, "Acknowledge")
-    comment = page.get_by_label("Comment")
+    comment = _opened(page, "Acknowledge").get_by_label("Comment")
     comment.press_sequentially("half a sen")
     _wait(page, 11)
     expect(comment).to_be_visible()

@@ -127,7 +127,7 @@ def test_the_rebalances_of_all_groups_storms_first(open_app: Open, busy: Path) -
 
 def test_a_group_s_members_each_have_a_lane(open_app: Open, busy: Path) -> None:
     app = open_app("rebalances", cluster="prod", group="orders-fulfilment")
-    assert "Rebalances=2\nWithout reading=≤ 6\\.4 s\nPartitions moved=8" in _text(app)
+    assert "Rebalances=2\nDowntime=≤ 6\\.4 s\nPartitions moved=8" in _text(app)
     figure = _figure(app)
     lanes = figure["layout"]["yaxis2"]["ticktext"]
     assert lanes == [f"orders-worker-{m} · 10.20.74.{11 + m}" for m in range(3)]

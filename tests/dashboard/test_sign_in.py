@@ -76,12 +76,13 @@ def test_an_operator_acts_under_his_name(visitor: Visit, provider: Provider, tmp
     # (What joins the two parts of the address keeps it from becoming a link.)
     expect(page.get_by_text(re.compile(r"You act as jo@\W?ops\.example"))).to_be_visible()
     page.get_by_role("button", name="Acknowledge", exact=True).click()
-    field = page.get_by_role("combobox", name="Alerts")
+    form = page.get_by_test_id("stPopoverBody")
+    field = form.get_by_role("combobox", name="Alerts")
     field.click()
     field.press_sequentially("payments-settlement")
     page.get_by_role("option").first.click()
-    page.get_by_label("Comment").fill("mine")  # which also closes the list over the button
-    page.get_by_role("button", name="Acknowledge").click()
+    form.get_by_label("Comment").fill("mine")  # which also closes the list over the button
+    form.get_by_role("button", name="Acknowledge", exact=True).click()
     expect(page.get_by_text("1 alert acknowledged.")).to_be_visible()
     engine = open_engine(f"sqlite:///{tmp_path / 'lagwise.db'}")
     [action] = queries.actions(engine)

@@ -288,7 +288,7 @@ def test_a_cluster_that_was_never_read_is_named_with_the_reason(open_app: Open, 
     assert "**The cluster prod cannot be read**: unreachable" in app.error[0].value
     assert "connection refused" in app.error[0].value
     assert "Nothing answers there. Check the bootstrap address and port" in text
-    assert "not judged yet" not in text
+    assert "not analysed yet" not in text
     assert "The analysis has" not in text
 
 
@@ -383,7 +383,7 @@ def test_of_a_group_that_could_not_be_read_nothing_is_said_that_nobody_knows(ope
     text = _text(app)
     assert "Unknown: the group could not be read." in text
     assert "Unknown: the group could not be described." in text
-    assert "nobody reads" not in text
+    assert "no members" not in text
 
 
 def test_the_time_range_of_the_address(open_app: Open, busy: Path) -> None:

@@ -173,7 +173,7 @@ def test_the_command_to_begin_with_comes_first_and_none_comes_twice() -> None:
         Config(), _row("kafka", "g", status="stalled", topic="t", transaction_seconds=4500.0)
     )
     assert held_back[0].text == "kafka-transactions --bootstrap-server HOST:PORT find-hanging --topic=t"
-    assert held_back[0].purpose.startswith("The transaction that hangs")
+    assert held_back[0].purpose.startswith("The hanging transaction")
     for found in (stalled, threatened, held_back):
         assert len({c.text for c in found}) == len(found)
 

@@ -136,7 +136,7 @@ def test_the_demo_from_start_to_end(demo: Demo, browser: Browser) -> None:
     expect(page.get_by_role("heading", name="Members")).to_be_visible()
     expect(page.get_by_text("Something went wrong")).to_have_count(0)
     assert visit.overflow() == 0
-    for name, heading in (("alerts", "Alerts"), ("capacity", "Capacity"), ("health", "Is Lagwise itself well?")):
+    for name, heading in (("alerts", "Alerts"), ("capacity", "Capacity"), ("health", "Is Lagwise itself healthy?")):
         page = visit.open(f"/{name}")
         expect(page.get_by_role("heading", name=heading).first).to_be_visible()
         expect(page.get_by_text("Something went wrong")).to_have_count(0)

@@ -60,7 +60,7 @@ def formatted_inputs(workload: Workload) -> dict[str, FormattedValue]:
 
 
 def input_columns(workload: Workload, sources: Mapping[str, str]) -> list[TableColumn]:
-    """Every input as a table: what it is, its value, and where it is from."""
+    """Every input as a table: its label, value and source."""
     texts = _formatted(workload)
     return [
         tables.text("Input", [LABELS[name] for name in texts]),
@@ -108,7 +108,7 @@ BINDS = {
 
 
 def figure_columns(figures: Sequence[Figure]) -> list[TableColumn]:
-    """Figures as a table: what each is, its value, and what it was made of."""
+    """Figures as a table: label, value, and how it was computed."""
     return [
         tables.text("Figure", [f.label for f in figures]),
         tables.mixed("Value", [f.value for f in figures], [_say(f.name, f.value) for f in figures]),

@@ -70,7 +70,7 @@ def no_groups() -> None:
 def no_match(clear: Callable[[], None]) -> None:
     """There are groups, but none that fits the filters."""
     st.info(
-        "**No group matches.** No group fits the search and the filters.",
+        "**No group matches.** Change the search or the filters.",
         icon=":material/search_off:",
     )
     st.button("Clear the filters", on_click=clear, icon=":material/filter_alt_off:")

@@ -88,7 +88,7 @@ def _taken(row: Row) -> tuple[float | None, bool]:
 
 def partitions_moved(rows: list[Row]) -> TableColumn:
     """Partitions that changed owner."""
-    return tables.count("Partitions moved", [r["partitions_moved"] for r in rows], of="partitions").with_help(
+    return tables.count("Partitions moved", [r["partitions_moved"] for r in rows]).with_help(
         "Partitions that changed owner."
     )
 

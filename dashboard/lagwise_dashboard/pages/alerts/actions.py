@@ -1,4 +1,4 @@
-"""What an operator does from the page: acknowledge, silence, end a silence, send again, try a channel.
+"""What an operator does from the page: acknowledge, silence, end a silence, send again, test a channel.
 
 Each acts on what its form showed, by the incidents' own names: a list that moved meanwhile cannot put another alert
 under the button. What is typed is read when the button is pressed: the press itself is what ends the typing.
@@ -140,7 +140,7 @@ def end_silence(silences: Sequence[Silence]) -> None:
 
 
 def send_again(dead: Sequence[DeliveryRow], subjects: dict[str, str]) -> None:
-    """Queue messages again that were given up."""
+    """Queue undelivered messages again."""
     if not dead or not _may_act():
         return
     with _RESEND.open():

@@ -46,7 +46,7 @@ _RESOLUTIONS = {
 
 
 def show_open(rows: list[AlertRow], now: datetime, *, name: str, label: str, people: Sequence[TableColumn]) -> None:
-    """Draw open alerts; a click opens what one is about. ``people`` are columns on how they stand with people."""
+    """Draw open alerts; a click opens the subject of one. ``people`` say who was notified or acknowledged."""
     columns = [
         _severities(rows),
         tables.statuses("Status", [lag_columns.labels(r.status) for r in rows]),
@@ -89,7 +89,7 @@ def pending_column(rows: list[AlertRow]) -> TableColumn:
 
 
 def acknowledged_columns(given: Sequence[Acknowledgement | None], now: datetime) -> list[TableColumn]:
-    """Who has alerts."""
+    """Who acknowledged alerts, when and with which comment."""
     return [
         tables.text("Acknowledged by", [one and one.by for one in given]),
         tables.ago("Since", [None if one is None else one.at for one in given], now),
@@ -122,7 +122,7 @@ def show_silences(silences: list[Silence], now: datetime) -> None:
 
 
 def show_actions(result: ListPage[ActionRow], now: datetime, all_rows: Callable[[], list[ActionRow]]) -> None:
-    """Draw what people did, latest first, a page of the ``all_rows``."""
+    """Draw operator actions, latest first, a page of the ``all_rows``."""
 
     def columns(rows: list[ActionRow]) -> list[TableColumn]:
         return [

@@ -94,7 +94,7 @@ def _open(result: _OpenAlerts, now: datetime) -> None:
             rows, now, name="firing", label="Alerts that fire", people=alert_tables.notified_columns(rows, now)
         )
     elif result.everything:
-        st.caption("No open alerts: all are acknowledged, silenced or pending.")
+        st.caption("All open alerts are acknowledged, silenced or pending.")
     else:
         _nothing_fires(now)
     if result.acknowledged:

@@ -120,7 +120,7 @@ def _points(advice: SizingAdvice) -> None:
 
 
 def reasons(advice: SizingAdvice, sources: Mapping[str, str]) -> None:
-    """Every input and where it is from, every figure and what it was made of, and the command that says the same."""
+    """Every input and its source, every figure and how it was computed, and the command that says the same."""
     with st.expander("Where the numbers come from", expanded=True):
         grid.show(
             advice_tables.input_columns(advice.workload, sources),

@@ -1,4 +1,4 @@
-"""Is Lagwise itself well? Age of the data, errors, durations, size of the lake, and what to do when
+"""Is Lagwise itself healthy? Age of the data, errors, durations, size of the lake, and what to do when
 something is off."""
 
 from datetime import datetime, timedelta
