@@ -18,7 +18,7 @@ from tests.dashboard.lakes import append, overwrite
 Row = dict[str, Any]
 _HOURLY, _HORIZON = timedelta(days=14), timedelta(days=90)
 #: Nodes of the groups that a probe measures.
-SETTINGS = CapacitySettings(nodes=[{"groups": ["checkout"], "cores": 2}])
+SETTINGS = CapacitySettings(nodes=[{"groups": {"include": ["checkout"]}, "cores": 2}])
 
 
 @dataclass(frozen=True)

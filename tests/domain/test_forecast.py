@@ -74,9 +74,7 @@ class TestInAVerdict:
             idle_members=0,
         )
         assert found.to_breach == near
-        assert found.sentence.endswith(
-            "the oldest for 3 min 20 s, which misses the objective in about 12 min (9 min to 20 min)."
-        )
+        assert found.sentence.endswith("oldest 3 min 20 s. It misses the objective in about 12 min (9 min to 20 min).")
         alone = verdict_of(
             [part(Status.FALLING_BEHIND, to_breach=far, **WAITING)],
             members=1,
