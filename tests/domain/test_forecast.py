@@ -81,4 +81,4 @@ class TestInAVerdict:
             idle_members=0,
             lag_objective_seconds=300.0,
         )
-        assert alone.sentence.endswith("which misses the objective of 5 min in about 1 h (1 min at the earliest).")
+        assert alone.sentence.endswith("It misses the objective of 5 min in about 1 h (1 min at the earliest).")
