@@ -19,9 +19,10 @@ from lagwise.links.first_commands import first_command, shell_word
 from lagwise_alerts.model import AlertKind, AlertSubject, Notification, Severity
 from lagwise_alerts.notify.first_step import dashboard_link
 from lagwise_alerts.notify.message import document, render
+from lagwise_alerts.rules.flapping import Flapping
 from lagwise_alerts.rules.owners import Owner
 from lagwise_alerts.rules.rule_condition import RuleCondition
-from lagwise_alerts.rules.rule_file import Flapping, Rule, RuleBook
+from lagwise_alerts.rules.rule_file import Rule, RuleBook
 from tests.alerts.support import Player, at, book, freshness, group_condition, observation
 
 GOLDEN = Path(__file__).parent / "golden"

@@ -102,7 +102,7 @@ def test_a_group_that_is_given_to_another_team_says_so_at_its_end(rules: RuleBoo
     ("owner", "path", "said"),
     [
         ("{groups: {include: [a]}}", "owners.0", "team, labels or channels"),
-        ("{team: a, labels: {team: b}}", "owners.0", "beside the labels"),
+        ("{team: a, labels: {team: b}}", "owners.0", "a key of its own, not a label"),
         ("{team: ''}", "owners.0.team", "1 character"),
         ("{team: a, group: {include: [a]}}", "owners.0.group", "known here: channels, clusters, groups"),
         ("{team: a, channels: [pager]}", "owners.0.channels.0", "known: ops"),

@@ -74,13 +74,11 @@ class TestInAVerdict:
             idle_members=0,
         )
         assert found.to_breach == near
-        assert found.sentence.endswith(
-            "the oldest for 3 min 20 s, which misses the objective in about 12 min (9 min to 20 min)."
-        )
+        assert found.sentence.endswith("oldest 3 min 20 s. It misses the objective in about 12 min (9 min to 20 min).")
         alone = verdict_of(
             [part(Status.FALLING_BEHIND, to_breach=far, **WAITING)],
             members=1,
             idle_members=0,
             lag_objective_seconds=300.0,
         )
-        assert alone.sentence.endswith("which misses the objective of 5 min in about 1 h (1 min at the earliest).")
+        assert alone.sentence.endswith("It misses the objective of 5 min in about 1 h (1 min at the earliest).")

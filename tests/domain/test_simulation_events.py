@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from lagwise.domain.simulation.events import SimulatedRun, Spread, simulate_messages
 from lagwise.domain.simulation.fluid import simulate
 from lagwise.domain.simulation.scenario import Interruption, Scenario, Traffic
 from lagwise.domain.sizing.ranges import OutOfRange
 from lagwise.domain.sizing.repairman import node_throughput
 from lagwise.domain.sizing.workload import Concurrency, Ordering
+from tests.domain.message_simulation import SimulatedRun, Spread, simulate_messages
 
 pytestmark = pytest.mark.thorough
 

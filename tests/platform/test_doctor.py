@@ -72,14 +72,16 @@ def test_without_java_it_says_what_to_install(tmp_path: Path, monkeypatch: pytes
     assert "openjdk" in java.found
 
 
-def test_a_database_of_an_earlier_lagwise_is_not_upgraded_by_looking_at_it(tmp_path: Path) -> None:
+def test_a_database_of_an_earlier_lagwise_is_refused_and_left_as_it_is(tmp_path: Path) -> None:
     settings = config(tmp_path)
     engine = open_engine(settings.database_url)
     prepare(engine)
     with transaction(engine) as connection:
         connection.execute(text("drop table silences"))
         connection.execute(update(SCHEMA).values(version=1))
-    assert found(settings, "database").result is CheckResult.OK
+    refused = found(settings, "database")
+    assert refused.result is CheckResult.FAILED
+    assert "delete it, or name another database" in refused.found
     with transaction(engine, read_only=True) as connection:
         assert connection.scalar(text("select version from lagwise_schema")) == 1
         assert not inspect(connection).has_table("silences")

@@ -10,7 +10,6 @@ from lagwise.tables.minutes import MINUTES
 from lagwise.tables.raw import EVENTS, GROUPS, MEMBERS
 from lagwise.tables.schema import Table
 from lagwise.tables.store import Lake
-from lagwise_spark.jobs import write
 from lagwise_spark.jobs.progress import News
 from lagwise_spark.jobs.rebalances import _MOST_EXPOSURES, sum_up
 
@@ -44,7 +43,7 @@ def news(minutes: float, offsets_retention_seconds: float | None = None) -> list
 
 
 def append(lake: Lake, table: Table, *rows: dict[str, Any]) -> None:
-    lake.append(table, write.table_of(table, rows))
+    lake.append(table, table.from_rows(rows))
 
 
 def rebalance(minutes: float, group: str = "billing", **facts: Any) -> dict[str, Any]:

@@ -46,7 +46,7 @@ def test_the_time_to_a_loss_by_size(loss: Loss) -> None:
     samples = [n for n, at in enumerate(trace.sample_times) if at_last - loss.told_for_s <= at < at_last]
     wrong = {}
     for at, evaluation in judged(trace, samples):
-        told, true = evaluation.groups[loss.group].seconds_to_loss, at_last - at
+        told, true = evaluation.groups[loss.group].numbers.seconds_to_loss, at_last - at
         if told is None or abs(told - true) > 0.1 * true + loss.checks_s + MINUTE_SECONDS:
             wrong[at] = told, true
     assert len(samples) > 20
@@ -62,5 +62,5 @@ def test_a_loss_that_goes_on_lies_between_what_is_told() -> None:
     verdict = evaluation.groups["recommender"]
     assert verdict.lost.at_least <= truly <= verdict.lost.at_most
     # Of all that one sample shows, it is many times as much; and not much more may be than is.
-    assert verdict.lost.at_least > 20 * verdict.records_lost
+    assert verdict.lost.at_least > 20 * verdict.numbers.records_lost
     assert verdict.lost.at_most < 1.5 * truly

@@ -27,6 +27,7 @@ from lagwise_alerts.model import (
     Situation,
     Transition,
 )
+from lagwise_alerts.rules import flapping
 from lagwise_alerts.rules.rule_file import Rule, RuleBook
 
 _FINDINGS = frozenset(kind.value for kind in FindingKind)
@@ -204,7 +205,7 @@ def _opened(book: RuleBook, condition: Condition, rule: Rule, ended: Alert | Non
         numbers=GroupNumbers(),
         rule_timers=(),
         clear_timer=None,
-        recent_starts=book.starts_that_count(ended.recent_starts, now) if ended is not None else (),
+        recent_starts=flapping.recent_starts(book.flapping, ended.recent_starts, now) if ended is not None else (),
     )
 
 

@@ -19,6 +19,7 @@ from lagwise_alerts.model import (
     Resolution,
     Transition,
 )
+from lagwise_alerts.rules.flapping import recent_starts
 from lagwise_alerts.rules.rule_file import RuleBook
 
 _ENDINGS = {
@@ -55,7 +56,7 @@ def notify(transition: Transition, book: RuleBook, now: datetime) -> tuple[Alert
 def _notified(alert: Alert, event: AlertEvent, channels: tuple[str, ...], book: RuleBook, now: datetime) -> Alert:
     """The alert once its notification is decided on."""
     begins = event is AlertEvent.FIRING or (event is AlertEvent.ESCALATED and alert.rule in alert.notified_rules)
-    starts = (*book.starts_that_count(alert.recent_starts, now), now) if begins else alert.recent_starts
+    starts = (*recent_starts(book.flapping, alert.recent_starts, now), now) if begins else alert.recent_starts
     return replace(
         alert,
         state=AlertState.FIRING,
@@ -66,7 +67,7 @@ def _notified(alert: Alert, event: AlertEvent, channels: tuple[str, ...], book: 
         sequence=alert.sequence + 1,
         notified_at=now,
         recent_starts=starts,
-        flapping=alert.flapping or (book.flapping is not None and len(starts) >= book.flapping.times),
+        flapping=alert.flapping or (book.flapping is not None and book.flapping.is_flapping(starts)),
         inhibited_by=None,
     )
 

@@ -9,7 +9,6 @@ import re
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 from importlib import resources
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -23,6 +22,7 @@ from lagwise.config.values import Name
 from lagwise.platform.durations import parse_duration
 from lagwise.platform.errors import ConfigError
 from lagwise_alerts.model import AlertKind, AlertSubject, Severity
+from lagwise_alerts.rules.flapping import Flapping
 from lagwise_alerts.rules.owners import Owner, owner_of
 from lagwise_alerts.rules.rule_condition import Duration, RuleCondition, Strict
 
@@ -96,17 +96,6 @@ class Rule(Strict):
         )
 
 
-class Flapping(Strict):
-    """When an alert that comes and goes is flapping: it then ends only after a long time without trouble."""
-
-    times: Annotated[int, Field(ge=2)] = 3
-    """How often it must begin within the time below."""
-    within: Duration = 3600.0
-    """The time within which it must begin so often."""
-    calm: Duration = 1800.0
-    """How long no rule must match, in the time of the data, before a flapping alert ends."""
-
-
 class RuleFile(Strict):
     """A file of rules. Where several rules match, the loudest wins; among equally loud ones the first."""
 
@@ -159,11 +148,6 @@ class RuleBook:
     def repeat_seconds_of(self, rule: Rule) -> float:
         """After how long the notification of an alert of this rule is repeated."""
         return rule.repeat_every or self.repeat_seconds.get(rule.severity, math.inf)
-
-    def starts_that_count(self, starts: Sequence[datetime], now: datetime) -> tuple[datetime, ...]:
-        """The beginnings of an alert that still count, at a moment, for whether it flaps."""
-        within_seconds = 0.0 if self.flapping is None else self.flapping.within
-        return tuple(at for at in starts if (now - at).total_seconds() < within_seconds)
 
     def _owner_of(self, subject: AlertSubject) -> Owner | None:
         if subject.cluster is None or subject.group is None:

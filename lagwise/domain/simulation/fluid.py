@@ -3,8 +3,8 @@
 Messages are a fluid that flows into the partitions at the rate of the traffic and out of them as fast as their readers
 are (:mod:`lagwise.domain.simulation.sharing`). Between two changes (of the rate, of who reads, of a partition that has
 been read up) all rates are constant and lag is a straight line, so it is followed from change to change, not in steps
-of time. What a fluid has not: the few messages in hand, and the short queues that chance makes below capacity. Those
-:mod:`lagwise.domain.simulation.events` has, which handles messages one by one.
+of time. A fluid lacks the few messages in hand, and the short queues that chance makes below capacity; the tests check
+it against a simulation that handles messages one by one.
 
 Fluid limits: B. Gross et al., *Fundamentals of Queueing Theory*, "Fluid approximations". At rate r an outage of d
 seconds leaves r·d messages, and with capacity c they are gone r·d/(c − r) seconds later.

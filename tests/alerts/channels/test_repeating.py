@@ -206,6 +206,6 @@ def test_a_repeat_that_fails_is_said_once_and_delays_no_message(
     for _ in range(5):
         clock.move(60)
         assert worker.deliver_due(NEVER) is None
-    said = [r.getMessage() for r in caplog.records if "told again later" in r.getMessage()]
+    said = [r.getMessage() for r in caplog.records if "sent again later" in r.getMessage()]
     assert len(said) == 1
     assert "500" in said[0]

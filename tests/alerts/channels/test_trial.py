@@ -98,7 +98,7 @@ class TestTheCommand:
     def test_it_tells_the_answer(self, tmp_path: Path, receiver: Receivers) -> None:
         to = receiver(Answer(200, body=b"got it"))
         ran = self.invoke(tmp_path, to, "ops", "--severity", "page")
-        assert (ran.exit_code, ran.stdout) == (0, f"ops (webhook, 127.0.0.1:{to.port}) took it: 200 OK: got it\n")
+        assert (ran.exit_code, ran.stdout) == (0, f"ops (webhook, 127.0.0.1:{to.port}) accepted it: 200 OK: got it\n")
         assert to.got[0].document["severity"] == "page"
 
     def test_it_ends_the_test(self, tmp_path: Path, receiver: Receivers) -> None:

@@ -117,7 +117,7 @@ def simulate_messages(
         raise OutOfRange("cores", "whole where messages are simulated one by one", scenario.cores)
     messages = scenario.lag + scenario.traffic.arrived_by(end)
     check_number("messages", messages, 0.0, MAX_MESSAGES, f"at most {MAX_MESSAGES:,} in the whole time")
-    return _Simulation(scenario, random.Random(seed), waiting, computing).run(step_seconds)  # noqa: S311 no secret
+    return _Simulation(scenario, random.Random(seed), waiting, computing).run(step_seconds)
 
 
 class _Simulation:
