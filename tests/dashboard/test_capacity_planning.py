@@ -207,7 +207,7 @@ def test_an_address_that_holds_nonsense_costs_only_that(open_app: Open, planned:
     assert from_texts([as_text(SavedScenario("good", WORKLOAD)).replace("cores=8", "cores=1e999")]) == ([], 1)
     app = open_app("capacity", scenario=[text, as_text(SavedScenario("good", WORKLOAD))])
     assert list(compared(app)) == [CURRENT, "good"]
-    assert "1 scenario in the link cannot be read" in texts(app)
+    assert "1 scenario in the link could not be read" in texts(app)
 
 
 def test_names_that_read_alike_are_told_apart(open_app: Open, planned: Path) -> None:
