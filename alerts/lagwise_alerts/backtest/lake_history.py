@@ -34,9 +34,9 @@ from lagwise_alerts.evaluate.unread_ages import LagObjective, UnreadAges, read_c
 from lagwise_alerts.model import AlertKind, AlertSubject, Condition, GroupCondition, Situation
 from lagwise_alerts.rules.rule_file import RuleBook
 
-#: The kinds of alerts that can be rehearsed.
+#: The kinds of alerts that a backtest over the lake can raise.
 KINDS = frozenset({AlertKind.GROUP, AlertKind.REBALANCE_STORM, AlertKind.COLLECTION, AlertKind.ANALYSIS})
-#: Where nothing new came, the alert process looked all the same: so often is often enough to rehearse it.
+#: Between two samples the alert process evaluates as well; this often is enough in a backtest.
 LOOK_EVERY = timedelta(seconds=15)
 
 #: What each group had at worst, by status: a group in which no rule finds anything even then is not gone through.

@@ -34,7 +34,7 @@ class BacktestOutcome:
     lacks.
     """
 
-    rehearsal: Backtest
+    backtest: Backtest
     trace: str | None
     rules: int
     not_tried: dict[str, str]
@@ -81,15 +81,15 @@ def as_json(outcome: BacktestOutcome) -> dict[str, Any]:
     """A backtest as a JSON document."""
     return {
         "trace": outcome.trace,
-        "since": outcome.rehearsal.since,
-        "until": outcome.rehearsal.until,
+        "since": outcome.backtest.since,
+        "until": outcome.backtest.until,
         "rules": outcome.rules,
         "not_tried": outcome.not_tried,
-        "moments": outcome.rehearsal.moments,
-        "alerts": len(outcome.rehearsal.incidents),
-        "messages": len(outcome.rehearsal.notifications),
-        "firing": [alert.incident_id for alert in outcome.rehearsal.firing],
-        "events": [_event(outcome, notification) for notification in outcome.rehearsal.notifications],
+        "moments": outcome.backtest.moments,
+        "alerts": len(outcome.backtest.incidents),
+        "messages": len(outcome.backtest.notifications),
+        "firing": [alert.incident_id for alert in outcome.backtest.firing],
+        "events": [_event(outcome, notification) for notification in outcome.backtest.notifications],
     }
 
 
@@ -122,7 +122,7 @@ def _seconds(outcome: BacktestOutcome, at: datetime) -> float | None:
 
 def lines(outcome: BacktestOutcome, rules: str) -> Iterator[str]:
     """A backtest as text. ``rules`` is the name of the rules."""
-    found = outcome.rehearsal
+    found = outcome.backtest
     by = f"{plural(outcome.rules, 'rule')} of {clean(rules)}"
     if outcome.trace is None:
         yield f"{found.since:{_TIME}} to {found.until:{_TIME}} UTC, {by}:"
