@@ -26,7 +26,7 @@ from lagwise.probe import Probe
 
 #: Long enough for a hundred processes to start and to be given their partitions.
 _START_SECONDS = 120.0
-_LOOK_SECONDS = 0.1
+_POLL_SECONDS = 0.1
 
 
 class Crew:
@@ -51,7 +51,7 @@ class Crew:
         while not all(self.ready.get_obj()):
             if time.monotonic() > deadline:
                 raise TimeoutError(f"{sum(self.ready.get_obj())} of all consumers have messages")
-            time.sleep(_LOOK_SECONDS)
+            time.sleep(_POLL_SECONDS)
         self.begin.set()
 
     def total(self) -> int:
@@ -77,7 +77,7 @@ class Crew:
         self.ready[number] = 1
         while not self.begin.is_set():
             # Who does not poll keeps the others from getting their partitions. What is read here is left out.
-            time.sleep(_LOOK_SECONDS)
+            time.sleep(_POLL_SECONDS)
             message = _next(consumer, stop)
         time.sleep(work.first_pause_seconds())
         while message is not None:

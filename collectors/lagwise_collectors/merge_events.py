@@ -12,7 +12,7 @@ from lagwise.tables.raw import COMMITS, EVENTS, GROUPS, WATERMARKS
 from lagwise_collectors.offsets_topic.commit_history import CADENCE_TABLE, CommitCadence
 from lagwise_collectors.protocol import ErrorTally, EventSourceState, Snapshot
 from lagwise_collectors.sample_diff.compare_samples import PreviousSample
-from lagwise_collectors.sample_diff.events import MOST_EVENTS, TOO_MANY_EVENTS, Event
+from lagwise_collectors.sample_diff.events import MAX_EVENTS, TOO_MANY_EVENTS, Event
 
 #: Kinds of events that ``__consumer_offsets`` shows exactly. Changes of a group's state come from samples only.
 _EXACT_KINDS = (EventKind.REBALANCE, EventKind.COMMIT_REWOUND, EventKind.OFFSETS_GONE, EventKind.GROUP_GONE)
@@ -102,7 +102,7 @@ class EventMerge:
         if events.num_rows == 0:
             return snapshot
         before = snapshot.rows(EVENTS)
-        room = MOST_EVENTS - before.num_rows
+        room = MAX_EVENTS - before.num_rows
         if events.num_rows > room:
             self.errors.note("events_dropped", TOO_MANY_EVENTS, events.num_rows - room)
             events = events.slice(0, max(0, room))

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field, field_validator, model_validator
 
 from lagwise.config.base import Settings
-from lagwise.config.values import IN_SECONDS, Holds, HttpAddress, Name, PathOrUri, Reference
+from lagwise.config.values import IN_SECONDS, HttpAddress, Name, PathOrUri, Reference, SecretPart
 from lagwise.platform.secrets import is_reference, redact
 
 _Text = Annotated[str, Field(min_length=1)]
@@ -61,7 +61,7 @@ class SqlOffsets(_Place):
 
     type: Literal["sql"] = "sql"
     """The kind of source."""
-    url: Annotated[_Text, Holds.DATABASE]
+    url: Annotated[_Text, SecretPart.DATABASE]
     """SQLAlchemy URL of the database. If it holds a password, give it as a reference `${env:NAME}` or \
 `${file:/path}`."""
     query: _Text

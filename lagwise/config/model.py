@@ -17,7 +17,17 @@ from lagwise.config.channels import AnyChannel
 from lagwise.config.external_offsets import ExternalOffsetSource
 from lagwise.config.operating import Grouping, Heartbeat, MaintenanceWindow, SignIn
 from lagwise.config.rocketmq import RocketmqCluster
-from lagwise.config.values import IN_DAYS, IN_HOURS, IN_SECONDS, Holds, Memory, Name, Reference, RunbookAddress, Seconds
+from lagwise.config.values import (
+    IN_DAYS,
+    IN_HOURS,
+    IN_SECONDS,
+    Memory,
+    Name,
+    Reference,
+    RunbookAddress,
+    Seconds,
+    SecretPart,
+)
 from lagwise.platform.secrets import SECRET_KEYS, is_reference, is_secret_key, redact, resolve_map
 
 
@@ -52,7 +62,7 @@ class Cluster(WithObjectives):
     """Name of the cluster in tables, on pages and in alerts."""
     bootstrap: Annotated[str, Field(min_length=1)]
     """Bootstrap servers, `host:port[,host:port…]`."""
-    librdkafka: Annotated[dict[str, str | int | float | bool], Holds.MAP] = {}
+    librdkafka: Annotated[dict[str, str | int | float | bool], SecretPart.MAP] = {}
     """Settings passed to librdkafka (`security.protocol`, `sasl.mechanism`, `ssl.ca.location`, …). Secrets must be \
 references: `${env:NAME}` or `${file:/path}`."""
     groups: NameFilter = NameFilter()
@@ -117,7 +127,7 @@ class SparkSettings(_Settings):
     """Heap of the driver. In local mode that is all of Spark."""
     ivy_dir: Path | None = None
     """Folder for the Delta jars that Spark resolves; null is a folder of Lagwise in the user's cache."""
-    conf: Annotated[dict[str, str], Holds.MAP] = {}
+    conf: Annotated[dict[str, str], SecretPart.MAP] = {}
     """Further settings, passed to Spark. Write secrets as `${env:NAME}` or `${file:/path}`: the JVM reads them from a \
 file that only this account can read. Options on the command lines of executors (`spark.executor.extraJavaOptions`) \
 may not contain a secret."""
@@ -201,7 +211,7 @@ class RetentionSettings(_Settings):
 class LakeSettings(_Settings):
     """The Delta tables."""
 
-    storage_options: Annotated[dict[str, str], Holds.MAP] = {}
+    storage_options: Annotated[dict[str, str], SecretPart.MAP] = {}
     """Settings passed to the object store (credentials as `${env:NAME}` or `${file:/path}`)."""
     retention: RetentionSettings = RetentionSettings()
     """How long the lake keeps history."""
@@ -291,7 +301,7 @@ class Config(_Settings):
     """Local folder for logs, the spool and the default database. Only this account can read it (mode 0700). \
 null is the data folder, or `./lagwise-data` if that is a URI. Give it a folder of its own if other accounts \
 must read the lake."""
-    database: Annotated[str, Holds.DATABASE] | None = None
+    database: Annotated[str, SecretPart.DATABASE] | None = None
     """SQLAlchemy URL of the operational database (alerts, deliveries); null is SQLite in the state folder. It may be \
 a reference `${env:NAME}` or `${file:/path}`."""
     clusters: tuple[AnyCluster, ...] = ()

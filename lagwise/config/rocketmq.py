@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 from pydantic import Field, field_validator, model_validator
 
 from lagwise.config.base import NameFilter, Settings, WithObjectives
-from lagwise.config.values import IN_HOURS, IN_SECONDS, Holds, Name, PathOrUri, Reference
+from lagwise.config.values import IN_HOURS, IN_SECONDS, Name, PathOrUri, Reference, SecretPart
 
 
 class Tls(Settings):
@@ -54,7 +54,7 @@ class RocketmqCluster(WithObjectives):
     """Name of the cluster in tables, on pages and in alerts."""
     name_servers: Annotated[str, Field(min_length=1)]
     """Name servers, `host:port[,host:port…]`. The first that answers is used."""
-    access_key: Annotated[str, Holds.SECRET] | None = None
+    access_key: Annotated[str, SecretPart.SECRET] | None = None
     """User name if ACLs are on; may be a reference."""
     secret_key: Reference | None = None
     """The user's secret, as a reference `${env:NAME}` or `${file:/path}`."""

@@ -6,7 +6,7 @@ from typing import Any, get_args
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from lagwise.config.values import Holds
+from lagwise.config.values import SecretPart
 from lagwise.platform.secrets import REDACTED, is_reference, is_secret_key, redact
 
 _ADDRESS = re.compile(r"(?P<scheme>[^:/]*://)(?P<user>[^/?#]*@)?(?P<host>[^/?#]*)/?(?P<rest>.*)", re.DOTALL)
@@ -15,9 +15,9 @@ _DATABASE_PASSWORD = re.compile(r"(?<=://)([^:/@]*):.*@", re.DOTALL)
 _PARAMETER = re.compile(r"([?&])([^=&]+)=([^&]*)")
 
 
-def holds_of(field: FieldInfo) -> Holds | None:
+def holds_of(field: FieldInfo) -> SecretPart | None:
     """Which part of a setting's value may be a secret; None if no part is."""
-    found = [one for one in (*field.metadata, *_nested(field.annotation)) if isinstance(one, Holds)]
+    found = [one for one in (*field.metadata, *_nested(field.annotation)) if isinstance(one, SecretPart)]
     return found[0] if found else None
 
 
@@ -28,23 +28,25 @@ def shown(settings: BaseModel) -> dict[str, Any]:
     return {name: _shown(getattr(settings, name), tree[name], holds_of(field)) for name, field in fields.items()}
 
 
-def _shown(value: Any, dumped: Any, holds: Holds | None) -> Any:
+def _shown(value: Any, dumped: Any, holds: SecretPart | None) -> Any:
     if isinstance(value, BaseModel):
         return shown(value)
     if isinstance(value, list | tuple):
         return [_shown(one, its, holds) for one, its in zip(value, dumped, strict=True)]
     if isinstance(value, dict):
-        secret = {key for key in dumped if holds is Holds.MAP and is_secret_key(key)}
-        return {key: _shown(value[key], its, Holds.SECRET if key in secret else None) for key, its in dumped.items()}
+        secret = {key for key in dumped if holds is SecretPart.MAP and is_secret_key(key)}
+        return {
+            key: _shown(value[key], its, SecretPart.SECRET if key in secret else None) for key, its in dumped.items()
+        }
     if dumped is None or is_reference(str(dumped)):
         return dumped
-    if holds is Holds.SECRET:
+    if holds is SecretPart.SECRET:
         return REDACTED
     if not isinstance(dumped, str):
         return dumped
-    if holds is Holds.ADDRESS:
+    if holds is SecretPart.ADDRESS:
         return address_shown(dumped)
-    return redact(_database_shown(dumped) if holds is Holds.DATABASE else dumped)
+    return redact(_database_shown(dumped) if holds is SecretPart.DATABASE else dumped)
 
 
 def address_shown(address: str) -> str:

@@ -69,7 +69,7 @@ IN_HOURS = DurationIn("h", "hours")
 IN_DAYS = DurationIn("d", "days")
 
 
-class Holds(Enum):
+class SecretPart(Enum):
     """Annotates a setting that may hold a secret: which part of its value is secret."""
 
     SECRET = "all of it"  # noqa: S105 (says where one is)
@@ -85,7 +85,7 @@ RunbookAddress = Annotated[str, Matching(r"https?://[^/{}\s]+(/.*)?", "an addres
 HttpAddress = Annotated[
     str,
     Matching(r"https?://.+|\$\{(env|file):[^}]+\}", "an address http://… or https://…, or a reference ${env:NAME}"),
-    Holds.ADDRESS,
+    SecretPart.ADDRESS,
 ]
 MailAddress = Annotated[
     str, Matching(r"[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@[A-Za-z0-9.-]{1,253}", "a mail address, name@host")
@@ -103,7 +103,7 @@ Reference = Annotated[
     str,
     AfterValidator(_names_a_secret),
     WithJsonSchema({"type": "string", "allowed": "a reference ${env:NAME} or ${file:/path}"}),
-    Holds.SECRET,
+    SecretPart.SECRET,
 ]
 
 

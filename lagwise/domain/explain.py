@@ -30,13 +30,14 @@ _GROUP_ERRORS = {
     "coordinator_moved": _COORDINATOR_CHANGES,
     "coordinator_loading": _COORDINATOR_CHANGES,
     "coordinator_not_available": _COORDINATOR_CHANGES,
-    "elsewhere_timeout": "the store of its offsets did not answer in time; check it, or raise timeout_seconds of the "
-    "source in external_offsets",
-    "elsewhere_unreachable": "the store of its offsets cannot be reached; check that it runs",
-    "elsewhere_refused": "the store of its offsets rejected the collector; check the secret and the permissions of the "
-    "source in external_offsets",
-    "elsewhere_missing": "the store of its offsets does not exist any more; check the source in external_offsets",
-    "elsewhere_malformed": "the offsets in its store cannot be parsed",
+    "external_offsets_timeout": "the store of its offsets did not answer in time; check it, or raise timeout_seconds "
+    "of the source in external_offsets",
+    "external_offsets_unreachable": "the store of its offsets cannot be reached; check that it runs",
+    "external_offsets_refused": "the store of its offsets rejected the collector; check the secret and the permissions "
+    "of the source in external_offsets",
+    "external_offsets_missing": "the store of its offsets does not exist any more; check the source in "
+    "external_offsets",
+    "external_offsets_malformed": "the offsets in its store cannot be parsed",
 }
 #: Why commits stopped, by who keeps the offsets, where no member of the group would commit them.
 _COMMITS_STOPPED = {

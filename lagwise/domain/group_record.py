@@ -1,8 +1,8 @@
 """What is known of a group now. Every fact is declared here once: its name, type, meaning and unit.
 
 The table ``group_status``, the rows that are read from it, the numbers of an alert, the message and its JSON Schema are
-made from these declarations by name. So a new number is declared here, computed in :mod:`lagwise.domain.groups`, and is
-then everywhere but on a page.
+made from these declarations by name. So a new number is declared here and computed in :mod:`lagwise.domain.groups`
+(a sum over partitions in the roll-ups, too); only a page must still place it.
 """
 
 import math

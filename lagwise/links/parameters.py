@@ -140,13 +140,13 @@ ACTION_LIST = named("actions", "actions", searched="who, what it was done to, or
 
 # The capacity page
 
-_MOST_MS, _MOST_MINUTES, _MOST_SECONDS = 8.64e7, 43_200.0, 86_400.0
+_MAX_MS, _MAX_MINUTES, _MAX_SECONDS = 8.64e7, 43_200.0, 86_400.0
 PEAK = number("peak_per_s", "Messages per second at peak.", 0.0, 1e12)
 PARTITIONS = whole("partitions", "Partitions of the topic.", 1, MAX_PARTITIONS)
 HOTTEST = number("hottest_percent", "Share of the traffic in the hottest partition; 0 is even.", 0.0, 100.0)
-MESSAGE_MS = number("message_ms", "Time per message as a whole, where T1 and T2 are not known apart.", 1e-6, _MOST_MS)
-T1_MS = number("t1_ms", "T1: time per message spent waiting.", 0.0, _MOST_MS)
-T2_MS = number("t2_ms", "T2: time per message on the CPU.", 0.0, _MOST_MS)
+MESSAGE_MS = number("message_ms", "Time per message as a whole, where T1 and T2 are not known apart.", 1e-6, _MAX_MS)
+T1_MS = number("t1_ms", "T1: time per message spent waiting.", 0.0, _MAX_MS)
+T2_MS = number("t2_ms", "T2: time per message on the CPU.", 0.0, _MAX_MS)
 CORES = number("cores", "Cores of a node.", MIN_CORES, MAX_CORES)
 CONCURRENCY = choice("concurrency", "How a node's threads get their messages.", (c.value for c in Concurrency), "")
 ORDERING = choice("ordering", "The order that must be kept.", (o.value for o in Ordering), "")
@@ -156,16 +156,16 @@ CATCH_UP = number(
     "catch_up_min",
     "Time in which the backlog of a restart must be gone.",
     1.0,
-    _MOST_MINUTES,
+    _MAX_MINUTES,
     DEFAULT_CATCH_UP_SECONDS / 60.0,
 )
-RESTART = number("restart_s", "How long a restart reads nothing.", 0.0, _MOST_SECONDS, DEFAULT_RESTART_SECONDS)
-SIZED_OUTAGE = number("sized_outage_min", "An outage at peak that is sized for.", 0.0, _MOST_MINUTES, 0.0)
+RESTART = number("restart_s", "How long a restart reads nothing.", 0.0, _MAX_SECONDS, DEFAULT_RESTART_SECONDS)
+SIZED_OUTAGE = number("sized_outage_min", "An outage at peak that is sized for.", 0.0, _MAX_MINUTES, 0.0)
 OUTAGE_CATCH_UP = number(
     "outage_catch_up_min",
     "Time in which its backlog must be gone.",
     1.0,
-    _MOST_MINUTES,
+    _MAX_MINUTES,
     DEFAULT_OUTAGE_CATCH_UP_SECONDS / 60.0,
 )
 CEILING = number(
@@ -179,7 +179,7 @@ BACKLOG = number("lag", "Messages that already wait.", 0.0, 1e15, 0.0)
 MAX_THREADS = whole("max_threads", "No node is given more threads.", 1, 10_000)
 WHAT_IF = choice("what_if", "What happens in the what-if.", ("outage", "rolling-restart"), "outage")
 OUTAGE = number("outage_min", "How long the outage of the what-if lasts.", 0.0, 10_080.0, DEFAULT_OUTAGE_SECONDS / 60.0)
-NODE_RESTART = number("node_restart_s", "How long each node is away in a rolling restart.", 0.0, _MOST_SECONDS, 60.0)
+NODE_RESTART = number("node_restart_s", "How long each node is away in a rolling restart.", 0.0, _MAX_SECONDS, 60.0)
 RUNNING_NODES = whole("running_nodes", "Nodes that run now.", 1, 1_000)
 RUNNING_THREADS = whole("running_threads", "Threads on each of them.", 1, 10_000)
 SCENARIO = texts("scenario", "A scenario kept for comparison: its name and every input, as the page writes them.")

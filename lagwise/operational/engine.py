@@ -69,8 +69,8 @@ def _close_to_others(engine: Engine) -> None:
         return
     with suppress(OSError), opened(path, "ab"):  # SQLite says what is wrong with one that cannot be made
         pass
-    for beside in ("-journal", "-wal", "-shm"):  # of an earlier Lagwise
-        close(path.with_name(path.name + beside))
+    for suffix in ("-journal", "-wal", "-shm"):  # of an earlier Lagwise
+        close(path.with_name(path.name + suffix))
 
 
 def _set_up_sqlite(connection: Any, _record: object) -> None:

@@ -17,7 +17,7 @@ from lagwise.platform.errors import DatabaseGone, LagwiseError, LakeError
 from lagwise.platform.log_throttle import LogThrottle
 
 #: How often a process that waits for a one-off job asks again.
-_LOOK_SECONDS = 1.0
+_POLL_SECONDS = 1.0
 
 
 class NotLeader(LagwiseError):
@@ -48,7 +48,7 @@ class Leadership:
         self._log = log
         self._mark = mark
         self._says_trouble = says_trouble
-        self._complaints = LogThrottle(log, remind_after_seconds=None)
+        self._log_throttle = LogThrottle(log, remind_after_seconds=None)
         self._own_marks: set[int | None] = set()
         self._lock = threading.Lock()
         self._stop = threading.Event()
@@ -80,7 +80,7 @@ class Leadership:
                 raise NotLeader(f"{reason}: stop that one first")
             if self.lease.trouble is not None and self.lease.is_shared:
                 raise NotLeader(reason)
-            time.sleep(_LOOK_SECONDS)
+            time.sleep(_POLL_SECONDS)
             self.ask()
         try:
             self.start()
@@ -167,10 +167,10 @@ class Leadership:
                 does = "goes on" if self._may_go_on() else "waits"
                 same = f"gone, {does}" if isinstance(lease.trouble, DatabaseGone) else None
                 line = f"{lease.trouble}; whether another process runs {self._what} is unknown, and this one {does}"
-                self._complaints.say("database", line, same=same)
+                self._log_throttle.say("database", line, same=same)
             return
-        self._complaints.clear("database", f"the operational database can be asked again who runs {self._what}")
+        self._log_throttle.clear("database", f"the operational database can be asked again who runs {self._what}")
         if lease.holder is not None:
-            self._complaints.say("holder", f"{self._what} is run by {lease.holder}; this process waits for its turn")
+            self._log_throttle.say("holder", f"{self._what} is run by {lease.holder}; this process waits for its turn")
         else:
-            self._complaints.clear("holder", f"{self._what} is run by this process now")
+            self._log_throttle.clear("holder", f"{self._what} is run by this process now")

@@ -55,14 +55,14 @@ class KeptFile:
     def __init__(self, path: Path, log: logging.Logger, cost: str) -> None:
         self.path = path
         self._cost = cost
-        self._complaints = LogThrottle(log, remind_after_seconds=None)
+        self._log_throttle = LogThrottle(log, remind_after_seconds=None)
 
     def write(self, content: bytes, *, durable: bool = False) -> bool:
         """Replace the file; whether that worked."""
         try:
             replace_file(self.path, content, durable=durable)
         except OSError as error:
-            self._complaints.say("", f"cannot write {self.path}: {why(error)}; {self._cost}", same="")
+            self._log_throttle.say("", f"cannot write {self.path}: {why(error)}; {self._cost}", same="")
             return False
-        self._complaints.clear("", f"{self.path} can be written again")
+        self._log_throttle.clear("", f"{self.path} can be written again")
         return True

@@ -27,8 +27,8 @@ def _script(started: Path) -> Path | None:
         return started
     if (started.parent.name, started.name) != (NAME, "__main__.py"):
         return None
-    beside = Path(sys.executable).with_name(NAME)  # where it is started as a module, as the parts of the product are
-    return beside if beside.exists() else None
+    script = Path(sys.executable).with_name(NAME)  # where it is started as a module, as `lagwise up` does
+    return script if script.exists() else None
 
 
 def _is_same(found: str | None, script: Path) -> bool:

@@ -35,7 +35,7 @@ _NAMED = 5
 #: A reader's message about a file may go on for pages.
 _LONGEST_DETAIL = 300
 #: How often work is done again after a repair: each time other files were damaged.
-_MOST_REPAIRS = 20
+_MAX_REPAIRS = 20
 #: How often the removal of files is tried again because others removed some of them meanwhile.
 _ATTEMPTS = 5
 
@@ -183,7 +183,7 @@ class _Repair:
 def repairing(lake: Lake, work: Callable[[], T], *, repaired: Callable[[], None] = lambda: None) -> T:
     """Do some work on the lake. If it fails because files are damaged, set these aside, call ``repaired`` and do the
     work again. Otherwise raise its error."""
-    for _ in range(_MOST_REPAIRS):
+    for _ in range(_MAX_REPAIRS):
         try:
             return work()
         except Exception as error:  # readers of files raise all kinds

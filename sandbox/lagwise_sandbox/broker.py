@@ -96,7 +96,7 @@ class KafkaBroker:
 
         A broker that was stopped or killed starts again on the same address (and its data, where that was kept).
         Raises MissingRequirement without Java or the jars, LagwiseError when it does not come up: with the last
-        telling line of its log.
+        meaningful line of its log.
         """
         if self.alive():
             return self
@@ -202,7 +202,7 @@ class KafkaBroker:
             raise self.failure(f"does not answer after {_START_SECONDS:.0f} s")
 
     def failure(self, what: str) -> LagwiseError:
-        """The error that says what happened to the broker, with the last telling line of its log and where that is."""
+        """What happened to the broker: the last meaningful line of its log, and where the log is."""
         self._failed = True
         return LagwiseError(f"the sandbox's broker {what}: {self._last_words()} (its log: {self.log_file})")
 
@@ -215,9 +215,9 @@ class KafkaBroker:
     def _last_words(self) -> str:
         """The last line of the log that tells something: an error if there is one, and not a frame of a stack trace."""
         lines = [line.strip() for line in self._log_text().splitlines()]
-        telling = [line for line in lines if line and not line.startswith(("at ", "... "))]
-        errors = [line for line in telling if "ERROR" in line or "FATAL" in line or "Exception" in line]
-        return (errors or telling or ["its log is empty"])[-1]
+        meaningful = [line for line in lines if line and not line.startswith(("at ", "... "))]
+        errors = [line for line in meaningful if "ERROR" in line or "FATAL" in line or "Exception" in line]
+        return (errors or meaningful or ["its log is empty"])[-1]
 
 
 def main(port: int = 0) -> int:

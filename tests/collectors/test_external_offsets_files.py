@@ -157,9 +157,9 @@ def test_a_file_that_is_none_costs_its_own_group_and_no_other(tmp_path: Path, te
     (tmp_path / "billing.json").write_text(text)
     (tmp_path / "mail.json").write_text('{"orders": {"0": 3}}')
     found = files(tmp_path / "*.json")
-    assert kinds(found) == {"billing": "elsewhere_malformed", "mail": None}
-    assert found.errors.counts == {"elsewhere_malformed": 1}
-    assert "billing.json" in found.errors.example("elsewhere_malformed")
+    assert kinds(found) == {"billing": "external_offsets_malformed", "mail": None}
+    assert found.errors.counts == {"external_offsets_malformed": 1}
+    assert "billing.json" in found.errors.example("external_offsets_malformed")
 
 
 def test_a_record_that_is_none_makes_its_group_unreadable_and_no_other(tmp_path: Path) -> None:
@@ -168,20 +168,20 @@ def test_a_record_that_is_none_makes_its_group_unreadable_and_no_other(tmp_path:
         json.dumps([RECORDS[0], broken, RECORDS[1], RECORDS[2], {"topic": "t"}, {"group": 7}])
     )
     found = files(tmp_path / "o.json")
-    assert kinds(found) == {"billing": "elsewhere_malformed", "mail": None, "o": "elsewhere_malformed"}
-    assert found.errors.counts == {"elsewhere_malformed": 3}
+    assert kinds(found) == {"billing": "external_offsets_malformed", "mail": None, "o": "external_offsets_malformed"}
+    assert found.errors.counts == {"external_offsets_malformed": 3}
 
 
 def test_csv_without_its_columns(tmp_path: Path) -> None:
     (tmp_path / "o.csv").write_text("group;topic;partition;offset\na;b;0;1\n")
     with_trouble = files(tmp_path / "o.csv")
-    assert "has no column" in with_trouble.errors.example("elsewhere_malformed")
+    assert "has no column" in with_trouble.errors.example("external_offsets_malformed")
 
 
 def test_a_path_that_leads_nowhere(tmp_path: Path) -> None:
     with pytest.raises(OffsetSourceTrouble, match="there is no") as missing:
         files(tmp_path / "none.json")
-    assert missing.value.kind == "elsewhere_missing"
+    assert missing.value.kind == "external_offsets_missing"
     assert files(tmp_path / "*.json").groups == {}
 
 
@@ -204,13 +204,13 @@ def test_a_file_that_may_not_be_read() -> None:
         path.write_text("{}")
         path.chmod(0)
         with as_nobody():
-            assert kinds(files(path)) == {"billing": "elsewhere_refused"}
+            assert kinds(files(path)) == {"billing": "external_offsets_refused"}
 
 
 def test_a_uri_of_a_file_system_that_is_none() -> None:
     with pytest.raises(OffsetSourceTrouble) as trouble:
         files("gopher://host/offsets.json")
-    assert trouble.value.kind == "elsewhere_malformed"
+    assert trouble.value.kind == "external_offsets_malformed"
 
 
 def test_a_file_by_its_uri(tmp_path: Path) -> None:
@@ -276,14 +276,14 @@ def test_a_log_that_was_cut_off_or_is_of_another_version(tmp_path: Path, text: s
     (folder / "offsets" / "4").write_text(text or "\n")
     checkpoint(tmp_path / "a" / "well", {0: '{"orders":{"0":1}}'}, (0,))
     found = spark(tmp_path / "a" / "*")
-    assert kinds(found) == {"q": "elsewhere_malformed", "well": None}
-    assert any(part in found.errors.example("elsewhere_malformed") for part in why.split("|"))
+    assert kinds(found) == {"q": "external_offsets_malformed", "well": None}
+    assert any(part in found.errors.example("external_offsets_malformed") for part in why.split("|"))
 
 
 def test_a_batch_whose_offsets_are_gone_and_a_folder_that_is_no_checkpoint(tmp_path: Path) -> None:
     checkpoint(tmp_path / "q", {3: '{"orders":{"0":5}}'}, (3, 4))
     (tmp_path / "empty").mkdir()
-    assert kinds(spark(tmp_path / "*")) == {"q": "elsewhere_missing", "empty": "elsewhere_missing"}
+    assert kinds(spark(tmp_path / "*")) == {"q": "external_offsets_missing", "empty": "external_offsets_missing"}
 
 
 def test_other_sources_are_left_out_and_of_two_the_lower_offset_counts() -> None:
@@ -363,13 +363,13 @@ def test_nothing_can_be_changed(tmp_path: Path, query: str) -> None:
 def test_a_query_that_does_not_fit(tmp_path: Path, query: str, why: str) -> None:
     with pytest.raises(OffsetSourceTrouble, match=why) as trouble:
         sql(database(tmp_path, []), query)
-    assert trouble.value.kind == "elsewhere_malformed"
+    assert trouble.value.kind == "external_offsets_malformed"
 
 
 def test_a_database_that_is_not_there_is_not_made(tmp_path: Path) -> None:
     with pytest.raises(OffsetSourceTrouble) as trouble:
         sql(tmp_path / "none.db")
-    assert trouble.value.kind == "elsewhere_unreachable"
+    assert trouble.value.kind == "external_offsets_unreachable"
     assert not (tmp_path / "none.db").exists()
 
 
@@ -377,15 +377,15 @@ def test_a_query_that_takes_too_long_is_ended(tmp_path: Path) -> None:
     endless = "with recursive n(i) as (select 1 union all select i + 1 from n) select max(i) from n"
     with pytest.raises(OffsetSourceTrouble) as trouble:
         sql(database(tmp_path, []), endless, timeout_seconds=0.2)
-    assert trouble.value.kind == "elsewhere_timeout"
+    assert trouble.value.kind == "external_offsets_timeout"
 
 
 def test_a_driver_that_is_not_installed_and_a_secret_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
     read: Callable[[str], SourceResult] = lambda url: SqlReader(SqlOffsets(name="db", url=url, query="select 1")).read()  # noqa: E731
     with pytest.raises(OffsetSourceTrouble, match="driver") as trouble:
         read("oracle+cx_oracle://user@host/db")
-    assert trouble.value.kind == "elsewhere_missing"
+    assert trouble.value.kind == "external_offsets_missing"
     monkeypatch.delenv("LAGWISE_SECRET_DB", raising=False)
     with pytest.raises(OffsetSourceTrouble, match="LAGWISE_SECRET_DB") as trouble:
         read("${env:LAGWISE_SECRET_DB}")
-    assert trouble.value.kind == "elsewhere_refused"
+    assert trouble.value.kind == "external_offsets_refused"

@@ -149,8 +149,8 @@ def test_metrics_that_are_not_there_for_a_moment_are_no_end_of_the_group(started
         if path.endswith("/metrics"):
             answer["ids"] = []
     found = reader.read()
-    assert found.groups["flink-orders"].error == "elsewhere_missing"
-    assert found.errors.counts == {"elsewhere_missing": 1}
+    assert found.groups["flink-orders"].error == "external_offsets_missing"
+    assert found.errors.counts == {"external_offsets_missing": 1}
 
 
 def test_a_job_that_cannot_be_read_costs_only_its_own_group(started: Started) -> None:
@@ -159,14 +159,14 @@ def test_a_job_that_cannot_be_read_costs_only_its_own_group(started: Started) ->
     server.answers[f"/v1/jobs/{'1' * 32}"] = 500
     found = reader.read()
     assert found.groups["flink-orders"].error is None
-    assert found.groups["other"].error == "elsewhere_unreachable"
+    assert found.groups["other"].error == "external_offsets_unreachable"
 
 
 @pytest.mark.parametrize("answer", [b"<html>", b"[1, 2]", b'{"vertices": 3}', b"{}", b'{"now": "x", "plan": null}'])
 def test_an_answer_that_is_none_is_malformed(started: Started, answer: bytes) -> None:
     server, reader = started("healthy")
     server.answers[f"/v1/jobs/{server.jid}"] = answer
-    assert reader.read().groups["flink-orders"].error == "elsewhere_malformed"
+    assert reader.read().groups["flink-orders"].error == "external_offsets_malformed"
 
 
 def test_what_is_no_flink_is_told_so(started: Started) -> None:
@@ -184,7 +184,7 @@ def test_without_the_token_it_is_refused_and_the_token_is_never_shown(
     server.token = "another"
     with pytest.raises(OffsetSourceTrouble) as refused:
         reader.read()
-    assert refused.value.kind == "elsewhere_refused"
+    assert refused.value.kind == "external_offsets_refused"
     assert "s3cr3t" not in str(refused.value)
     server.token = "s3cr3t-token"
     assert only(reader.read()).name == "flink-orders"
@@ -197,7 +197,7 @@ def test_nobody_listens(started: Started) -> None:
     gone = FlinkReader(FlinkJobs(name="jobs", url=url.rsplit(":", 1)[0] + ":9"))
     with pytest.raises(OffsetSourceTrouble) as trouble:
         gone.read()
-    assert trouble.value.kind == "elsewhere_unreachable"
+    assert trouble.value.kind == "external_offsets_unreachable"
 
 
 def test_metrics_are_asked_for_in_addresses_of_bounded_length(started: Started) -> None:
@@ -335,8 +335,8 @@ def test_an_overview_that_tells_no_slots_costs_only_these(started: Started, answ
     assert (group.error, committed(group)) == (None, {0: 5000, 1: 5000, 2: 5000, 3: 5000})
     assert group.job is not None
     assert (group.job.slots_total, group.job.slots_free) == (None, None)
-    assert found.errors.counts == {f"elsewhere_{kind}": 1}
-    assert "overview" in found.errors.example(f"elsewhere_{kind}")
+    assert found.errors.counts == {f"external_offsets_{kind}": 1}
+    assert "overview" in found.errors.example(f"external_offsets_{kind}")
 
 
 def test_an_overview_that_is_never_answered_costs_only_the_slots(started: Started) -> None:
@@ -347,7 +347,7 @@ def test_an_overview_that_is_never_answered_costs_only_the_slots(started: Starte
     sources.begin()
     ((name, group),) = sources.finish(lambda group: True, errors).groups
     assert (name, group.error, group.job is not None) == ("jobs", None, True)
-    assert errors.counts == {"elsewhere_timeout": 1}
+    assert errors.counts == {"external_offsets_timeout": 1}
 
 
 def test_where_no_job_runs_nobody_asks_for_slots(started: Started) -> None:

@@ -115,7 +115,7 @@ def test_offsets_in_a_database_are_judged_like_any_others(lab: Lab, tmp_path: Pa
             assert "in a database, and nothing writes them any more" in verdict.sentence
             path.rename(tmp_path / "away.db")
             snapshot = seen.sample()
-            assert snapshot.errors == {"elsewhere_unreachable": 1}
+            assert snapshot.errors == {"external_offsets_unreachable": 1}
             assert seen.said(group) == (Status.UNKNOWN, UnknownReason.UNREADABLE)
             assert [event["kind"] for event in seen.rows["events"]] == []
 
@@ -183,7 +183,7 @@ def test_a_running_flink_job_with_an_empty_group_is_not_dead(lab: Lab) -> None:
         # Nobody answers: how far the group is Kafka still tells; whether the job runs nobody does.
         flink.answers["/v1/jobs/overview"] = 503
         snapshot = seen.sample()
-        assert snapshot.errors == {"elsewhere_unreachable": 1}
+        assert snapshot.errors == {"external_offsets_unreachable": 1}
         verdict = seen.judged().groups[group]
         assert verdict.lag == 240
         assert verdict.status not in (Status.STOPPED, Status.UNKNOWN)

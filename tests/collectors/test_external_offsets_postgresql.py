@@ -99,14 +99,14 @@ def test_the_query_is_sent_as_it_is(progress: Progress) -> None:
 def test_nothing_can_be_changed(progress: Progress, query: str) -> None:
     progress.do("insert into progress values ('billing', 'orders', 0, 12, null)")
     trouble = refused(progress, query)
-    assert trouble.kind == "elsewhere_malformed"
+    assert trouble.kind == "external_offsets_malformed"
     assert "in a read-only transaction" in str(trouble)
     assert offsets(progress.read(), "billing") == {("orders", 0): 12}
 
 
 def test_a_query_that_takes_too_long_is_ended_on_the_server_too(progress: Progress) -> None:
     began = time.monotonic()
-    assert refused(progress, "select pg_sleep(60)", timeout_seconds=0.3).kind == "elsewhere_timeout"
+    assert refused(progress, "select pg_sleep(60)", timeout_seconds=0.3).kind == "external_offsets_timeout"
     assert time.monotonic() - began < 20
     sessions = f"select 1 from pg_stat_activity where datname = '{progress.database}'"
     until(lambda: progress.server.rows(sessions) == [])
@@ -123,7 +123,7 @@ def test_a_query_that_takes_too_long_is_ended_on_the_server_too(progress: Progre
 )
 def test_a_query_that_fails(progress: Progress, query: str, kind: str, why: str) -> None:
     trouble = refused(progress, query)
-    assert trouble.kind == f"elsewhere_{kind}"
+    assert trouble.kind == f"external_offsets_{kind}"
     assert why in str(trouble)
 
 
@@ -157,8 +157,8 @@ def test_a_server_that_is_gone_costs_its_groups_and_comes_back(progress: Progres
     assert look()[0] == {"billing": None}
     progress.server.stop()
     groups, errors = look()
-    assert groups == {"billing": "elsewhere_unreachable"}
-    said = errors.example("elsewhere_unreachable")
+    assert groups == {"billing": "external_offsets_unreachable"}
+    said = errors.example("external_offsets_unreachable")
     assert said.startswith("offsets from db: connection failed: ")
     assert said.endswith("Connection refused")
     progress.server.start()
@@ -172,7 +172,7 @@ def test_one_that_has_too_many_connections_is_said_to_be_unreachable(progress: P
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("OFFSETS_URL", progress.server.url(progress.database, user, "of-a-guest"))
         trouble = refused(progress, QUERY)
-    assert trouble.kind == "elsewhere_unreachable"
+    assert trouble.kind == "external_offsets_unreachable"
     assert "too many connections" in str(trouble)
     progress.do(f"drop user {user}", f"alter database {progress.database} connection limit -1")
 
@@ -184,5 +184,5 @@ def test_the_driver_hands_on_the_time_limit(progress: Progress) -> None:
         began = time.monotonic()
         trouble = refused(progress, QUERY, timeout_seconds=0.5)
         assert time.monotonic() - began < 30
-    assert trouble.kind == "elsewhere_unreachable"
+    assert trouble.kind == "external_offsets_unreachable"
     assert "timeout" in str(trouble)

@@ -51,8 +51,8 @@ def test_a_source_that_hangs_costs_its_time_out_and_its_own_groups(tmp_path: Pat
         began = time.monotonic()
         groups, errors = look(sources)
         assert 4.0 <= time.monotonic() - began < 12.0
-        assert errors == {"elsewhere_timeout": 1}
-        assert groups["orders-job"].error == "elsewhere_timeout"
+        assert errors == {"external_offsets_timeout": 1}
+        assert groups["orders-job"].error == "external_offsets_timeout"
         assert groups["orders-job"].offsets == []
         assert groups["billing"].error is None
 
@@ -75,8 +75,8 @@ def test_a_look_that_has_not_ended_is_not_joined_by_another(tmp_path: Path) -> N
     sources = OffsetSources([])
     lane = TimedRead(settings.name, settings.timeout_seconds, place.read, lambda: datetime.now(UTC))
     sources._reads.append(lane)
-    assert look(sources) == ({}, {"elsewhere_timeout": 1})
-    assert look(sources) == ({}, {"elsewhere_timeout": 1})
+    assert look(sources) == ({}, {"external_offsets_timeout": 1})
+    assert look(sources) == ({}, {"external_offsets_timeout": 1})
     assert place.looks == 1
     place.gate.set()
     assert lane._thread is not None
@@ -96,12 +96,12 @@ def test_groups_of_a_source_that_is_gone_are_unreadable_even_after_a_restart(tmp
     assert look(OffsetSources([settings], state=state))[0]["billing"].error is None
     (tmp_path / "offsets.json").unlink()
     groups, errors = look(OffsetSources([settings], state=state))
-    assert (groups["billing"].error, groups["billing"].type) == ("elsewhere_missing", "files")
-    assert errors == {"elsewhere_missing": 1}
+    assert (groups["billing"].error, groups["billing"].type) == ("external_offsets_missing", "files")
+    assert errors == {"external_offsets_missing": 1}
 
 
 @pytest.mark.parametrize(
-    "text", ["", "{}", '{"format": "x", "sources": {}}', '{"format": "lagwise-groups-elsewhere-1"}', "[]"]
+    "text", ["", "{}", '{"format": "x", "sources": {}}', '{"format": "lagwise-external-groups-1"}', "[]"]
 )
 def test_a_damaged_memory_is_as_good_as_none(tmp_path: Path, text: str) -> None:
     state = tmp_path / "known"
@@ -132,7 +132,7 @@ def test_what_a_library_raises_costs_only_its_source(tmp_path: Path, monkeypatch
 
     monkeypatch.setattr(sources._reads[0], "_read", breaks)
     groups, errors = look(sources)
-    assert (set(groups), errors) == ({"mail"}, {"elsewhere_malformed": 1})
+    assert (set(groups), errors) == ({"mail"}, {"external_offsets_malformed": 1})
 
 
 def test_sources_reach_the_process_that_reads_them(tmp_path: Path) -> None:
@@ -243,7 +243,7 @@ def test_what_is_kept_elsewhere_wins_over_an_old_commit() -> None:
 
 def test_without_an_answer_of_flink_the_commits_are_known_and_nobody_is_called_dead() -> None:
     kafka = KafkaGroup("flink-orders", state="Empty", type="simple")
-    found = ExternalGroup("flink-orders", "flink", error="elsewhere_unreachable")
+    found = ExternalGroup("flink-orders", "flink", error="external_offsets_unreachable")
     group, rows, _ = joined(found, [kafka], commits_of("flink-orders", {("orders", 0): 9}))
     assert group is not None
     assert (group.state, group.error, group.type) == (None, None, "flink")
@@ -252,9 +252,9 @@ def test_without_an_answer_of_flink_the_commits_are_known_and_nobody_is_called_d
 
 def test_without_an_answer_a_group_that_is_only_there_is_unreadable() -> None:
     for kind in ("flink", "sql"):
-        group, rows, _ = joined(ExternalGroup("billing", kind, error="elsewhere_timeout"), [], CommitColumns())
+        group, rows, _ = joined(ExternalGroup("billing", kind, error="external_offsets_timeout"), [], CommitColumns())
         assert group is not None
-        assert (group.state, group.error, rows) == (None, "elsewhere_timeout", {})
+        assert (group.state, group.error, rows) == (None, "external_offsets_timeout", {})
 
 
 # --- names of topics in Flink's metrics ---
@@ -281,4 +281,4 @@ def test_of_topics_that_are_spelled_alike_the_one_that_was_committed_to() -> Non
     assert rows == {("shop.orders-v1", 0): (7, "j1")}
     group, rows, errors = joined(job(offsets=DOTTED), [], CommitColumns(), alike)
     assert group is not None
-    assert (group.error, rows, errors) == ("elsewhere_malformed", {}, {"elsewhere_malformed": 1})
+    assert (group.error, rows, errors) == ("external_offsets_malformed", {}, {"external_offsets_malformed": 1})

@@ -13,7 +13,7 @@ from lagwise_collectors.merge_events import EventMerge
 from lagwise_collectors.offsets_topic.commit_history import CADENCE_TABLE, CommitCadence, CommitHistory, cadence_rows
 from lagwise_collectors.protocol import ErrorTally, EventSourceState, Snapshot
 from lagwise_collectors.sample_diff.compare_samples import PreviousSample, compare_samples
-from lagwise_collectors.sample_diff.events import MOST_EVENTS, Event, as_rows
+from lagwise_collectors.sample_diff.events import MAX_EVENTS, Event, as_rows
 from tests.collectors.snapshots import INTERVAL, START, sample
 
 T0, T1 = ("t", 0), ("t", 1)
@@ -151,10 +151,10 @@ def test_offsets_that_went_with_their_topic_are_explained_by_that() -> None:
 
 
 def test_the_number_of_events_of_a_sample_stays_bounded() -> None:
-    many = [exact_rebalance(START, f"g{n}") for n in range(MOST_EVENTS + 3)]
+    many = [exact_rebalance(START, f"g{n}") for n in range(MAX_EVENTS + 3)]
     exact, one = EventMerge(Script((LIVE, many))), sample(0, groups=STABLE)
     exact.take(one, compared=False)
-    assert exact.complete(one, PreviousSample()).rows(EVENTS).num_rows == MOST_EVENTS
+    assert exact.complete(one, PreviousSample()).rows(EVENTS).num_rows == MAX_EVENTS
     assert exact.errors.counts == {"events_dropped": 3}
 
 

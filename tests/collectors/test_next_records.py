@@ -8,7 +8,7 @@ from confluent_kafka import Producer, TopicPartition
 
 from lagwise.tables.raw import COMMITS
 from lagwise_collectors.kafka.requests.next_records import (
-    MOST_LOOK_UPS,
+    MAX_LOOK_UPS,
     NEAR,
     LogPosition,
     NextRecord,
@@ -116,10 +116,10 @@ class TestWhenItIsAskedFor:
     def test_many_are_spread_over_samples(self) -> None:
         log = Log(end=10)
         known = NextRecords(log)
-        commits = [LogPosition("t", number, 9) for number in range(MOST_LOOK_UPS + 20)]
+        commits = [LogPosition("t", number, 9) for number in range(MAX_LOOK_UPS + 20)]
         all_ends = {commit[:2]: (0, 10) for commit in commits}
         told = [known.after(commits, all_ends).count(10) for _ in range(4)]
-        assert told == [0, MOST_LOOK_UPS, MOST_LOOK_UPS + 20, MOST_LOOK_UPS + 20]
+        assert told == [0, MAX_LOOK_UPS, MAX_LOOK_UPS + 20, MAX_LOOK_UPS + 20]
 
     def test_what_is_not_told_in_time_is_asked_for_again(self) -> None:
         asked = []

@@ -101,7 +101,7 @@ def test_a_file_that_makes_no_sense_costs_only_itself(tmp_path: Path, text: str)
     local = reader(tmp_path)
     looked(local)
     put(tmp_path, "b", text)
-    assert looked(local) == ({"caches": {"a": {Q[0]: 5}, "b": {Q[0]: 7}}}, {"elsewhere_malformed": 1})
+    assert looked(local) == ({"caches": {"a": {Q[0]: 5}, "b": {Q[0]: 7}}}, {"external_offsets_malformed": 1})
 
 
 def test_no_file_at_all_is_no_error(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from lagwise.domain.vocabulary import EventKind
 from lagwise.tables.raw import GROUPS
 from lagwise_collectors.protocol import ErrorTally, Snapshot
 from lagwise_collectors.sample_diff.compare_samples import PreviousSample, compare_samples
-from lagwise_collectors.sample_diff.events import MOST_EVENTS
+from lagwise_collectors.sample_diff.events import MAX_EVENTS
 from lagwise_collectors.sample_diff.topic_changes import setting_events
 from tests.collectors.snapshots import INTERVAL, START, Commits, sample
 
@@ -95,10 +95,10 @@ class TestCommits:
         ]
 
     def test_the_number_of_events_is_bounded_and_the_rest_counted(self) -> None:
-        before = {(f"g{n}", "t", 0): 10 for n in range(MOST_EVENTS + 5)}
+        before = {(f"g{n}", "t", 0): 10 for n in range(MAX_EVENTS + 5)}
         known = compare_samples(PreviousSample(), sample(0, commits=before)).latest
         result = compare_samples(known, sample(1, commits=dict.fromkeys(before, 4)))
-        assert (result.rows.num_rows, result.dropped) == (MOST_EVENTS, 5)
+        assert (result.rows.num_rows, result.dropped) == (MAX_EVENTS, 5)
 
 
 class TestTopics:

@@ -7,7 +7,7 @@ from lagwise.domain.vocabulary import TopicRole
 from lagwise.platform.errors import ConfigError
 from lagwise.tables.raw import TOPICS, WATERMARKS
 from lagwise_collectors.kafka.requests.client import KafkaClient
-from lagwise_collectors.kafka.requests.side_topics import LIST_EVERY_SECONDS, SideTopic, SideTopics, side_topics
+from lagwise_collectors.kafka.requests.side_topics import LIST_EVERY_SECONDS, SideTopicName, SideTopics, side_topics
 from lagwise_collectors.kafka.source import KafkaSource
 from lagwise_sandbox.broker import KafkaBroker
 from tests.collectors.kafka import Lab, rows
@@ -15,7 +15,7 @@ from tests.collectors.kafka import Lab, rows
 DEAD, RETRY = TopicRole.DEAD_LETTER, TopicRole.RETRY
 
 
-def sides_of(*names: str, read: set[str], **patterns: tuple[str, ...]) -> dict[str, SideTopic]:
+def sides_of(*names: str, read: set[str], **patterns: tuple[str, ...]) -> dict[str, SideTopicName]:
     cluster = Cluster.model_validate({"bootstrap": "127.0.0.1:9", "side_topics": patterns})
     made = side_topics(cluster, KafkaClient(cluster))
     return SideTopics(made._patterns, lambda: names).of(read)
@@ -24,16 +24,16 @@ def sides_of(*names: str, read: set[str], **patterns: tuple[str, ...]) -> dict[s
 @pytest.mark.parametrize(
     ("name", "side"),
     [
-        ("orders-retry", SideTopic("orders", RETRY)),
-        ("orders-retry-0", SideTopic("orders", RETRY)),
-        ("orders-retry-10000", SideTopic("orders", RETRY)),
-        ("orders-retry5000", SideTopic("orders", RETRY)),
-        ("orders.retry.1", SideTopic("orders", RETRY)),
-        ("orders.DLT", SideTopic("orders", DEAD)),
-        ("orders-dlt", SideTopic("orders", DEAD)),
-        ("orders-retry-0-dlt", SideTopic("orders", DEAD)),
-        ("orders-dlq", SideTopic("orders", DEAD)),
-        ("orders_dead_letters", SideTopic("orders", DEAD)),
+        ("orders-retry", SideTopicName("orders", RETRY)),
+        ("orders-retry-0", SideTopicName("orders", RETRY)),
+        ("orders-retry-10000", SideTopicName("orders", RETRY)),
+        ("orders-retry5000", SideTopicName("orders", RETRY)),
+        ("orders.retry.1", SideTopicName("orders", RETRY)),
+        ("orders.DLT", SideTopicName("orders", DEAD)),
+        ("orders-dlt", SideTopicName("orders", DEAD)),
+        ("orders-retry-0-dlt", SideTopicName("orders", DEAD)),
+        ("orders-dlq", SideTopicName("orders", DEAD)),
+        ("orders_dead_letters", SideTopicName("orders", DEAD)),
         ("orders-retryable", None),
         ("orders", None),
         ("-dlq", None),
@@ -42,14 +42,14 @@ def sides_of(*names: str, read: set[str], **patterns: tuple[str, ...]) -> dict[s
         ("orders-retry\n", None),
     ],
 )
-def test_the_usual_names(name: str, side: SideTopic | None) -> None:
+def test_the_usual_names(name: str, side: SideTopicName | None) -> None:
     assert sides_of(name, read={"orders"}) == ({name: side} if side else {})
 
 
 def test_names_are_configurable_and_may_be_switched_off() -> None:
     own = {"retry": (r"again\.(.+)",), "dead_letter": ()}
     found = sides_of("again.orders", "orders.DLT", read={"orders"}, **own)
-    assert found == {"again.orders": SideTopic("orders", RETRY)}
+    assert found == {"again.orders": SideTopicName("orders", RETRY)}
     assert sides_of("orders-retry", read={"orders"}, retry=(), dead_letter=()) == {}
 
 

@@ -140,7 +140,7 @@ def test_samples_that_wait_between_a_well_collector_and_a_well_analysis_are_told
 
 def test_the_page_and_the_terminal_call_the_same_data_stale(open_app: Open, tmp_path: Path) -> None:
     lakes.write_to(tmp_path, Scene(NOW, judged_age=timedelta(seconds=110)))
-    assert not open_app().error, "three intervals of both and 20 s, as in tests/platform/test_answers.py"
+    assert not open_app().error, "three intervals of both and 20 s, as in tests/app/test_lake_queries.py"
 
 
 def test_a_new_start_is_called_that_until_its_first_data_can_be_there(

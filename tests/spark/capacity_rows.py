@@ -11,7 +11,7 @@ from lagwise.tables.service_times import SERVICE_TIMES
 from lagwise.tables.store import Lake
 from lagwise_spark.jobs import write
 from lagwise_spark.jobs.capacity import AGAIN_AFTER
-from tests.platform.judged import append, partition, row
+from tests.app.judged import append, partition, row
 
 NOW = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
 EIGHT_CORES = CapacitySettings.model_validate({"nodes": [{"groups": {"include": ["bill.*"]}, "cores": 8}]})

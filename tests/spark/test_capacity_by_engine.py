@@ -11,7 +11,7 @@ from lagwise.tables.raw import GROUPS
 from lagwise.tables.service_times import JOBS, SERVICE_TIMES
 from lagwise.tables.store import Lake
 from lagwise_spark.jobs.capacity import plan
-from tests.platform.judged import append, partition
+from tests.app.judged import append, partition
 from tests.spark.capacity_rows import EIGHT_CORES, NOW, demand, probed, reads, rows, some
 
 pytestmark = pytest.mark.thorough

@@ -16,7 +16,7 @@ from lagwise.tables.store import Lake
 from lagwise_app.scaling.lake_cache import LakeCache
 from lagwise_app.scaling.signal import signal
 from lagwise_spark.jobs.capacity import AGAIN_AFTER, plan
-from tests.platform.judged import append, group, partition
+from tests.app.judged import append, group, partition
 from tests.spark.capacity_rows import EIGHT_CORES, NOW, demand, judged_again, probed, reads, rows, seen, some
 
 pytestmark = pytest.mark.thorough

@@ -12,7 +12,7 @@ from lagwise.tables.raw import COMMITS
 from lagwise.tables.repair import repairing
 from lagwise.tables.store import Lake
 from lagwise_spark.transforms.raw_files import Files, batches
-from tests.platform.judged import append, row
+from tests.app.judged import append, row
 from tests.tables.test_repair import cut, rot
 
 

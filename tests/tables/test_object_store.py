@@ -23,8 +23,8 @@ from lagwise.tables.storage import Storage
 from lagwise.tables.store import Lake
 from lagwise.tables.tolerant import TolerantLake
 from lagwise_dashboard.queries import base
+from tests.app.judged import append, row
 from tests.fixtures.object_store import Bucket
-from tests.platform.judged import append, row
 from tests.tables.test_store import AT, groups
 
 pytestmark = pytest.mark.thorough

@@ -27,7 +27,7 @@ from lagwise.tables.repair import inspect, repair
 from lagwise.tables.schema import Table
 from lagwise.tables.storage import Storage
 from lagwise.tables.store import Lake
-from tests.platform.judged import append, row
+from tests.app.judged import append, row
 
 NOW = datetime(2026, 3, 3, 12, tzinfo=UTC)
 

@@ -15,7 +15,7 @@ from lagwise.tables.minutes import DAYS, FIVE_MINUTES, MINUTES, WATERMARK_MINUTE
 from lagwise.tables.schema import Table
 from lagwise.tables.store import Lake
 from lagwise.tables.trends import WindowTrend, in_words, trends
-from tests.platform.judged import append, row
+from tests.app.judged import append, row
 
 #: A quarter past an hour and a few seconds: the day's whole hours end with that hour.
 AS_OF = datetime(2026, 3, 2, 13, 15, 7, tzinfo=UTC)

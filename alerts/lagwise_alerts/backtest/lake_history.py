@@ -34,10 +34,10 @@ from lagwise_alerts.evaluate.unread_ages import LagObjective, UnreadAges, read_c
 from lagwise_alerts.model import AlertKind, AlertSubject, Condition, GroupCondition, Situation
 from lagwise_alerts.rules.rule_file import RuleBook
 
-#: The kinds of alerts that can be rehearsed.
+#: The kinds of alerts that a backtest over the lake can raise.
 KINDS = frozenset({AlertKind.GROUP, AlertKind.REBALANCE_STORM, AlertKind.COLLECTION, AlertKind.ANALYSIS})
-#: Where nothing new came, the alert process looked all the same: so often is often enough to rehearse it.
-LOOK_EVERY = timedelta(seconds=15)
+#: Between two samples the alert process evaluates as well; this often is enough in a backtest.
+EVALUATE_EVERY = timedelta(seconds=15)
 
 #: What each group had at worst, by status: a group in which no rule finds anything even then is not gone through.
 _WORST = """
@@ -158,8 +158,8 @@ def _moments(lake: Lake, span: HistorySpan, begins_at: datetime | None) -> Itera
         return
     start = max(span.since, min(starts))
     for (before, _), (at, cluster) in pairwise([(start, None), *judged, (span.until, None)]):
-        for number in range(1, int((at - before) / LOOK_EVERY)):
-            yield before + number * LOOK_EVERY, None
+        for number in range(1, int((at - before) / EVALUATE_EVERY)):
+            yield before + number * EVALUATE_EVERY, None
         yield at, cluster
 
 

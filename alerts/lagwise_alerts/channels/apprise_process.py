@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import apprise
 
 #: Of address space. Apprise itself takes a tenth of it.
-_MOST_MEMORY_BYTES = 2 * 1024**3
+_MAX_MEMORY_BYTES = 2 * 1024**3
 #: Whoever started this process ends it before; if that process is gone, it ends by itself.
 _GRACE_SECONDS = 5
 
@@ -103,7 +103,7 @@ def main() -> None:
     """Carry out the order on standard input."""
     order = AppriseOrder(**json.load(sys.stdin))
     signal.alarm(math.ceil(order.limit_seconds) + _GRACE_SECONDS)
-    resource.setrlimit(resource.RLIMIT_AS, (_MOST_MEMORY_BYTES, _MOST_MEMORY_BYTES))
+    resource.setrlimit(resource.RLIMIT_AS, (_MAX_MEMORY_BYTES, _MAX_MEMORY_BYTES))
     with AppriseLog() as log:
         sent = service_of(order.url, order.silence_seconds).notify(
             title=order.title, body=order.body, notify_type=order.notify_type, body_format="text"

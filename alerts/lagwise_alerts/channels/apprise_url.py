@@ -24,12 +24,12 @@ from lagwise_alerts.model import Severity
 
 _LONGEST_SERVICE = 40
 #: Of a summary: many services take some thousand characters.
-_MOST_LINES, _LONGEST_LINE = 10, 140
+_MAX_LINES, _LONGEST_LINE = 10, 140
 
 
 def text(words: MessageText) -> str:
     """The body, for services that show plain text."""
-    lines = [f"{label}: {fact}" for label, fact in words.facts] + some_lines(words.lines, _MOST_LINES, _LONGEST_LINE)
+    lines = [f"{label}: {fact}" for label, fact in words.facts] + some_lines(words.lines, _MAX_LINES, _LONGEST_LINE)
     return "\n".join([*lines, f"First command: {words.first_command}", *([words.link] if words.link else [])])
 
 

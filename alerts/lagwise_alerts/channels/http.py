@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 #: 4xx answers that are retried like others: request timeout, too early, too many requests.
 RETRYABLE_CLIENT_ERRORS = frozenset({408, 425, 429})
 
-_MOST_ANSWER_BYTES = 16_384
+_MAX_ANSWER_BYTES = 16_384
 _LONGEST_EXCERPT = 120
 #: Shorter parts of an address are not hidden: that would blot out half the text.
 _SHORTEST_HIDDEN = 6
@@ -268,7 +268,7 @@ def _excerpt(response: httpx.Response, deadline: float, hidden: Iterable[str]) -
     with contextlib.suppress(httpx.HTTPError):
         for chunk in response.iter_raw():
             seen += chunk
-            if len(seen) > _MOST_ANSWER_BYTES or time.monotonic() > deadline:
+            if len(seen) > _MAX_ANSWER_BYTES or time.monotonic() > deadline:
                 break
     return harmless(seen.decode("utf-8", "replace"), hidden)
 

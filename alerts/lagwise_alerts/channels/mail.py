@@ -34,9 +34,9 @@ log = logging.getLogger("lagwise.alerts")
 
 _LONGEST_SUBJECT = 300
 #: Of a summary.
-_MOST_LINES, _LONGEST_LINE = 200, 300
+_MAX_LINES, _LONGEST_LINE = 200, 300
 #: That servers say on one connection: some hundred bytes are usual.
-_MOST_ANSWER_BYTES = 1_000_000
+_MAX_ANSWER_BYTES = 1_000_000
 #: Replies from here on are for good: the server understood and said no.
 _PERMANENT = 500
 
@@ -85,7 +85,7 @@ def _about(document: Mapping[str, Any]) -> str:
 def _text(words: MessageText) -> str:
     """The mail's body. The title is its first line: lists of mails show it beside the subject."""
     facts = "\n\n".join(f"{label}: {text}" for label, text in words.facts)
-    facts += "\n".join(some_lines(words.lines, _MOST_LINES, _LONGEST_LINE))
+    facts += "\n".join(some_lines(words.lines, _MAX_LINES, _LONGEST_LINE))
     link = f"\n\nOpen in Lagwise:\n{words.link}" if words.link else ""
     return f"{words.symbol} {words.title}\n\n{facts}\n\nFirst command:\n{words.first_command}{link}\n"
 
@@ -125,7 +125,7 @@ class _Answers:
 
     def __init__(self, connection: socket.socket) -> None:
         self._file = connection.makefile("rb")
-        self._left = _MOST_ANSWER_BYTES
+        self._left = _MAX_ANSWER_BYTES
 
     def readline(self, size: int) -> bytes:
         """The next line. Raises OSError where there were too many."""

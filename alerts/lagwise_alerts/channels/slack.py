@@ -13,13 +13,13 @@ from lagwise_alerts.channels.http import HttpChannel, Post
 from lagwise_alerts.channels.message_text import MessageText, cut, message_text, some_lines, whole_command
 
 #: Limits of Block Kit: blocks of a message; characters of a header, a section, a section's field; fields of a section.
-MOST_BLOCKS, LONGEST_HEADER, LONGEST_SECTION, LONGEST_FIELD, MOST_FIELDS = 50, 150, 3000, 2000, 10
+MAX_BLOCKS, LONGEST_HEADER, LONGEST_SECTION, LONGEST_FIELD, MAX_FIELDS = 50, 150, 3000, 2000, 10
 #: All blocks together; nobody documents it, and Slack refuses more (`msg_blocks_too_long`).
-MOST_CHARACTERS = 13_000
+MAX_CHARACTERS = 13_000
 #: Ours, which together stay below that.
 _LONGEST_TITLE, _LONGEST_PROSE, _LONGEST_FACT, _LONGEST_COMMAND, _LONGEST_LINK = 900, 1200, 600, 2800, 3000
 #: Of a summary; together they fit a section.
-_MOST_LINES, _LONGEST_LINE = 20, 140
+_MAX_LINES, _LONGEST_LINE = 20, 140
 #: Facts that are long enough for a section of their own; the others share one, in two columns.
 _PROSE = ("Why", "What will happen")
 
@@ -42,7 +42,7 @@ def _blocks(words: MessageText) -> list[dict[str, Any]]:
     if len(f"{words.symbol} {words.title}") > LONGEST_HEADER:
         blocks.append({"type": "section", "text": _plain(words.title, _LONGEST_TITLE)})
     columns = [_plain(f"{label}\n{text}", _LONGEST_FACT) for label, text in fields]
-    lines = some_lines(words.lines, _MOST_LINES, _LONGEST_LINE)
+    lines = some_lines(words.lines, _MAX_LINES, _LONGEST_LINE)
     command = _preformatted(whole_command(words.first_command, _LONGEST_COMMAND))
     if columns:
         blocks.append({"type": "section", "fields": columns})

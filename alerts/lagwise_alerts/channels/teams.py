@@ -15,13 +15,13 @@ from lagwise_alerts.model import Severity
 
 #: Teams refuses a message of more than 28,672 bytes, counted after the workflow has put the card as a text into one of
 #: its own. The lengths below keep it below that, whatever names are written in.
-MOST_BYTES = 28_672
+MAX_BYTES = 28_672
 _LONGEST_TITLE = 400
 _LONGEST_FACT = 900
 _LONGEST_COMMAND = 3000
 _LONGEST_LINK = 4000
 #: Of a summary.
-_MOST_LINES, _LONGEST_LINE = 20, 140
+_MAX_LINES, _LONGEST_LINE = 20, 140
 
 _COLOURS = {Severity.PAGE: "Attention", Severity.WARN: "Warning", Severity.INFO: "Accent"}
 
@@ -36,7 +36,7 @@ def payload(document: Mapping[str, Any]) -> dict[str, Any]:
         _text({"text": f"{label}: ", "weight": "Bolder"}, {"text": cut(text, _LONGEST_FACT)})
         for label, text in words.facts
     ]
-    body += [_text({"text": line}) for line in some_lines(words.lines, _MOST_LINES, _LONGEST_LINE)]
+    body += [_text({"text": line}) for line in some_lines(words.lines, _MAX_LINES, _LONGEST_LINE)]
     body.append(_text({"text": whole_command(words.first_command, _LONGEST_COMMAND), "fontType": "Monospace"}))
     card = {
         "$schema": "http://adaptivecards.io/schemas/adaptive-card.json",

@@ -1,1 +1,1 @@
-"""From the lake to decisions: what holds of each group now, and what the rules say to it."""
+"""Stage 1: what holds of each group now, and which alerts follow by the rules. See `stages.py`."""

@@ -19,7 +19,7 @@ CAPACITY_SQL = 'select cluster, "group", verdict, topic, sentence from capacity'
 
 #: A storm is one until for so long no rebalance was seen.
 STORM_LASTS = STORM_WINDOW
-#: Sentences of more topics than this are not told.
+#: Sentences of more topics than this are left out.
 _MOST_TOPICS = 3
 _ORDER = {verdict: place for place, verdict in enumerate(CapacityVerdict)}
 _WORDS = {verdict.value: verdict for verdict in CapacityVerdict}
@@ -37,7 +37,7 @@ def capacity_by_group(rows: Iterable[Mapping[str, Any]]) -> dict[Group, tuple[Ca
 
 def capacity_sentence(rows: Sequence[CapacityRow]) -> str:
     """``orders: short. What it says. logs: …``, all but those that are enough, as far as there is room."""
-    told = [row for row in rows if row[0] is not CapacityVerdict.ENOUGH] or list(rows)
-    words = [f"{topic}: {verdict.value}. {sentence}" for verdict, topic, sentence in told[:_MOST_TOPICS]]
-    more = len(told) - _MOST_TOPICS
+    shown = [row for row in rows if row[0] is not CapacityVerdict.ENOUGH] or list(rows)
+    words = [f"{topic}: {verdict.value}. {sentence}" for verdict, topic, sentence in shown[:_MOST_TOPICS]]
+    more = len(shown) - _MOST_TOPICS
     return " ".join(words) + (f" And {more} more." if more > 0 else "")

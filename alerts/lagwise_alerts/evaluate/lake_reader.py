@@ -31,7 +31,7 @@ from lagwise_alerts.evaluate.unread_ages import LagObjective, UnreadAges, read_c
 log = logging.getLogger("lagwise.alerts")
 
 #: How far back samples and ticks are looked for. What is older is as stale as what never was.
-_LOOK_BACK = timedelta(days=2)
+_LOOKBACK = timedelta(days=2)
 #: An error's example is a stranger's text of any length.
 _LONGEST_EXAMPLE = 200
 
@@ -98,7 +98,7 @@ class LakeReader:
     def read(self, now: datetime) -> LakeSnapshot:
         """What the lake holds now, or held when it could last be read. Raises nothing that a lake can do wrong."""
         trouble: list[str] = []
-        days = (f"{now - _LOOK_BACK:%Y-%m-%d}", f"{now + timedelta(days=1):%Y-%m-%d}")
+        days = (f"{now - _LOOKBACK:%Y-%m-%d}", f"{now + timedelta(days=1):%Y-%m-%d}")
         steps = (
             ((GROUP_STATUS,), self._read_groups),
             ((SAMPLES, TICKS), lambda: self._read_collections(days)),

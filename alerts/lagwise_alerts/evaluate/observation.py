@@ -121,7 +121,7 @@ def observe(
         record = row.record
         if record.cluster in views:
             group = _group(row, views[record.cluster], _seen_active(row, snapshot, active))
-            conditions += [group, *_findings(record, group), *_beside(record, group, snapshot)]
+            conditions += [group, *_findings(record, group), *_group_facts(record, group, snapshot)]
     trouble = "".join(f" Trouble: {line.rstrip('.')}." for line in snapshot.trouble)
     conditions += [_collection(name, rows.get(name), watching_since, now, trouble) for name in watched]
     waiting = [row.unread_since for row in (rows.get(name) for name in watched) if row and row.unread_since]
@@ -167,7 +167,7 @@ def _findings(record: GroupRecord, group: GroupCondition) -> list[GroupCondition
     ]
 
 
-def _beside(record: GroupRecord, group: GroupCondition, snapshot: LakeSnapshot) -> Iterator[GroupCondition]:
+def _group_facts(record: GroupRecord, group: GroupCondition, snapshot: LakeSnapshot) -> Iterator[GroupCondition]:
     """Facts that last, as findings do, and that rules may ask for by a key of their own."""
 
     def one(kind: AlertKind, count: int, sentence: str, words: Iterable[str] = ()) -> GroupCondition:

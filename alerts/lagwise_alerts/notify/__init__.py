@@ -1,1 +1,1 @@
-"""From decisions to messages: what is inhibited, muted and grouped, and how the rest reads."""
+"""Stages 2 to 4 and 6: inhibit, notify, mute, group; and the text of a message. See `stages.py`."""

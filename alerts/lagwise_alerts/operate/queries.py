@@ -138,7 +138,7 @@ def silences(engine: Engine, now: datetime) -> list[Silence]:
 def actions(engine: Engine, *, text: str = "", limit: int = 200, offset: int = 0) -> list[ActionRow]:
     """What operators did, the latest first; only what has the text in it. Raises DatabaseError."""
     query = _actions(text).order_by(ACTIONS.c.id.desc()).limit(limit).offset(offset)
-    return [ActionRow(*row) for row in _fetch(engine, query, ACTIONS)]
+    return [ActionRow(**row._mapping) for row in _fetch(engine, query, ACTIONS)]
 
 
 def count_actions(engine: Engine, *, text: str = "") -> int:

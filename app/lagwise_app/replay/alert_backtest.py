@@ -34,7 +34,7 @@ class BacktestOutcome:
     lacks.
     """
 
-    rehearsal: Backtest
+    backtest: Backtest
     trace: str | None
     rules: int
     not_tried: dict[str, str]
@@ -81,36 +81,36 @@ def as_json(outcome: BacktestOutcome) -> dict[str, Any]:
     """A backtest as a JSON document."""
     return {
         "trace": outcome.trace,
-        "since": outcome.rehearsal.since,
-        "until": outcome.rehearsal.until,
+        "since": outcome.backtest.since,
+        "until": outcome.backtest.until,
         "rules": outcome.rules,
         "not_tried": outcome.not_tried,
-        "moments": outcome.rehearsal.moments,
-        "alerts": len(outcome.rehearsal.incidents),
-        "messages": len(outcome.rehearsal.notifications),
-        "firing": [alert.incident_id for alert in outcome.rehearsal.firing],
-        "events": [_event(outcome, notification) for notification in outcome.rehearsal.notifications],
+        "moments": outcome.backtest.moments,
+        "alerts": len(outcome.backtest.incidents),
+        "messages": len(outcome.backtest.notifications),
+        "firing": [alert.incident_id for alert in outcome.backtest.firing],
+        "events": [_event(outcome, notification) for notification in outcome.backtest.notifications],
     }
 
 
-def _event(outcome: BacktestOutcome, told: Notification) -> dict[str, Any]:
-    alert = told.alert
+def _event(outcome: BacktestOutcome, notification: Notification) -> dict[str, Any]:
+    alert = notification.alert
     return {
-        "at": told.decided_at,
-        "at_seconds": _seconds(outcome, told.decided_at),
-        "event": told.event.value,
-        "severity": told.severity.value,
+        "at": notification.decided_at,
+        "at_seconds": _seconds(outcome, notification.decided_at),
+        "event": notification.event.value,
+        "severity": notification.severity.value,
         "rule": alert.rule,
         "kind": alert.subject.kind.value,
         "cluster": alert.subject.cluster,
         "group": alert.subject.group,
         "team": alert.labels.get(TEAM),
-        "status": told.status,
-        "reason": told.reason,
+        "status": notification.status,
+        "reason": notification.reason,
         "flapping": alert.flapping,
-        "channels": list(told.channels),
-        "summary": summary(told),
-        "sentence": told.sentence,
+        "channels": list(notification.channels),
+        "summary": summary(notification),
+        "sentence": notification.sentence,
         "incident_id": alert.incident_id,
     }
 
@@ -122,18 +122,18 @@ def _seconds(outcome: BacktestOutcome, at: datetime) -> float | None:
 
 def lines(outcome: BacktestOutcome, rules: str) -> Iterator[str]:
     """A backtest as text. ``rules`` is the name of the rules."""
-    found = outcome.rehearsal
+    found = outcome.backtest
     by = f"{plural(outcome.rules, 'rule')} of {clean(rules)}"
     if outcome.trace is None:
         yield f"{found.since:{_TIME}} to {found.until:{_TIME}} UTC, {by}:"
     else:
         yield f"{clean(outcome.trace)}, {by}:"
-    for told in found.notifications:
-        at = _seconds(outcome, told.decided_at)
-        when = f"{told.decided_at:{_TIME}}" if at is None else f"{at:>9g} s"
-        to = f" to {', '.join(told.channels)}" if told.channels else ""
-        what = f"{told.event.value:<9}  {told.severity.value:<4}  {clean(summary(told))}"
-        yield f"  {when}  {what} ({told.alert.rule}{to})"
+    for notification in found.notifications:
+        at = _seconds(outcome, notification.decided_at)
+        when = f"{notification.decided_at:{_TIME}}" if at is None else f"{at:>9g} s"
+        to = f" to {', '.join(notification.channels)}" if notification.channels else ""
+        what = f"{notification.event.value:<9}  {notification.severity.value:<4}  {clean(summary(notification))}"
+        yield f"  {when}  {what} ({notification.alert.rule}{to})"
     yield _in_all(found)
     if outcome.not_tried:
         names = "; ".join(
@@ -149,7 +149,7 @@ def _in_all(found: Backtest) -> str:
     incidents = found.incidents
     if not incidents:
         return "No alert would have been sent."
-    loudest = [min((told.severity for told in its), key=lambda s: s.rank) for its in incidents.values()]
+    loudest = [min((notification.severity for notification in its), key=lambda s: s.rank) for its in incidents.values()]
     each = ", ".join(f"{loudest.count(severity)} {severity.value}" for severity in Severity if severity in loudest)
     lasting = f"; {len(found.firing)} still firing at the end" if found.firing else ""
     text = f"{plural(len(incidents), 'alert')} ({each}), {plural(len(found.notifications), 'message')}{lasting}."

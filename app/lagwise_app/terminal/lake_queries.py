@@ -31,7 +31,7 @@ _SAMPLED = f"""
 """  # noqa: S608 (a condition of our own)
 _ANALYZED = "select max(finished_at) as at from ticks"
 #: How far back is looked for something that happened last, one after the other until it is found; None is everything.
-_LOOK_BACK = (timedelta(hours=1), timedelta(days=1), None)
+_LOOKBACK = (timedelta(hours=1), timedelta(days=1), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +150,7 @@ def _rows(lake: Lake, table: Table, question: str, values: Sequence[object] = ()
 def _newest_samples(lake: Lake, clusters: Collection[str], now: datetime) -> dict[str, dict[str, Any]]:
     """Of each cluster that was sampled: when it was last read, and what its newest sample says."""
     found: dict[str, dict[str, Any]] = {}
-    for back in _LOOK_BACK:
+    for back in _LOOKBACK:
         found = {r["cluster"]: r for r in _selected(lake, SAMPLES, _SAMPLED, since=now - back if back else None)}
         if found and all(name in found and found[name]["read_at"] is not None for name in {*clusters, *found}):
             break
@@ -158,7 +158,7 @@ def _newest_samples(lake: Lake, clusters: Collection[str], now: datetime) -> dic
 
 
 def _analyzed_at(lake: Lake, now: datetime) -> datetime | None:
-    for back in _LOOK_BACK:
+    for back in _LOOKBACK:
         for row in _selected(lake, TICKS, _ANALYZED, since=now - back if back else None):
             if row["at"] is not None:
                 at: datetime = row["at"]

@@ -17,7 +17,7 @@ _METRICS_AT_ONCE = 40
 _UNAUTHORISED = (401, 403)
 _OFFSET = re.compile(r"\d+\..*KafkaSourceReader\.topic\.(.+)\.partition\.(\d+)\.(currentOffset|committedOffset)")
 #: More than the column takes is no number of slots.
-_MOST_SLOTS = 2**31 - 1
+_MAX_SLOTS = 2**31 - 1
 #: What Flink says is the interval of a job without checkpoints: the largest long.
 _NEVER = 2**63 - 1
 
@@ -44,7 +44,7 @@ class FlinkRest:
         overview = self.get("overview", within_seconds=within_seconds)
         told = overview if isinstance(overview, dict) else {}
         total, free = told.get("slots-total"), told.get("slots-available")
-        if not (isinstance(total, int) and isinstance(free, int) and 0 <= free <= total <= _MOST_SLOTS):
+        if not (isinstance(total, int) and isinstance(free, int) and 0 <= free <= total <= _MAX_SLOTS):
             raise OffsetSourceTrouble("malformed", "the answer to overview tells no task slots")
         return int(total), int(free)
 

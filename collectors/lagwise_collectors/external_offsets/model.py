@@ -20,12 +20,12 @@ _MILLISECONDS_FROM = 1e11
 
 
 class OffsetSourceTrouble(ClusterError):
-    """A source that cannot be read. ``kind`` is one of `elsewhere_timeout`, `elsewhere_unreachable`,
-    `elsewhere_refused`, `elsewhere_missing` and `elsewhere_malformed`."""
+    """A source that cannot be read. ``kind`` is one of `external_offsets_timeout`, `external_offsets_unreachable`,
+    `external_offsets_refused`, `external_offsets_missing` and `external_offsets_malformed`."""
 
     def __init__(self, kind: str, detail: str) -> None:
         super().__init__(detail)
-        self.kind = f"elsewhere_{kind}"
+        self.kind = f"external_offsets_{kind}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,9 +18,9 @@ from lagwise_collectors.external_offsets.model import ExternalGroup, OffsetReade
 from lagwise_collectors.external_offsets.timed_read import TimedRead
 from lagwise_collectors.protocol import Check, ErrorTally
 
-log = logging.getLogger("lagwise.collectors.elsewhere")
+log = logging.getLogger("lagwise.collectors.external_offsets")
 
-_FORMAT = "lagwise-groups-elsewhere-1"
+_FORMAT = "lagwise-external-groups-1"
 #: Types of groups by name, by source.
 GroupTypes = dict[str, dict[str, str]]
 
@@ -140,11 +140,11 @@ class OffsetSources:
 
 
 _ADVICE = {
-    "elsewhere_timeout": "find out why it takes so long, or raise the source's timeout_seconds",
-    "elsewhere_unreachable": "check the address, and that it is running",
-    "elsewhere_refused": "check the secret and the permissions of the account",
-    "elsewhere_missing": "check the path, and that its contents match the source's type",
-    "elsewhere_malformed": "compare the contents with docs/external-offsets.md",
+    "external_offsets_timeout": "find out why it takes so long, or raise the source's timeout_seconds",
+    "external_offsets_unreachable": "check the address, and that it is running",
+    "external_offsets_refused": "check the secret and the permissions of the account",
+    "external_offsets_missing": "check the path, and that its contents match the source's type",
+    "external_offsets_malformed": "compare the contents with docs/external-offsets.md",
 }
 
 

@@ -20,7 +20,7 @@ from lagwise.platform.secrets import redact, resolve
 from lagwise_collectors.external_offsets.model import OffsetSourceTrouble, SourceResult, groups_of_records
 
 #: A query that returns more is not one about offsets.
-_MOST_ROWS = 200_000
+_MAX_ROWS = 200_000
 _COLUMNS = ("group", "topic", "partition", "offset")
 _OPTIONAL = ("updated_at",)
 #: Statements that make a session read-only, by the dialect's name. Where there is none the account's rights have to.
@@ -94,9 +94,9 @@ class SqlReader:
         if missing:
             raise OffsetSourceTrouble("malformed", f"the query returns no column {missing[0]}; it must be called so")
         places = {name: names.index(name) for name in (*_COLUMNS, *_OPTIONAL) if name in names}
-        rows = answer.fetchmany(_MOST_ROWS + 1)
-        if len(rows) > _MOST_ROWS:
-            raise OffsetSourceTrouble("malformed", f"the query returns more than {_MOST_ROWS} rows")
+        rows = answer.fetchmany(_MAX_ROWS + 1)
+        if len(rows) > _MAX_ROWS:
+            raise OffsetSourceTrouble("malformed", f"the query returns more than {_MAX_ROWS} rows")
         return [{name: row[place] for name, place in places.items()} for row in rows]
 
     @contextlib.contextmanager

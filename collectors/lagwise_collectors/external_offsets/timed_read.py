@@ -11,7 +11,7 @@ from lagwise.platform.logs import clean
 from lagwise.platform.secrets import redact
 from lagwise_collectors.external_offsets.model import OffsetSourceTrouble
 
-log = logging.getLogger("lagwise.collectors.elsewhere")
+log = logging.getLogger("lagwise.collectors.external_offsets")
 
 T = TypeVar("T")
 

@@ -44,9 +44,9 @@ def add_groups(sample: SampleBuilder, groups: Sequence[KafkaGroup], at: datetime
     sample.add(MEMBERS, columns, at)
 
 
-def add_jobs(sample: SampleBuilder, elsewhere: ExternalOffsets, at: datetime) -> None:
+def add_jobs(sample: SampleBuilder, external: ExternalOffsets, at: datetime) -> None:
     """Rows of ``jobs``: Flink jobs that run."""
-    running = [(source, g.name, g.job) for source, g in elsewhere.groups if g.job is not None]
+    running = [(source, g.name, g.job) for source, g in external.groups if g.job is not None]
     columns = {
         "group": [group for _, group, _ in running],
         "source": [source for source, _, _ in running],

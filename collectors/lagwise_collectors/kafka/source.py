@@ -21,7 +21,7 @@ from lagwise_collectors.kafka.requests.committed_offsets import CommitColumns, C
 from lagwise_collectors.kafka.requests.errors import KafkaTrouble, trouble_of
 from lagwise_collectors.kafka.requests.group_members import GroupListing, describe_groups, list_groups, topics_of
 from lagwise_collectors.kafka.requests.next_records import LogPosition, NextRecordCache, NextRecords, fetcher_of
-from lagwise_collectors.kafka.requests.side_topics import SideTopic, side_topics
+from lagwise_collectors.kafka.requests.side_topics import SideTopicName, side_topics
 from lagwise_collectors.kafka.requests.topics import (
     CONFIG_REFRESH_SECONDS,
     KafkaTopic,
@@ -60,7 +60,9 @@ class KafkaSource:
         self._clock = clock
         self._next_record_cache = None if state is None else NextRecordCache(state)
         self._offset_sources = OffsetSources(
-            cluster.external_offsets, state=None if state is None else state.with_suffix(".elsewhere"), clock=clock
+            cluster.external_offsets,
+            state=None if state is None else state.with_suffix(".external_offsets"),
+            clock=clock,
         )
         self._session: _Session | None = None
 
@@ -182,7 +184,7 @@ class _Session:
         ]
         return self._next_records.after(positions, ends)
 
-    def _side_topics_of(self, read: set[str], errors: ErrorTally) -> dict[str, SideTopic]:
+    def _side_topics_of(self, read: set[str], errors: ErrorTally) -> dict[str, SideTopicName]:
         try:
             return self._side_topics.of(read)
         except KafkaException as error:

@@ -25,12 +25,12 @@ from lagwise_collectors.offsets_topic.records import OFFSETS_TOPIC
 from lagwise_collectors.offsets_topic.session import LedgerState, LostPositionError, OffsetsTopicSession
 from lagwise_collectors.protocol import EventSourceState, Snapshot
 from lagwise_collectors.sample_builder import SampleBuilder
-from lagwise_collectors.sample_diff.events import MOST_EVENTS, TOO_MANY_EVENTS, as_rows
+from lagwise_collectors.sample_diff.events import MAX_EVENTS, TOO_MANY_EVENTS, as_rows
 
 log = logging.getLogger("lagwise.collectors.offsets_topic")
 
 _RETRY_SECONDS = 2.0
-_MOST_RETRY_SECONDS = 120.0
+_MAX_RETRY_SECONDS = 120.0
 #: The state file is written after events were handed over, and otherwise this often.
 _SAVE_SECONDS = 60.0
 
@@ -91,7 +91,7 @@ class OffsetsTail:
                 self._unsaved_state = state_file.serialise(state.ledger, state.identity)
         if not is_caught_up:
             log.info("%s: %s is still being read, %d records are left", self._cluster.name, OFFSETS_TOPIC, records_left)
-        events, dropped = changes.events[:MOST_EVENTS], len(changes.events[MOST_EVENTS:])
+        events, dropped = changes.events[:MAX_EVENTS], len(changes.events[MAX_EVENTS:])
         if dropped:
             changes.errors.note("events_dropped", TOO_MANY_EVENTS, dropped)
         tables = {EVENTS.name: as_rows(events, self._cluster.name), CADENCE_TABLE: cadence}
@@ -145,7 +145,7 @@ class OffsetsTail:
                 if session is not None:
                     session.close()
             self._stop.wait(pause_seconds)
-            pause_seconds = min(2 * pause_seconds, _MOST_RETRY_SECONDS)
+            pause_seconds = min(2 * pause_seconds, _MAX_RETRY_SECONDS)
 
     def _end_session(self, trouble: KafkaTrouble | None) -> None:
         with self._lock:

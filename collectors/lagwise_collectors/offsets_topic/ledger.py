@@ -20,7 +20,7 @@ from lagwise_collectors.sample_diff.events import TOO_MANY_EVENTS, Event
 
 EXPIRED, DELETED = "expired", "deleted"
 #: Changes are taken every few seconds. If nobody takes them, they must not fill the memory.
-_MOST_HELD = 200_000
+_MAX_HELD = 200_000
 _DROPPED = ("events_dropped", TOO_MANY_EVENTS)
 
 
@@ -130,7 +130,7 @@ class Ledger:
             quiet = partition in self.priming
             at_ms = max(0, record.timestamp()[1])
             for rebalance in self.groups.feed(parsed_key, record.value(), at_ms, partition=partition, quiet=quiet):
-                if len(self._rebalances) < _MOST_HELD:
+                if len(self._rebalances) < _MAX_HELD:
                     self._rebalances.append(rebalance)
                 else:
                     self._errors.note(*_DROPPED)
@@ -166,7 +166,7 @@ class Ledger:
                 self.groups.end(pair.group, group, at_ms)
 
     def _add_change(self, change: CommitChange) -> None:
-        if len(self._commit_changes) < _MOST_HELD:
+        if len(self._commit_changes) < _MAX_HELD:
             self._commit_changes.append(change)
         else:
             self._errors.note(*_DROPPED)

@@ -140,7 +140,7 @@ _HEAD = struct.Struct(">hqi")  # version, offset, leader epoch
 _TIME = struct.Struct(">q")
 _OLD_HEAD = struct.Struct(">hqh")  # version, offset, length of the metadata
 _V3_HEAD = struct.Struct(">hqih")
-_MOST_METADATA = 0x7F
+_MAX_METADATA = 0x7F
 
 
 def commit_of(value: bytes) -> tuple[int, int]:
@@ -152,7 +152,7 @@ def commit_of(value: bytes) -> tuple[int, int]:
         version, offset, _ = _HEAD.unpack_from(value)
         if version == 4:
             size = value[14]  # of the metadata, plus 1
-            if 0 < size <= _MOST_METADATA:
+            if 0 < size <= _MAX_METADATA:
                 return offset, _TIME.unpack_from(value, 14 + size)[0]
             commit = full_commit_of(value)
             return commit.offset, commit.at_ms

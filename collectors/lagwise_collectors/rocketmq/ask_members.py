@@ -20,9 +20,9 @@ _SETTLING_SECONDS = 90.0
 #: A member that could not answer is not asked again for this long: its client may not be able to.
 _LEFT_ALONE_SECONDS = 300.0
 #: At most this many members of groups that are not broadcasting are asked in one sample.
-_MOST_AT_ONCE = 200
+_MAX_AT_ONCE = 200
 #: And at most so many that they own this many queues, by their last reports: each report names all of them.
-_MOST_QUEUES_AT_ONCE = 10_000
+_MAX_QUEUES_AT_ONCE = 10_000
 
 #: Group and client id.
 Member = tuple[str, str]
@@ -79,9 +79,9 @@ class MemberAnswers:
     def _affordable(self, members: Iterable[Member]) -> Iterator[Member]:
         """The first of them, as many as one sample can read; at least one."""
         queues = 0
-        for member in islice(members, _MOST_AT_ONCE):
+        for member in islice(members, _MAX_AT_ONCE):
             its = len(self._reports[member][1].progress) if member in self._reports else 0
-            if queues and queues + its > _MOST_QUEUES_AT_ONCE:
+            if queues and queues + its > _MAX_QUEUES_AT_ONCE:
                 return
             queues += its
             yield member

@@ -53,7 +53,7 @@ class BrokerSettings:
         percents = {name: _whole(values.get(key)) for name, (key, _, _) in _LEVELS.items()}
         waits_ms = {name: _whole(values.get(key)) for name, key in _WAITS.items()}
         return cls(
-            reserved_seconds=None if hours is None or hours > _MOST_HOURS else hours * _HOUR_SECONDS,
+            reserved_seconds=None if hours is None or hours > _MAX_HOURS else hours * _HOUR_SECONDS,
             deletes_forcibly=values.get("cleanFileForciblyEnable") != "false",
             **{
                 name: min(max(percent / 100, _LEVELS[name][1]), _LEVELS[name][2])
@@ -71,7 +71,7 @@ _LEVELS = {
     "full": ("diskSpaceWarningLevelRatio", 0.35, 0.90),
 }
 #: A hundred years: longer times are invalid.
-_MOST_HOURS = 1_000_000
+_MAX_HOURS = 1_000_000
 _WAITS = {
     "page_cache_busy_seconds": "osPageCacheBusyTimeOutMills",
     "send_wait_seconds": "waitTimeMillsInSendQueue",

@@ -14,9 +14,9 @@ from lagwise.platform.files import KeptFile
 
 log = logging.getLogger("lagwise.collectors.rocketmq")
 
-#: A queue's number is below this; a broker's below :data:`MOST_BROKERS`, so that partitions fit into 32 bits.
+#: A queue's number is below this; a broker's below :data:`MAX_BROKERS`, so that partitions fit into 32 bits.
 QUEUES = 10_000
-MOST_BROKERS = 200_000
+MAX_BROKERS = 200_000
 
 
 def partition_of(broker: int, queue: int) -> int:
@@ -59,7 +59,7 @@ def _saved_numbers(file: Path) -> dict[str, int]:
     except (OSError, ValueError) as error:
         log.warning("the brokers' numbers in %s cannot be read (%s): brokers get new numbers", file, error)
         return {}
-    whole = isinstance(found, dict) and all(type(n) is int and 0 <= n < MOST_BROKERS for n in found.values())
+    whole = isinstance(found, dict) and all(type(n) is int and 0 <= n < MAX_BROKERS for n in found.values())
     if not whole or len(set(found.values())) != len(found):
         log.warning("the brokers' numbers in %s are damaged: brokers get new numbers", file)
         return {}

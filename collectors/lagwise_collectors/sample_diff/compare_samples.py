@@ -12,7 +12,7 @@ import pyarrow as pa
 from lagwise.tables.raw import COMMITS, GROUPS, MEMBERS, TOPICS, WATERMARKS
 from lagwise_collectors.protocol import Snapshot
 from lagwise_collectors.sample_diff import commit_rewinds as commit_changes
-from lagwise_collectors.sample_diff.events import MOST_EVENTS, Event, as_rows
+from lagwise_collectors.sample_diff.events import MAX_EVENTS, Event, as_rows
 from lagwise_collectors.sample_diff.offset_skips import ReaderPaces, update_paces
 from lagwise_collectors.sample_diff.rebalances import GroupView, group_events
 from lagwise_collectors.sample_diff.topic_changes import TopicView, setting_events, topic_events
@@ -86,7 +86,7 @@ def compare_samples(
         )
         commits = commit_changes.carried_over(previous.commits, commits, unreadable)
     events = [event for event in events if not leave_out(event)]
-    written, dropped = events[:MOST_EVENTS], len(events[MOST_EVENTS:])
+    written, dropped = events[:MAX_EVENTS], len(events[MAX_EVENTS:])
     return SampleDiff(
         PreviousSample(views, topics.views, settings, commits, paces), as_rows(written, snapshot.cluster), dropped
     )

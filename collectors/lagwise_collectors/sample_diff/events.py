@@ -11,7 +11,7 @@ from lagwise.tables.raw import EVENTS
 from lagwise_collectors.sample_builder import rows_from_columns
 
 #: Events written of one sample; the rest is counted, so that a restart of a whole cluster does not flood the lake.
-MOST_EVENTS = 2_000
+MAX_EVENTS = 2_000
 #: The detail of the error ``events_dropped``.
 TOO_MANY_EVENTS = "too many events at once to write each of them"
 #: Names in one list of members; the rest is counted.

@@ -210,9 +210,9 @@ class Rocketmq:
 
 def _last_words(log: Path) -> str:
     lines = log.read_text(errors="replace").splitlines()
-    telling = [line.strip() for line in lines if line.strip() and not line.strip().startswith(("at ", "... "))]
-    errors = [line for line in telling if "Exception" in line or "ERROR" in line]
-    return (errors or telling or ["its log is empty"])[-1]
+    meaningful = [line.strip() for line in lines if line.strip() and not line.strip().startswith(("at ", "... "))]
+    errors = [line for line in meaningful if "Exception" in line or "ERROR" in line]
+    return (errors or meaningful or ["its log is empty"])[-1]
 
 
 def _bound(held: contextlib.ExitStack, port: int) -> socket.socket:

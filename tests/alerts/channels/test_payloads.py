@@ -240,13 +240,13 @@ class TestSlack:
     def test_limits(self, document: Document) -> None:
         made = slack.payload(document)
         blocks = made["blocks"]
-        assert len(blocks) <= slack.MOST_BLOCKS
+        assert len(blocks) <= slack.MAX_BLOCKS
         assert len(blocks[0]["text"]["text"]) <= slack.LONGEST_HEADER
         for section in (b for b in blocks if b["type"] == "section"):
             assert len(section.get("text", {"text": ""})["text"]) <= slack.LONGEST_SECTION
-            assert len(section.get("fields", [])) <= slack.MOST_FIELDS
+            assert len(section.get("fields", [])) <= slack.MAX_FIELDS
             assert all(1 <= len(f["text"]) <= slack.LONGEST_FIELD for f in section.get("fields", []))
-        assert sum(map(len, strings(blocks))) <= slack.MOST_CHARACTERS
+        assert sum(map(len, strings(blocks))) <= slack.MAX_CHARACTERS
 
     @pytest.mark.parametrize("document", [*STRANGERS, *MANY], ids=range(len(STRANGERS + MANY)))
     def test_nothing_of_a_stranger_is_obeyed(self, document: Document) -> None:
@@ -276,7 +276,7 @@ class TestTeams:
     def test_limits(self, document: Document) -> None:
         text = json.dumps(teams.payload(document), ensure_ascii=False)
         wrapped = json.dumps(text, ensure_ascii=False)
-        assert len(wrapped.encode("utf-8")) < teams.MOST_BYTES * 0.9
+        assert len(wrapped.encode("utf-8")) < teams.MAX_BYTES * 0.9
 
     @pytest.mark.parametrize("document", [*STRANGERS, *MANY], ids=range(len(STRANGERS + MANY)))
     def test_text_stands_where_markdown_is_not_obeyed(self, document: Document) -> None:

@@ -40,7 +40,7 @@ def backtest_command(
 
     \b
       lagwise alert test --rules rules.yaml
-      lagwise alert test --rules rules.yaml --last 7d --json | jq '.rehearsals[0].events[].summary'
+      lagwise alert test --rules rules.yaml --last 7d --json | jq '.backtests[0].events[].summary'
       lagwise alert test tests/traces/retention-overrun
     """
     from datetime import UTC, datetime, timedelta
@@ -57,7 +57,7 @@ def backtest_command(
         now = datetime.now(UTC)
         outcomes = [alert_backtest.of_lake(config, book, now - timedelta(seconds=last_seconds), now)]
     if as_json:
-        print_json({"rehearsals": [alert_backtest.as_json(outcome) for outcome in outcomes]})
+        print_json({"backtests": [alert_backtest.as_json(outcome) for outcome in outcomes]})
         return
     name = "Lagwise" if file is None else file.name
     for outcome in outcomes:

@@ -60,7 +60,7 @@ def list_command(settings: CommandSettings, data: str | None, as_json: bool) -> 
     alerts = [(alert, queries.operator_state(alert, orders, now)) for alert in queries.open_alerts(engine)]
     silences = queries.silences(engine, now)
     if as_json:
-        shown = [{**asdict(alert), **asdict(standing)} for alert, standing in alerts]
+        shown = [{**asdict(alert), **asdict(state)} for alert, state in alerts]
         print_json({"alerts": shown, "silences": [_silence_document(asdict(silence)) for silence in silences]})
         return
     from lagwise_app.cli.alert.tables import alert_table, silence_table

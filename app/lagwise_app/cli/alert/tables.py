@@ -18,9 +18,9 @@ from lagwise_app.terminal.safe_text import plain
 def alert_table(alerts: Sequence[tuple[AlertRow, OperatorState]], now: datetime) -> Table:
     """Open alerts, one per row, with who has acknowledged them or what mutes them."""
     table = _table("state", "severity", "about", "since", "why", "incident")
-    for alert, standing in alerts:
+    for alert, operator_state in alerts:
         table.add_row(
-            _state(alert, standing, now),
+            _state(alert, operator_state, now),
             alert.severity.value,
             plain(str(alert.subject)),
             f"{_seconds(alert.since, now)} ago",
@@ -69,14 +69,14 @@ def _table(*columns: str) -> Table:
     return table
 
 
-def _state(alert: AlertRow, standing: OperatorState, now: datetime) -> Text:
+def _state(alert: AlertRow, operator_state: OperatorState, now: datetime) -> Text:
     """The state, with who has acknowledged the alert or what mutes it."""
     if alert.state is AlertState.PENDING:
         return Text("pending", style="dim")
-    if standing.acknowledged is not None:
-        return Text("acknowledged by ").append_text(plain(standing.acknowledged.by))
-    if standing.muted is not None:
-        muted = standing.muted
+    if operator_state.acknowledged is not None:
+        return Text("acknowledged by ").append_text(plain(operator_state.acknowledged.by))
+    if operator_state.muted is not None:
+        muted = operator_state.muted
         return Text(f"{muted.cause.value} ").append_text(plain(muted.name)).append(f" for {_seconds(now, muted.until)}")
     return Text("firing", style="bold red")
 

@@ -83,7 +83,7 @@ log = logging.getLogger("lagwise.collectors.kafka")
 #: Farther from the end than this, commit markers do not matter.
 NEAR = 1_000
 #: At most this many partitions are looked up in one sample, within this time; the rest follow in the next one.
-MOST_LOOK_UPS = 50
+MAX_LOOK_UPS = 50
 PATIENCE_SECONDS = 1.0
 _POLL_SECONDS = 0.05
 
@@ -144,7 +144,7 @@ class NextRecords:
         for commit in commits:
             start, _ = ends[commit[:2]]
             begin = max(commit.offset, start, known[commit].offset if commit in known else 0)
-            if len(asked) < MOST_LOOK_UPS:
+            if len(asked) < MAX_LOOK_UPS:
                 asked.setdefault(commit[:2], (commit, commit._replace(offset=begin)))
         if not asked:
             return {}

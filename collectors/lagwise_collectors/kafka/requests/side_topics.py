@@ -16,7 +16,7 @@ from lagwise_collectors.kafka.requests.client import KafkaClient
 LIST_EVERY_SECONDS = 60.0
 
 
-class SideTopic(NamedTuple):
+class SideTopicName(NamedTuple):
     """A retry or dead-letter topic."""
 
     main_topic: str
@@ -36,9 +36,9 @@ class SideTopics:
         self._names = names
         self._monotonic = monotonic
         self._listed_at: float | None = None
-        self._sides: dict[str, SideTopic] = {}
+        self._sides: dict[str, SideTopicName] = {}
 
-    def of(self, read: Collection[str]) -> dict[str, SideTopic]:
+    def of(self, read: Collection[str]) -> dict[str, SideTopicName]:
         """By name, the side topics of those that are ``read``. Raises what listing the names raises."""
         if not self._patterns:
             return {}
@@ -48,11 +48,11 @@ class SideTopics:
             self._listed_at = now
         return {name: side for name, side in self._sides.items() if side.main_topic in read}
 
-    def _side(self, name: str) -> SideTopic | None:
+    def _side(self, name: str) -> SideTopicName | None:
         for role, pattern in self._patterns:
             match = pattern.fullmatch(name)
             if match is not None and match.group(1):
-                return SideTopic(match.group(1), role)
+                return SideTopicName(match.group(1), role)
         return None
 
 

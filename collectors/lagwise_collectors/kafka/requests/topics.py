@@ -11,7 +11,7 @@ from confluent_kafka.admin import ConfigEntry, ConfigResource, ResourceType
 
 from lagwise_collectors.kafka.requests.client import KafkaClient
 from lagwise_collectors.kafka.requests.errors import KafkaTrouble
-from lagwise_collectors.kafka.requests.side_topics import SideTopic
+from lagwise_collectors.kafka.requests.side_topics import SideTopicName
 from lagwise_collectors.protocol import ErrorTally
 from lagwise_collectors.sample_builder import DueTopicRows
 
@@ -102,7 +102,7 @@ class TopicConfigs:
         self._rows = DueTopicRows()
 
     def rows(
-        self, topics: Mapping[str, KafkaTopic], sides: Mapping[str, SideTopic], at: datetime, errors: ErrorTally
+        self, topics: Mapping[str, KafkaTopic], sides: Mapping[str, SideTopicName], at: datetime, errors: ErrorTally
     ) -> list[Mapping[str, Any]]:
         """Rows of ``raw/topics`` that are due (without sample, cluster and time); ``sides`` are those of the topics
         that belong to another one."""

@@ -29,7 +29,7 @@ from lagwise_app.supervisor.state_lock import locked
 from lagwise_app.supervisor.supervisor import ProcessState, ProcessStatus
 from lagwise_app.terminal import output
 from lagwise_sandbox.scenarios import DemoScenario
-from tests.platform.judged import HOSTILE, group
+from tests.app.judged import HOSTILE, group
 
 BILLING = DemoScenario("billing", "orders", "It keeps up.", ("ok",))
 VIEWER = DemoScenario("viewer", "orders", "It never commits.", ("unknown:no_commit",))

@@ -11,7 +11,7 @@ from lagwise.config.secrecy import address_shown, holds_of, shown
 from lagwise.platform.secrets import REDACTED
 
 #: Text settings that everybody may see. A new text setting is added here, or annotated as one that may hold a secret
-#: (``lagwise.config.values.Holds``).
+#: (``lagwise.config.values.SecretPart``).
 PUBLIC = {
     "AlertSettings.dashboard_url", "Cluster.bootstrap", "Cluster.name", "Config.data", "DashboardSettings.host",
     "DashboardSettings.runbook_url", "Email.host", "Email.sender", "Email.to", "Email.username", "FlinkJobs.jobs",

@@ -30,8 +30,8 @@ from lagwise_app.cli import cli
 from lagwise_app.status.display import watch
 from lagwise_app.status.groups import StatusFilters
 from lagwise_app.status.snapshots import MARKED_FOR, ChangeTracker, StatusChange, StatusRequest
-from tests.platform.judged import HOSTILE, analyzed, append, group, sampled
-from tests.platform.test_cli import harmless
+from tests.app.judged import HOSTILE, analyzed, append, group, sampled
+from tests.app.test_cli import harmless
 
 import pyarrow as pa  # isort: skip
 

@@ -10,7 +10,7 @@ import pytest
 from lagwise.tables.capacity import TOPIC_HOURS
 from lagwise.tables.skew import skew_of
 from lagwise.tables.store import Lake
-from tests.platform.judged import HOSTILE, append, row
+from tests.app.judged import HOSTILE, append, row
 
 NOW = datetime(2026, 11, 22, 12, 20, tzinfo=UTC)
 THE_HOUR = NOW.replace(minute=0)

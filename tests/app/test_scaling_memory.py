@@ -25,8 +25,8 @@ from lagwise_app.scaling import history_windows
 from lagwise_app.scaling import lake_cache as scaling_memory
 from lagwise_app.scaling.lake_cache import REFRESH_SECONDS, LakeCache, NoAnswer, ScalingInputs, UnknownGroup
 from lagwise_app.scaling.signal import StaleData, signal
+from tests.app.judged import append, group, partition, row
 from tests.fixtures.object_store import Bucket
-from tests.platform.judged import append, group, partition, row
 
 pytestmark = pytest.mark.thorough
 

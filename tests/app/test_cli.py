@@ -21,7 +21,7 @@ from lagwise.tables.raw import SAMPLES
 from lagwise.tables.store import Lake
 from lagwise_app.cli import cli
 from lagwise_app.cli.lag import PARTITION_KEYS
-from tests.platform.judged import HOSTILE, analyzed, append, group, partition, row, sampled
+from tests.app.judged import HOSTILE, analyzed, append, group, partition, row, sampled
 
 pytestmark = pytest.mark.thorough
 

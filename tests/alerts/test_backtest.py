@@ -264,7 +264,7 @@ class TestTheLakesPast:
 
 
 def test_interest_leaves_out_nothing(lake_of_the_past: Lake, rules: RuleBook) -> None:
-    """Subjects that no rule looks for are left out of the rehearsal: with all of them it says the same."""
+    """Subjects that no rule looks for are left out of the backtest: with all of them the result is the same."""
     span = lake_history.HistorySpan(at(0), at(END), 15.0)
     scenes = list(lake_history.scenes(lake_of_the_past, span, rules))
     whole = Player(rules)
@@ -366,7 +366,7 @@ class TestTheCommand:
 
     def test_tells_a_program_the_same(self) -> None:
         ran = self._run(str(TRACES / "poison-pill"), "--json", "--cluster", "prod")
-        (found,) = json.loads(ran.output)["rehearsals"]
+        (found,) = json.loads(ran.output)["backtests"]
         assert (found["trace"], found["alerts"], found["messages"], found["firing"]) == ("poison-pill", 1, 2, [])
         first = found["events"][0]
         assert (first["event"], first["severity"], first["cluster"], first["group"]) == (
@@ -392,7 +392,7 @@ class TestTheCommand:
         for last, begins_seconds_ago in (("1h", 600), ("2m", 120)):
             ran = self._run(*arguments, "--last", last)
             assert ran.exit_code == 0, ran.output
-            (found,) = json.loads(ran.output)["rehearsals"]
+            (found,) = json.loads(ran.output)["backtests"]
             ((rule, event, notified_at),) = [(e["rule"], e["event"], e["at"]) for e in found["events"]]
             assert (rule, event) == ("behind", "firing")
             waited = datetime.fromisoformat(notified_at) - (now - timedelta(seconds=begins_seconds_ago))

@@ -28,7 +28,7 @@ from lagwise_app.scaling.server import ScalingServer, serve_forever
 from lagwise_app.scaling.signal import StaleData, UndecidedSignal, mixed_rate, shared_work, signal
 from lagwise_app.supervisor.effective_settings import free_port
 from lagwise_app.supervisor.processes import product_processes
-from tests.platform.judged import HOSTILE, append, group, partition, row
+from tests.app.judged import HOSTILE, append, group, partition, row
 
 pytestmark = pytest.mark.thorough
 

@@ -19,7 +19,7 @@ from click.testing import CliRunner, Result
 from lagwise.tables.capacity import CAPACITY, DEMAND, FORECASTS, OBSERVED_CAPACITY
 from lagwise.tables.store import Lake
 from lagwise_app.cli import cli
-from tests.platform.judged import append, row
+from tests.app.judged import append, row
 
 pytestmark = pytest.mark.thorough
 

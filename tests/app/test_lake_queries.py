@@ -10,7 +10,7 @@ from lagwise.platform.errors import LagwiseError
 from lagwise.tables.analysis import GROUP_STATUS, PARTITION_STATUS
 from lagwise.tables.store import Lake
 from lagwise_app.terminal import lake_queries
-from tests.platform.judged import AT, HOSTILE, analyzed, append, changed, group, partition, sampled
+from tests.app.judged import AT, HOSTILE, analyzed, append, changed, group, partition, sampled
 
 CONFIG = Config.model_validate(
     {"clusters": [{"name": "shop", "bootstrap": "h:1", "interval_seconds": 10}], "analysis": {"interval_seconds": 10}}
