@@ -44,7 +44,7 @@ check: ## Check style, types, import rules, and that docs/reference is current
 	@$(PYTHON) scripts/reference.py --check
 
 .PHONY: docs
-docs: ## Write docs/reference anew from the code
+docs: ## Rewrite docs/reference from the code
 	@scripts/setup.sh python
 	@$(PYTHON) scripts/reference.py
 

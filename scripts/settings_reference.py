@@ -103,10 +103,10 @@ Keys that end in `_seconds`, `_hours` or `_days` take a plain number of that uni
 Unknown keys and invalid values are rejected at the start, all at once, each with its path and what is allowed.
 
 Secrets are not written into the file but named there: `${{env:NAME}}` is the environment variable `NAME`,
-`${{file:/path}}` the content of a file. They are read at the last moment and blotted out of everything that is shown.
+`${{file:/path}}` the content of a file. They are read at the last moment and redacted in everything that is shown.
 Variables called `LAGWISE_SECRET_…` are never settings, so they can hold them.
 
-Four variables are no settings: `LAGWISE_CONFIG` (above), `LAGWISE_DEBUG=1` (more logs, and stack traces on the
+Four variables are not settings: `LAGWISE_CONFIG` (above), `LAGWISE_DEBUG=1` (more logs, and stack traces on the
 terminal), `LAGWISE_CACHE` (the folder for what is fetched once: brokers for the demo, Delta for Spark) and
 `LAGWISE_SECRET_…`.
 

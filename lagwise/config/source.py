@@ -113,7 +113,7 @@ def _put(node: Any, steps: list[str], value: Any, name: str) -> None:
                 node[step] = empty
             key = step
         else:
-            raise ConfigError(f"{name} goes below a setting that has no keys of its own")
+            raise ConfigError(f"{name} names a key below a setting that has no keys")
         if last:
             node[key] = value
         node = node[key]

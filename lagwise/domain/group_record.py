@@ -138,7 +138,7 @@ class GroupNumbers:
     )
     #: Decides which command is the first to run.
     stands_still: Annotated[
-        bool | None, Fact("partitions of its status are stopped or stalled, be it beside a worse one")
+        bool | None, Fact("partitions of its status are stopped or stalled, even if others are worse")
     ] = None
     #: Decides whether a group that is partly unknown is as well known as it was in trouble. None also where it is 0.
     known_partitions: Annotated[
@@ -182,7 +182,7 @@ class GroupRecord:
         float | None,
         Fact(
             "time until the oldest unread record is older than the group's objective, at today's rates; null where it "
-            "is, or where that is not to be expected",
+            "is, or where it will not happen",
             unit="seconds",
         ),
     ]

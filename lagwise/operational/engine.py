@@ -53,7 +53,7 @@ def open_engine(url: str) -> Engine:
     except ImportError as error:
         raise ConfigError(f"database: {missing_driver(error)}") from None
     except ValueError:
-        raise ConfigError(f"database: what stands for a port is no number; {_SUCH_AS}") from None
+        raise ConfigError(f"database: the port is not a number; {_SUCH_AS}") from None
     except (ArgumentError, NoSuchModuleError) as error:
         raise ConfigError(f"database: {clean(str(error).splitlines()[0])}; {_SUCH_AS}") from None
     event.listen(engine, "do_connect", lambda *_args: _close_to_others(engine))

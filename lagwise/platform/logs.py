@@ -68,7 +68,7 @@ class OneLine(logging.Formatter):
 
 
 def clean(text: str) -> str:
-    """Text that may be shown: passwords of URLs blotted out, control characters escaped, on one line."""
+    """Text that may be shown: passwords of URLs redacted, control characters escaped, on one line."""
     return escape(redact(text))
 
 

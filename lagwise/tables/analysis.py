@@ -40,7 +40,7 @@ _BREACH = (
         "seconds_to_breach",
         pa.float64(),
         "time until the oldest unread record is older than the group's objective, at today's rates; null where it is, "
-        "or where that is not to be expected",
+        "or where it will not happen",
     ),
     Column("seconds_to_breach_low", pa.float64(), "lower end of its confidence interval"),
     Column("seconds_to_breach_high", pa.float64(), "upper end of its confidence interval; null is never"),

@@ -28,7 +28,12 @@ REBALANCE_STATS = Table(
         Column("left", pa.int32(), "members that went", nullable=False),
         Column("churning", pa.list_(pa.string()), "client ids (host) that went twice or more, the worst first", False),
         Column("is_storm", pa.bool_(), "many within a quarter of an hour, by the same clients", nullable=False),
-        Column("cause", pa.string(), "likeliest cause in a word; `continued` is told in the next hour", nullable=False),
+        Column(
+            "cause",
+            pa.string(),
+            "likeliest cause in a word; `continued` is reported in the next hour",
+            nullable=False,
+        ),
         Column("sentence", pa.string(), "the cause in a sentence, with its evidence", nullable=False),
         Column("remedy", pa.string(), "what would help, as far as the evidence supports it; null is nothing to do"),
         Column(

@@ -113,7 +113,7 @@ HOURS = replace(
         Column(
             "longest_pause_seconds",
             pa.float64(),
-            "longest time without progress between samples with some (told where it is five minutes or more)",
+            "longest time without progress between samples with some (null below five minutes)",
         ),
     ),
 )

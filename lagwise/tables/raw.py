@@ -130,7 +130,8 @@ GROUPS = Table(
             "type",
             pa.string(),
             "Kafka: classic, consumer (KIP-848), share or simple; RocketMQ: concurrent, orderly, pop, pull, "
-            "broadcasting, or clustering where no member told more; or who keeps its offsets: flink, spark, sql, files",
+            "broadcasting, or clustering where no member reports more; or who keeps its offsets: flink, spark, sql, "
+            "files",
         ),
         Column("assignor", pa.string(), "partition assignor: range, roundrobin, cooperative-sticky, uniform, …"),
         Column("coordinator", pa.int32(), "node id of the group coordinator"),
@@ -154,7 +155,7 @@ GROUPS = Table(
             "subscriptions",
             SUBSCRIPTIONS,
             "what is subscribed to (RocketMQ): which messages of a topic (tags or SQL; * is all), and by how many "
-            "members of so many that said it; null where none did",
+            "members of so many that reported it; null where none did",
         ),
         Column(
             "checkpointed_at",

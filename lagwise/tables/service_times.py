@@ -14,7 +14,7 @@ SERVICE_TIMES = Table(
         Column(
             "measured_at",
             TIMESTAMP,
-            "when the measurement ended, by the clock of who measured (at most `sampled_at`); where it was not told, "
+            "when the measurement ended, by the clock of who measured (at most `sampled_at`); where it is unknown, "
             "`sampled_at`",
             nullable=False,
         ),

@@ -210,7 +210,7 @@ def _run_ivy(
 def _why_it_failed(lines: list[str], release: SystemRelease) -> str:
     errors = [line.strip() for line in lines if re.search(r"error|exception|FAILED|not found", line, re.IGNORECASE)]
     # Ivy's text names the repository's address, which says nothing that a reader can act on.
-    reason = re.sub(r"\bat url \S+|\bhttps?://\S+", "", errors[-1]) if errors else (lines or ["Ivy said nothing"])[-1]
+    reason = re.sub(r"\bat url \S+|\bhttps?://\S+", "", errors[-1]) if errors else (lines or ["no output"])[-1]
     return (
         f"{release.words}'s jars could not be fetched: {' '.join(reason.split())}. Check that this machine "
         "reaches Maven Central; behind a proxy set JAVA_TOOL_OPTIONS to '-Dhttps.proxyHost=… -Dhttps.proxyPort=…'; "

@@ -42,6 +42,6 @@ def _version(java: str) -> int:
         raise MissingRequirement(f"{java} does not run ({error}): {_INSTALL}") from error
     match = _VERSION.search(ran.stderr + ran.stdout)
     if match is None:
-        raise MissingRequirement(f"{java} -version does not tell its version (exit {ran.returncode}): {_INSTALL}")
+        raise MissingRequirement(f"{java} -version does not print a version (exit {ran.returncode}): {_INSTALL}")
     major = int(match.group(1))
     return int(match.group(2) or 0) if major == 1 else major

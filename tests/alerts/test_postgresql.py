@@ -259,6 +259,6 @@ def test_options_of_the_url_count(postgres_server: PostgresServer, postgresql: s
 
 
 def test_a_port_that_is_none_is_one_line_without_the_password() -> None:
-    with pytest.raises(ConfigError, match="what stands for a port is no number") as caught:
+    with pytest.raises(ConfigError, match="the port is not a number") as caught:
         open_engine("postgresql://me:hunter2@host:54x32/db")
     assert "hunter2" not in str(caught.value)

@@ -123,8 +123,8 @@ def test_fewer_members_for_good_are_what_is_held(lake: Lake) -> None:
         ({"state": "Reconciling"}, "the group is Reconciling"),
         ({"state": "Dead"}, "the group is Dead"),
         ({"members": (5,) * 10}, "watched for 540 s, less than the 900 s of down_after_seconds"),
-        ({"known": False}, "what one replica can do is not known yet"),
-        ({"known": False, "members": (0,) * 60}, "what one replica can do is not known yet"),
+        ({"known": False}, "the throughput of one replica is unknown"),
+        ({"known": False, "members": (0,) * 60}, "the throughput of one replica is unknown"),
     ],
     ids=str,
 )
@@ -316,7 +316,7 @@ def test_no_number_where_nobody_knows_one(lake: Lake, tmp_path: Path) -> None:
     with serving(tmp_path) as get:
         status, document = get("/scaling/shop/billing?min=2")
     assert (status, set(document)) == (503, {"error"})
-    assert "what one replica can do is not known yet" in document["error"]
+    assert "the throughput of one replica is unknown" in document["error"]
 
 
 def test_a_token(lake: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -277,7 +277,7 @@ def test_a_missing_file_is_refused(tmp_path: Path) -> None:
         ("LAGWISE_DASHBOARD", "dashboard (LAGWISE_DASHBOARD): must have keys and values"),
         ("LAGWISE_CLUSTERS__5__BOOTSTRAP", "'5' is not a position of a list that has 0 entries"),
         ("LAGWISE_CLUSTERS__X__BOOTSTRAP", "clusters (LAGWISE_CLUSTERS__X__BOOTSTRAP): must be a list"),
-        ("LAGWISE_DATA__X", "LAGWISE_DATA__X goes below a setting that has no keys of its own"),
+        ("LAGWISE_DATA__X", "LAGWISE_DATA__X names a key below a setting that has no keys"),
     ],
 )
 def test_a_variable_that_leads_nowhere_is_refused(tmp_path: Path, name: str, says: str) -> None:

@@ -51,7 +51,7 @@ def test_a_new_enough_java_is_taken(tmp_path: Path, prints: str) -> None:
 
 def test_something_that_is_not_java_is_refused(tmp_path: Path) -> None:
     _executable(tmp_path / "bin" / "java", "hello")
-    with pytest.raises(MissingRequirement, match="does not tell its version"):
+    with pytest.raises(MissingRequirement, match="does not print a version"):
         find_java({"JAVA_HOME": str(tmp_path)})
 
 

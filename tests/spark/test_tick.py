@@ -72,7 +72,7 @@ def test_verdicts_follow_the_history(spark: "SparkSession", lake: Lake, config: 
     groups = {r["group"]: r for r in lake.read(GROUP_STATUS).to_pylist()}
     assert groups["gone"]["status"] == "stopped"
     assert groups["gone"]["members"] == 0
-    assert "no members" in groups["gone"]["sentence"]
+    assert groups["gone"]["sentence"].startswith("No members. ")
     minutes = {r["minute"] for r in lake.read(MINUTES).to_pylist()}
     assert minutes == {START + timedelta(minutes=m) for m in range(19)}, "the minute of the last sample is still open"
 

@@ -56,7 +56,7 @@ def ship_offsets(
       lagwise ship-offsets --from /srv/app/.rocketmq_offsets --to s3://ops/rocketmq-offsets --every 30s
       # local_offsets: {path: /mnt/shared/rocketmq-offsets/*/*/offsets.json}
 
-    Copies only files that have changed. Runs until SIGINT or SIGTERM, and goes on after a copy that fails.
+    Copies only files that have changed. Runs until SIGINT or SIGTERM, and continues after a failed copy.
     """
     if as_json and not once:
         raise click.UsageError("--json prints the result of one round: use it with --once")

@@ -73,7 +73,7 @@ def signal(
         old = f"the last verdict on this group is {age:.0f} s old, more than {stale_after_seconds:.0f} s"
         raise StaleData(f"{old}; {known.trouble}" if known.trouble else old)
     if known.members is None:
-        raise UndecidedSignal("how many members the group has is not known: its coordinator did not tell")
+        raise UndecidedSignal("the number of members is unknown: the group's coordinator did not report it")
     if known.state in _UNSETTLED:
         raise UndecidedSignal(f"the group is {known.state}: how many members it has is not settled")
     held = most_members(known.seen, now, policy.down_after_seconds)
@@ -88,8 +88,8 @@ def signal(
     replica_rate = mixed_rate(known.topics, {topic: c.member_rate for topic, c in known.capacity.items()})
     if replica_rate is None or not partitions:
         raise UndecidedSignal(
-            "what one replica can do is not known yet: the group neither tells it (docs/probe.md) nor was seen with a "
-            "backlog (docs/capacity.md)"
+            "the throughput of one replica is unknown: the group does not measure it (docs/probe.md), and no sample "
+            "shows it with a backlog (docs/capacity.md)"
         )
     needs = [
         need_at(policy, load, replica_rate_per_second=replica_rate, partitions=partitions, hottest_share=hottest)
@@ -98,7 +98,7 @@ def signal(
     full_with = [c.downstream_full_with for c in known.capacity.values() if c.downstream_full_with is not None]
     desired = desired_replicas(policy, needs, held, partitions, now, downstream_full_with=max(full_with, default=None))
     if desired is None:
-        raise UndecidedSignal("how much arrives and waits was not known at any time lately")
+        raise UndecidedSignal("no recent sample shows how much arrives and how much waits")
     return Signal(cluster, group, desired, known.members, held, partitions, replica_rate, known.as_of)
 
 

@@ -45,7 +45,7 @@ class FlinkRest:
         told = overview if isinstance(overview, dict) else {}
         total, free = told.get("slots-total"), told.get("slots-available")
         if not (isinstance(total, int) and isinstance(free, int) and 0 <= free <= total <= _MAX_SLOTS):
-            raise OffsetSourceTrouble("malformed", "the answer to overview tells no task slots")
+            raise OffsetSourceTrouble("malformed", "the answer to overview has no task slots")
         return int(total), int(free)
 
     def get(self, path: str, *, absent: Any = None, within_seconds: float | None = None, **parameters: str) -> Any:
