@@ -13,13 +13,13 @@ from lagwise.config.channels import (
     Webhook,
 )
 from lagwise.config.external_offsets import ExternalOffsetSource, FlinkJobs, OffsetFiles, SparkCheckpoints, SqlOffsets
+from lagwise.config.kafka import Cluster
 from lagwise.config.load import load_config, settings_file, validated
 from lagwise.config.model import (
     AlertSettings,
     AnalysisSettings,
     AnyCluster,
     CapacitySettings,
-    Cluster,
     Config,
     DashboardSettings,
     LakeSettings,

@@ -5,16 +5,15 @@ environment variables (``LAGWISE_`` plus the key's path joined by two underscore
 example ``LAGWISE_CLUSTERS__0__BOOTSTRAP``) and the error messages are derived from them.
 """
 
-import re
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import Discriminator, Field, Tag, field_validator, model_validator
 
-from lagwise.config.base import NameFilter, WithObjectives
+from lagwise.config.base import NameFilter
 from lagwise.config.base import Settings as _Settings
 from lagwise.config.channels import AnyChannel
-from lagwise.config.external_offsets import ExternalOffsetSource
+from lagwise.config.kafka import Cluster
 from lagwise.config.operating import Grouping, Heartbeat, MaintenanceWindow, SignIn
 from lagwise.config.rocketmq import RocketmqCluster
 from lagwise.config.values import (
@@ -22,86 +21,12 @@ from lagwise.config.values import (
     IN_HOURS,
     IN_SECONDS,
     Memory,
-    Name,
     Reference,
     RunbookAddress,
     Seconds,
     SecretPart,
 )
-from lagwise.platform.secrets import SECRET_KEYS, is_reference, is_secret_key, redact, resolve_map
-
-
-class SideTopicSettings(_Settings):
-    """How retry and dead-letter topics are recognised: regular expressions that match the whole topic name, with the
-    name of the main topic as their first group."""
-
-    retry: tuple[str, ...] = (r"(.+?)[-._]retry([-._0-9].*)?",)
-    """Names of retry topics, whose records are processed again."""
-    dead_letter: tuple[str, ...] = (r"(?i)(.+?)([-._]retry([-._][^.]*?)?)?[-._](dlt|dlq|dead[-._]?letters?)",)
-    """Names of dead-letter topics. A name that matches both lists is a dead-letter topic."""
-
-    @field_validator("retry", "dead_letter")
-    @classmethod
-    def _names_the_main_topic(cls, patterns: tuple[str, ...]) -> tuple[str, ...]:
-        for pattern in patterns:
-            try:
-                groups = re.compile(pattern).groups
-            except re.error as error:
-                raise ValueError(f"{pattern!r} is not a regular expression: {error}") from error
-            if not groups:
-                raise ValueError(f"{pattern!r} has no group for the name of the main topic, as in (.+)-retry")
-        return patterns
-
-
-class Cluster(WithObjectives):
-    """One Kafka cluster to watch."""
-
-    system: Literal["kafka"] = "kafka"
-    """The system that the cluster runs."""
-    name: Name = "kafka"
-    """Name of the cluster in tables, on pages and in alerts."""
-    bootstrap: Annotated[str, Field(min_length=1)]
-    """Bootstrap servers, `host:port[,host:port…]`."""
-    librdkafka: Annotated[dict[str, str | int | float | bool], SecretPart.MAP] = {}
-    """Settings passed to librdkafka (`security.protocol`, `sasl.mechanism`, `ssl.ca.location`, …). Secrets must be \
-references: `${env:NAME}` or `${file:/path}`."""
-    groups: NameFilter = NameFilter()
-    """Groups to watch."""
-    side_topics: SideTopicSettings = SideTopicSettings()
-    """Retry and dead-letter topics of the topics that watched groups read."""
-    interval_seconds: Annotated[float, Field(ge=1, le=3600), IN_SECONDS] = 15.0
-    """How often the cluster is sampled."""
-    timeout_seconds: Annotated[float, Field(ge=1, le=300), IN_SECONDS] = 10.0
-    """How long one request to the cluster may take."""
-    skip_control_records: bool = True
-    """Fetch the next record when a group stands still just before the end, to tell unread records from control \
-records of transactions and gaps of compaction, which also take offsets. Needs Read on those topics. If false, \
-control records and gaps count as lag."""
-    offsets_topic: bool = False
-    """Read the topic `__consumer_offsets` too. It gives exact rebalances with their causes, rewinds and commit times. \
-Needs Read on that topic."""
-    external_offsets: tuple[ExternalOffsetSource, ...] = ()
-    """Sources of offsets on the cluster's topics that are not committed to Kafka: see \
-[docs/external-offsets.md](../external-offsets.md)."""
-
-    @field_validator("librdkafka")
-    @classmethod
-    def _secrets_are_references(cls, settings: dict[str, str | int | float | bool]) -> dict[str, Any]:
-        for key, value in settings.items():
-            if key in SECRET_KEYS and not is_reference(str(value)):
-                raise ValueError(
-                    f"{key} is a secret: write ${{env:NAME}} or ${{file:/path}} here, not the secret itself"
-                )
-        return settings
-
-    @field_validator("external_offsets")
-    @classmethod
-    def _sources_have_names(cls, sources: tuple[ExternalOffsetSource, ...]) -> tuple[ExternalOffsetSource, ...]:
-        names = [source.name for source in sources]
-        twice = sorted({n for n in names if names.count(n) > 1})
-        if twice:
-            raise ValueError(f"the name {twice[0]!r} is given twice")
-        return sources
+from lagwise.platform.secrets import is_reference, is_secret_key, redact, resolve_map
 
 
 def _system_of(cluster: Any) -> Any:
