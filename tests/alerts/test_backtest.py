@@ -380,7 +380,7 @@ class TestTheCommand:
     def test_of_an_empty_lake_says_so(self, tmp_path: Path) -> None:
         ran = self._run("--data", str(tmp_path))
         assert ran.exit_code == 0
-        assert "The lake holds no history of that time." in ran.output
+        assert "The lake has no history of that time." in ran.output
 
     def test_of_a_lake_rests_on_the_given_rules_and_the_time_asked_for(self, lake: Lake, tmp_path: Path) -> None:
         now = datetime.now(UTC)

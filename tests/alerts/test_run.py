@@ -248,11 +248,11 @@ class TestForever:
             broken = Path(lake.location(GROUP_STATUS)) / "_delta_log" / f"{2:020}.json"
             assert broken.with_name(f"{1:020}.json").exists()
             broken.write_bytes(b"{rubbish")
-            until(lambda: "held as it is" in caplog.text)
+            until(lambda: "alerts that depend on it stay as they are" in caplog.text)
             broken.unlink()
             writer.groups(datetime.now(UTC), {"orders": "stopped"})
             to.wait_for(1)
-        assert caplog.text.count("held as it is") == 1
+        assert caplog.text.count("alerts that depend on it stay as they are") == 1
         assert "the lake can be read again" in caplog.text
 
     def test_heartbeats_that_cannot_be_written_stop_nothing(

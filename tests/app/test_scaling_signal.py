@@ -118,7 +118,7 @@ def test_fewer_members_for_good_are_what_is_held(lake: Lake) -> None:
 @pytest.mark.parametrize(
     ("values", "why"),
     [
-        ({"members": (2,) * 30 + (None,)}, "how many members the group has is not known"),
+        ({"members": (2,) * 30 + (None,)}, "the number of members is unknown"),
         ({"state": "PreparingRebalance"}, "the group is PreparingRebalance"),
         ({"state": "Reconciling"}, "the group is Reconciling"),
         ({"state": "Dead"}, "the group is Dead"),

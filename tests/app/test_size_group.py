@@ -150,7 +150,7 @@ def test_behind_a_full_downstream_nothing_more_is_advised(data: Path, tmp_path: 
 def test_a_folder_without_a_lake_is_named(tmp_path: Path) -> None:
     result = run(tmp_path / "nowhere", "billing")
     assert result.exit_code != 0
-    assert f"there is no lake with capacity in it at {tmp_path / 'nowhere'}" in str(result.exception) + result.output
+    assert f"no capacity in the lake at {tmp_path / 'nowhere'}" in str(result.exception) + result.output
 
 
 def test_what_is_typed_in_counts(data: Path) -> None:

@@ -111,7 +111,7 @@ def test_offsets_in_a_database_are_judged_like_any_others(lab: Lab, tmp_path: Pa
                 seen.sample()
             verdict = seen.judged().groups[group]
             assert verdict.status is Status.STOPPED
-            assert verdict.lag == 320
+            assert verdict.numbers.lag_records == 320
             assert "in a database, and nothing writes them any more" in verdict.sentence
             path.rename(tmp_path / "away.db")
             snapshot = seen.sample()
@@ -135,7 +135,7 @@ def test_a_flink_job_whose_checkpoints_do_not_complete_is_stalled(lab: Lab) -> N
         flink.details["now"] += 30_000
         seen.sample()
         verdict = seen.judged().groups[group]
-        assert (verdict.status, verdict.lag) == (Status.STALLED, None)
+        assert (verdict.status, verdict.numbers.lag_records) == (Status.STALLED, None)
         assert "No checkpoint was ever completed" in verdict.sentence
         assert "client orders-job" in verdict.sentence
         # Without checkpoints at all it is another matter.
@@ -185,7 +185,7 @@ def test_a_running_flink_job_with_an_empty_group_is_not_dead(lab: Lab) -> None:
         snapshot = seen.sample()
         assert snapshot.errors == {"external_offsets_unreachable": 1}
         verdict = seen.judged().groups[group]
-        assert verdict.lag == 240
+        assert verdict.numbers.lag_records == 240
         assert verdict.status not in (Status.STOPPED, Status.UNKNOWN)
         assert {event["kind"] for event in seen.rows["events"]} == {"state_changed"}
 

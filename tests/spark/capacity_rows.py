@@ -36,7 +36,7 @@ def reads(lake: Lake, name: str, *, members: int = 4, partitions: int = 12, rate
 def judged_again(lake: Lake) -> None:
     """The statuses of a round so much later that the capacity verdicts are due."""
     again = [{**r, "as_of": r["as_of"] + AGAIN_AFTER} for r in lake.read(PARTITION_STATUS).to_pylist()]
-    write.replace_small(lake, PARTITION_STATUS, write.table_of(PARTITION_STATUS, again))
+    write.replace_small(lake, PARTITION_STATUS, PARTITION_STATUS.from_rows(again))
 
 
 def some(table: Table, **values: Any) -> dict[str, Any]:
