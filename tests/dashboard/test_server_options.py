@@ -121,7 +121,10 @@ def test_the_wheel_carries_app_views_assets_and_settings(tmp_path: Path) -> None
         f"lagwise_dashboard/{n}"
         for n in ("server/app.py", "pages/group/group.py", "assets/lagwise.svg", "streamlit_config.toml")
     } <= names
-    code = "from lagwise_dashboard.server import streamlit_options as o; f = o.installed_file(); o.from_file(f); print(f)"
+    code = (
+        "from lagwise_dashboard.server import streamlit_options as o; "
+        "f = o.installed_file(); o.from_file(f); print(f)"
+    )
     found = subprocess.run(
         [sys.executable, "-c", code],
         env={"PYTHONPATH": str(tmp_path / "unpacked")},
