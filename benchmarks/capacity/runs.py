@@ -21,7 +21,7 @@ from benchmarks.capacity.judge import Advised, Measured
 from benchmarks.capacity.work import Mix
 from lagwise.config import Cluster, Config
 from lagwise.operational.engine import open_engine
-from lagwise.platform.die_with_parent import leashed
+from lagwise.platform.die_with_parent import dying_with_parent
 from lagwise.tables import ALL_TABLES
 from lagwise.tables.service_times import SERVICE_TIMES
 from lagwise.tables.store import Lake
@@ -65,7 +65,9 @@ class Node:
             *("--probe-period", repr(min(5.0, bench.seconds / 2))),
             *(["--random"] if mix.random else []),
         ]
-        self._process = subprocess.Popen(leashed(command), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self._process = subprocess.Popen(
+            dying_with_parent(command), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
 
     def __enter__(self) -> "Node":
         self._answer("READY")

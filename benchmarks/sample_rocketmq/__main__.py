@@ -32,7 +32,7 @@ from benchmarks.sample_kafka import machine, measure_ours, say, spread
 from benchmarks.sample_rocketmq.filling import Committed, Size, fill
 from benchmarks.sample_rocketmq.members import READY
 from lagwise.config import RocketmqCluster
-from lagwise.platform.die_with_parent import leashed
+from lagwise.platform.die_with_parent import dying_with_parent
 from lagwise_collectors.protocol import Snapshot
 from lagwise_collectors.rocketmq.remoting import requests
 from lagwise_collectors.rocketmq.remoting.connection import Connection, ConnectionSettings
@@ -149,7 +149,7 @@ def members(address: str, size: Size) -> Iterator[None]:
     """A member in each group for as long as this lasts, in a process of its own."""
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
     counts = [str(count) for count in (size.topics, size.queues, size.groups)]
-    command = leashed([sys.executable, "-m", "benchmarks.sample_rocketmq.members", address, *counts])
+    command = dying_with_parent([sys.executable, "-m", "benchmarks.sample_rocketmq.members", address, *counts])
     with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None

@@ -14,7 +14,7 @@ from confluent_kafka import ConsumerGroupTopicPartitions, KafkaException, Produc
 from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
 
 from lagwise.domain.simulation.scenario import Interruption, Scenario, Traffic
-from lagwise.platform.die_with_parent import leashed
+from lagwise.platform.die_with_parent import dying_with_parent
 
 SAMPLE_SECONDS = 0.5
 #: A crash is noticed after this.
@@ -157,7 +157,7 @@ class _Nodes:
 
     def act(self, node: int, what: str) -> None:
         if what == "start":
-            self._running[node] = subprocess.Popen(leashed(self._command(node)), stdin=subprocess.PIPE)
+            self._running[node] = subprocess.Popen(dying_with_parent(self._command(node)), stdin=subprocess.PIPE)
         elif what == "freeze":
             self._running[node].send_signal(signal.SIGSTOP)
         elif what == "thaw":

@@ -1,13 +1,13 @@
 """No process outlives the one that started it, however that one dies.
 
 Run as a script it becomes another program that the kernel kills together with its parent:
-``python -I -S leash.py PARENT_PID PROGRAM ARGUMENT…``. It imports nothing of Lagwise, so that it costs milliseconds,
-and it leaves no process of its own behind: the program takes its place.
+``python -I -S die_with_parent.py PARENT_PID PROGRAM ARGUMENT…``. It imports nothing of Lagwise, so that it costs
+milliseconds, and it leaves no process of its own behind: the program takes its place.
 
 Why not ``preexec_fn``: it runs Python between fork and exec of a process that has threads, which can deadlock. Why the
-kernel and not a pipe that is watched: a part that hangs, or that is not ours (Streamlit, a JVM), watches nothing.
+kernel and not a pipe that is watched: a process that hangs, or that is not ours (Streamlit, a JVM), watches nothing.
 
-The kernel's signal (prctl(2), PR_SET_PDEATHSIG) is tied to the *thread* that started the process: whoever uses this
+The kernel's signal (prctl(2), PR_SET_PDEATHSIG) is tied to the *thread* that started the process: a caller
 must start it from a thread that lives as long as the child may. It survives exec, but not fork: a grandchild is not
 covered, and must end with its own parent (a Spark driver's JVM does: its launcher's pipe closes). On systems other than
 Linux the script only becomes the program; there, children survive a SIGKILL of their parent.
@@ -23,7 +23,7 @@ _PR_SET_PDEATHSIG = 1
 _CHECK_SECONDS = 0.5
 
 
-def leashed(command: list[str]) -> list[str]:
+def dying_with_parent(command: list[str]) -> list[str]:
     """The command line that runs ``command`` such that it is killed when this process ends, even by SIGKILL."""
     return [sys.executable, "-I", "-S", os.path.abspath(__file__), str(os.getpid()), *command]
 
@@ -36,7 +36,7 @@ def end_with_parent(parent_pid: int, stop: threading.Event) -> threading.Thread:
             if os.getppid() != parent_pid:
                 stop.set()
 
-    thread = threading.Thread(target=watch, name="leash", daemon=True)
+    thread = threading.Thread(target=watch, name="die-with-parent", daemon=True)
     thread.start()
     return thread
 

@@ -20,7 +20,7 @@ from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Any
 
-from lagwise.platform.die_with_parent import end_with_parent, leashed
+from lagwise.platform.die_with_parent import dying_with_parent, end_with_parent
 from lagwise.platform.errors import LagwiseError
 from lagwise_sandbox import server_properties
 from lagwise_sandbox.jars import Progress, broker_classpath
@@ -171,7 +171,7 @@ class KafkaBroker:
     def _format(self, jvm: list[str], settings: Path) -> None:
         cluster_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=").replace("-", "_", 1)
         command = [*jvm, "kafka.tools.StorageTool", "format", "-t", cluster_id, "-c", str(settings)]
-        ran = subprocess.run(leashed(command), capture_output=True, timeout=60, check=False)
+        ran = subprocess.run(dying_with_parent(command), capture_output=True, timeout=60, check=False)
         if ran.returncode != 0:
             self.log_file.write_bytes(ran.stdout + ran.stderr)
             raise self.failure("could not format its data folder")

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from lagwise.platform.die_with_parent import leashed
+from lagwise.platform.die_with_parent import dying_with_parent
 from lagwise.platform.errors import LagwiseError
 from lagwise_sandbox.jars import Progress, tools_classpath
 from lagwise_sandbox.java import find_java
@@ -71,7 +71,9 @@ def describe(
             "--bootstrap-server", bootstrap, "--describe", *which, "--command-config", str(settings),
         ]  # fmt: skip
         try:
-            ran = subprocess.run(leashed(command), capture_output=True, text=True, timeout=timeout_seconds, check=False)
+            ran = subprocess.run(
+                dying_with_parent(command), capture_output=True, text=True, timeout=timeout_seconds, check=False
+            )
         except subprocess.TimeoutExpired as error:
             raise LagwiseError(f"kafka-consumer-groups did not answer within {timeout_seconds:.0f} s") from error
     # The tool exits with 0 even where it could not ask: it says so in a line of its own.

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from lagwise.platform.die_with_parent import leashed
+from lagwise.platform.die_with_parent import dying_with_parent
 from lagwise.platform.errors import MissingRequirement
 from lagwise_sandbox.java import find_java
 
@@ -185,7 +185,9 @@ def _run_ivy(
     lines: list[str] = []
     found = fetched = 0
     progress(f"{what} …")
-    with subprocess.Popen(leashed(command), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as ivy_process:
+    with subprocess.Popen(
+        dying_with_parent(command), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    ) as ivy_process:
         too_long = threading.Timer(_RESOLVE_SECONDS, ivy_process.kill)
         too_long.start()
         try:

@@ -6,7 +6,7 @@ import subprocess
 import threading
 from typing import IO
 
-from lagwise.platform.die_with_parent import leashed
+from lagwise.platform.die_with_parent import dying_with_parent
 from lagwise.platform.errors import LagwiseError
 from lagwise_sandbox.server_properties import Ports
 
@@ -21,7 +21,11 @@ def start_server_process(command: list[str], output: IO[bytes]) -> subprocess.Po
     def keep() -> None:
         try:
             process = subprocess.Popen(
-                leashed(command), stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True
+                dying_with_parent(command),
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                start_new_session=True,
             )
         except BaseException as error:
             started.put(error)

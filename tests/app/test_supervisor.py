@@ -324,7 +324,7 @@ with Supervisor([ProcessSpec("x", (sys.executable, "-c", "import time; time.slee
 @pytest.mark.skipif(sys.platform != "linux", reason="PR_SET_PDEATHSIG is Linux's")
 def test_no_part_survives_the_supervisor_s_sigkill(supervising_process: tuple[subprocess.Popen[str], int]) -> None:
     process, child = supervising_process
-    until(lambda: "sleep" in " ".join(psutil.Process(child).cmdline()[-1:]), "the leash to have become the sleeper")
+    until(lambda: "sleep" in " ".join(psutil.Process(child).cmdline()[-1:]), "the starter to have become the sleeper")
     os.kill(process.pid, signal.SIGKILL)
     process.wait()
     until(lambda: gone(child), "the part to be gone")

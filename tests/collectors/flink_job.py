@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from lagwise.platform.die_with_parent import leashed
+from lagwise.platform.die_with_parent import dying_with_parent
 from lagwise_sandbox.jars import _pyspark_jars
 from lagwise_sandbox.java import find_java
 
@@ -68,7 +68,7 @@ def running(
         port = free.getsockname()[1]
     arguments = [bootstrap, str(port), str(interval_ms), str(ms_per_record), "true", "-1", topic, group]
     jvm = [str(find_java()), "-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", where, "FlinkJob"]
-    job = subprocess.Popen(leashed([*jvm, *arguments]), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    job = subprocess.Popen(dying_with_parent([*jvm, *arguments]), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         yield f"http://127.0.0.1:{port}"
     finally:

@@ -122,8 +122,7 @@ def test_the_wheel_carries_app_views_assets_and_settings(tmp_path: Path) -> None
         for n in ("server/app.py", "pages/group/group.py", "assets/lagwise.svg", "streamlit_config.toml")
     } <= names
     code = (
-        "from lagwise_dashboard.server import streamlit_options as o; "
-        "f = o.installed_file(); o.from_file(f); print(f)"
+        "from lagwise_dashboard.server import streamlit_options as o; f = o.installed_file(); o.from_file(f); print(f)"
     )
     found = subprocess.run(
         [sys.executable, "-c", code],

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pyspark
 
-from lagwise.platform.die_with_parent import leashed
+from lagwise.platform.die_with_parent import dying_with_parent
 
 WORKERS = 2
 _DEADLINE_SECONDS = 60.0
@@ -54,7 +54,7 @@ def _daemon(name: str, log: Path, *arguments: str) -> Iterator[None]:
     }
     with log.open("wb") as sink:
         process = subprocess.Popen(
-            leashed([*command, "--webui-port", "0", *arguments]),
+            dying_with_parent([*command, "--webui-port", "0", *arguments]),
             env=environment,
             cwd=log.parent,
             stdin=subprocess.DEVNULL,

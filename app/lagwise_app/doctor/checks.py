@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import psutil
 
 from lagwise.config import Config
-from lagwise.platform.die_with_parent import leashed
+from lagwise.platform.die_with_parent import dying_with_parent
 from lagwise.platform.errors import LagwiseError
 from lagwise.platform.logs import clean
 from lagwise.platform.private_files import is_open_to_others
@@ -230,7 +230,7 @@ def _spark(config: Config) -> Iterator[Diagnosis]:
         command = [sys.executable, "-P", "-m", "lagwise_app.doctor.spark_check", str(Path(folder) / "table")]
         try:
             ran = subprocess.run(
-                leashed(command),
+                dying_with_parent(command),
                 env=child_environment(settings),
                 capture_output=True,
                 text=True,

@@ -18,7 +18,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from lagwise.platform import health
-from lagwise.platform.die_with_parent import leashed
+from lagwise.platform.die_with_parent import dying_with_parent
 from lagwise.platform.files import why
 from lagwise.platform.logs import clean
 from lagwise_app.supervisor.process_log import ProcessLog
@@ -188,7 +188,7 @@ class Supervisor:
         child.started_at = self.clock()
         try:
             process = subprocess.Popen(
-                leashed(list(child.spec.command)),
+                dying_with_parent(list(child.spec.command)),
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,

@@ -18,7 +18,7 @@ from collections import deque
 from collections.abc import Mapping
 from typing import Any
 
-from lagwise.platform.die_with_parent import leashed
+from lagwise.platform.die_with_parent import dying_with_parent
 from lagwise.platform.errors import ClusterError
 from lagwise.platform.logs import clean
 
@@ -130,7 +130,7 @@ class ReaderProcess:
         self._stderr_lines = deque(maxlen=_KEPT_LINES)
         try:
             process = subprocess.Popen(
-                leashed([sys.executable, "-P", "-m", "lagwise_collectors.reader_process.child_main"]),
+                dying_with_parent([sys.executable, "-P", "-m", "lagwise_collectors.reader_process.child_main"]),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,

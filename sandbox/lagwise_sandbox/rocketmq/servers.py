@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
 
-from lagwise.platform.die_with_parent import leashed
+from lagwise.platform.die_with_parent import dying_with_parent
 from lagwise.platform.errors import LagwiseError
 from lagwise_sandbox.jars import Progress, rocketmq_classpath
 from lagwise_sandbox.java import find_java
@@ -123,7 +123,7 @@ class Rocketmq:
         """What RocketMQ's own tool prints. Raises LagwiseError where it fails."""
         command = [*self.java("mqadmin", 128), _TOOL, *arguments, "-n", self.name_servers]
         ran = subprocess.run(
-            leashed(command),
+            dying_with_parent(command),
             env={**os.environ, "ROCKETMQ_HOME": str(self.data)},
             capture_output=True,
             text=True,

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 
-from lagwise.platform.die_with_parent import leashed
+from lagwise.platform.die_with_parent import dying_with_parent
 from lagwise.platform.errors import LagwiseError, MissingRequirement
 from lagwise_sandbox.rocketmq.servers import Rocketmq
 from lagwise_sandbox.rocketmq.settings import PASSWORDS
@@ -38,7 +38,7 @@ class RocketmqWorkload:
         login = {"LAGWISE_SANDBOX_USER": self._user, "LAGWISE_SANDBOX_PASSWORD": PASSWORDS.get(self._user, "")}
         with self.log_file.open("wb") as output:
             self._process = subprocess.Popen(
-                leashed(command),
+                dying_with_parent(command),
                 env={**os.environ, **(login if self._user else {})},
                 stdin=subprocess.PIPE,
                 stdout=output,
