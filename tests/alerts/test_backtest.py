@@ -359,7 +359,7 @@ class TestTheCommand:
         ran = self._run(str(TRACES / "poison-pill"))
         assert ran.exit_code == 0
         lines = ran.output.splitlines()
-        assert lines[0] == "poison-pill, by the 12 rules of Lagwise's own:"
+        assert lines[0] == "poison-pill, 12 rules of Lagwise:"
         assert lines[1].split("  ")[-1] == "Group thumbnailer on trace is stalled (stalled)"
         assert lines[3] == "1 alert (1 page), 2 messages."
         assert "left_topics" in lines[4]

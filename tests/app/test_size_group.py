@@ -318,10 +318,10 @@ def test_the_report_needs_no_streamlit(growing: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (("nobody",), "nothing is known of the capacity of group 'nobody' yet"),
+        (("nobody",), "the capacity of group 'nobody' is not known yet"),
         (("audit",), "group 'audit' reads invoices, orders: choose one with --topic"),
         (("mail",), "there is a group 'mail' in one, two: choose one with --cluster"),
-        (("billing", "--topic", "x"), "nothing is known of the capacity of group 'billing' on topic 'x'"),
+        (("billing", "--topic", "x"), "the capacity of group 'billing' on topic 'x' is not known yet"),
         ((), "missing --t1, --t2, --cores, --peak, --partitions"),
         (("--t1", "1ms"), "missing --t2, --cores, --peak, --partitions"),
     ],

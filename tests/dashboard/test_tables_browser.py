@@ -89,7 +89,7 @@ def test_a_table_is_saved_as_a_csv_of_raw_values_under_a_name_that_says_what_it_
     assert [row["partition"] for row in rows] == shown
     assert {round(float(row["oldest_unread_seconds"]), 2) for row in rows} == {4080.0, 8.16}
     assert all(float(row["in_per_second"]) > 0 and row["lag_records"].isdigit() for row in rows)
-    assert {row["what_holds"] for row in rows} >= {"ok"}
+    assert {row["status"] for row in rows} >= {"ok"}
 
 
 def test_a_table_is_one_stop_of_the_tab_key_and_arrows_walk_its_cells(visit: Visit) -> None:
