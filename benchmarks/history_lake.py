@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from benchmarks.bulk import Bulk
-from benchmarks.lake_columns import named, same
+from benchmarks.lake_columns import named, rows_of, same
 from benchmarks.synthetic_lake import Offsets, Shape, group_names, topic_names, write_samples, write_topics
 from lagwise.config import RetentionSettings
 from lagwise.domain.history import gap_seconds
@@ -88,7 +88,7 @@ class History:
         until = self.end - (self.end - datetime.min.replace(tzinfo=UTC)) % length
         while at < until:
             columns = made(at, length)
-            rows = table.from_columns(len(columns["partition"]), columns)
+            rows = rows_of(table, len(columns["partition"]), columns)
             (sink if at < until - LOOSE else self._bulk).append(table, rows)
             at += length
             if at >= until - LOOSE:

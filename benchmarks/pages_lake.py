@@ -12,7 +12,7 @@ import pyarrow as pa
 from deltalake import write_deltalake
 
 from benchmarks.bulk import Bulk
-from benchmarks.lake_columns import named, same
+from benchmarks.lake_columns import named, rows_of, same
 from benchmarks.pages_cast import CLUSTER, GROUP, INTERVAL_SECONDS, Cast, Size, back
 from lagwise.domain.vocabulary import Status
 from lagwise.tables import ALL_TABLES
@@ -80,7 +80,7 @@ class PagesLake:
         lag = self._lag[which] + self._random.integers(0, 500, rows)
         samples = seconds // int(INTERVAL_SECONDS)
         moments = INTERVAL_SECONDS * np.arange(samples)
-        return (MINUTES if seconds < 3600 else HOURS).from_columns(rows, {
+        return rows_of(MINUTES if seconds < 3600 else HOURS, rows, {
             **self._cast.names(which),
             "minute": same(at, rows),
             "samples": np.full(rows, samples, np.int32),
@@ -107,7 +107,7 @@ class PagesLake:
         size = self._size
         rows = size.topics * size.partitions
         end = (np.arange(rows) % 97 + 3) * int(at.timestamp() - 1.7e9)
-        return WATERMARK_MINUTES.from_columns(rows, {
+        return rows_of(WATERMARK_MINUTES, rows, {
             "cluster": pa.array([CLUSTER] * rows),
             "topic": named(np.arange(rows) // size.partitions, self._cast.topics),
             "partition": (np.arange(rows) % size.partitions).astype(np.int32),
@@ -144,7 +144,7 @@ class PagesLake:
         rows = groups * len(times)
         each = np.tile(np.arange(groups), len(times))
         lag = self._random.integers(0, 100_000, rows)
-        return GROUP_HISTORY.from_columns(rows, {
+        return rows_of(GROUP_HISTORY, rows, {
             "cluster": pa.array([CLUSTER]).take(pa.array(np.zeros(rows, np.int32))),
             "group": named(each, self._cast.groups),
             "as_of": pa.array(times, TIMESTAMP).take(pa.array(np.repeat(np.arange(len(times)), groups))),
@@ -174,7 +174,7 @@ class PagesLake:
                 for i, g in enumerate(names) for m in range(4)
             ]))  # fmt: skip
             high = (np.arange(ends) % 97 + 3) * int(at.timestamp() - 1.7e9)
-            self._append(WATERMARKS, WATERMARKS.from_columns(ends, {
+            self._append(WATERMARKS, rows_of(WATERMARKS, ends, {
                 "sample_id": pa.array([sample["sample_id"]] * ends),
                 "cluster": pa.array([CLUSTER] * ends),
                 "sampled_at": same(at, ends),
@@ -249,7 +249,7 @@ class PagesLake:
         group = pa.array(self._cast.group)
         member = pa.array(self._cast.partition % 4)
         status = words.take(group)
-        return PARTITION_STATUS.from_columns(rows, {
+        return rows_of(PARTITION_STATUS, rows, {
             **self._cast.names(),
             "as_of": same(at, rows),
             "status": status,

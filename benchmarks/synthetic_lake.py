@@ -6,7 +6,7 @@ from typing import Protocol
 import numpy as np
 import pyarrow as pa
 
-from benchmarks.lake_columns import named
+from benchmarks.lake_columns import named, rows_of
 from lagwise.tables import ALL_TABLES
 from lagwise.tables.raw import ASSIGNMENT, COMMITS, GROUPS, MEMBERS, SAMPLES, TOPICS, WATERMARKS
 from lagwise.tables.schema import Table
@@ -159,4 +159,4 @@ def _append(lake: Sink, table: Table, at: datetime, sample: int, columns: dict[s
         "cluster": pa.array(["bench"] * rows),
         "sampled_at": pa.array([at] * rows, pa.timestamp("us", tz="UTC")),
     }
-    lake.append(table, table.from_columns(rows, constants | columns))
+    lake.append(table, rows_of(table, rows, constants | columns))

@@ -64,11 +64,6 @@ class Table:
         names = self.without_day.names
         return pa.Table.from_pylist([{name: row.get(name) for name in names} for row in rows], schema=self.without_day)
 
-    def from_columns(self, rows: int, columns: Mapping[str, Any]) -> pa.Table:
-        """Columns as Arrow, without ``day``; those that are not given are null in all ``rows``."""
-        schema = self.without_day
-        return pa.table([columns.get(f.name, pa.nulls(rows, f.type)) for f in schema], schema=schema)
-
 
 #: The first columns of every table whose rows belong to a sample.
 SAMPLE = (
