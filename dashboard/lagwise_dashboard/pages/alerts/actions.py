@@ -55,7 +55,11 @@ class _Form:
     def open(self, *, disabled: bool = False) -> AbstractContextManager[object]:
         """The form, to draw fields and the button in."""
         return st.popover(
-            self.label, icon=f":material/{self.icon}:", key=self.key, on_change=self.clear_error, disabled=disabled
+            self.label,
+            icon=f":material/{self.icon}:",
+            key=self.field(self.key),
+            on_change=self.clear_error,
+            disabled=disabled,
         )
 
     def button(self, label: str, work: Callable[..., str], *args: object, disabled: bool = False) -> None:
@@ -83,7 +87,6 @@ class _Form:
         except LagwiseError as error:
             st.session_state.setdefault(_FAILED, {})[self.key] = clean(str(error))
         else:
-            st.session_state[self.key] = False
             st.session_state[f"{self.key}_done"] = self._times + 1
         alert_reader.clear_cache()
 
@@ -92,8 +95,11 @@ class _Form:
         st.session_state.get(_FAILED, {}).pop(self.key, None)
 
     def field(self, name: str) -> str:
-        """The key of a field. It is another one each time, so that what was typed is gone once it was done: a browser
-        that does not show a field does not hear that it is to be empty."""
+        """The key of a field, or of the form itself: a new one after each success.
+
+        A new key closes and empties the form for certain. Setting the old keys would not: the browser may be asking for
+        a refresh at that moment, and such a request says again that the form is open and what was typed.
+        """
         return f"{name}_{self._times}" if self._times else name
 
     @property
