@@ -206,19 +206,3 @@ class EventSource(StrEnum):
     SAMPLES = "samples"
     #: A record of ``__consumer_offsets``: exact.
     OFFSETS_TOPIC = "offsets_topic"
-
-
-#: Burrow's words, for those who come from there (status codes NOTFOUND 0 … REWIND 6).
-BURROW_WORDS: dict[Status, str] = {
-    Status.LOSING_DATA: "ERR",
-    Status.AT_RISK: "WARN",
-    Status.STOPPED: "STOP",
-    Status.STALLED: "STALL",
-    Status.REWOUND: "REWIND",
-    Status.FALLING_BEHIND: "WARN",
-    Status.LAGGING: "WARN",
-    Status.CATCHING_UP: "OK",
-    Status.OK: "OK",
-    Status.GHOST: "OK",
-    Status.UNKNOWN: "NOTFOUND",
-}

@@ -11,7 +11,7 @@ import pytest
 from lagwise.domain import history, lag, status
 from lagwise.domain.causes import Scope
 from lagwise.domain.loss.skips import FROM_LOG_START
-from lagwise.domain.vocabulary import BURROW_WORDS, SIMPLE, LossCause, Status, UnknownReason
+from lagwise.domain.vocabulary import SIMPLE, LossCause, Status, UnknownReason
 from lagwise.traces import csv_files
 from lagwise.traces.trace import read_trace
 from lagwise_spark.replay import NUMBERS, Shown
@@ -88,6 +88,22 @@ class TestStatuses:
     def test_words_in_code_style_exist(self) -> None:
         known = {*Status, *UnknownReason, "auto.offset.reset", "lagwise size", "lagwise status"}
         assert set(code(STATUSES)) <= known
+
+
+#: Burrow's words, for those who come from there (status codes NOTFOUND 0 … REWIND 6).
+BURROW_WORDS: dict[Status, str] = {
+    Status.LOSING_DATA: "ERR",
+    Status.AT_RISK: "WARN",
+    Status.STOPPED: "STOP",
+    Status.STALLED: "STALL",
+    Status.REWOUND: "REWIND",
+    Status.FALLING_BEHIND: "WARN",
+    Status.LAGGING: "WARN",
+    Status.CATCHING_UP: "OK",
+    Status.OK: "OK",
+    Status.GHOST: "OK",
+    Status.UNKNOWN: "NOTFOUND",
+}
 
 
 class TestRules:

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from lagwise.domain.capacity.observed import Floor
-from lagwise.domain.capacity.saturation import Block, Bucket, Habit, blocks_of, habit_of, saturated_minutes
+from lagwise.domain.capacity.saturation import Block, blocks_of
+from tests.domain.saturated_minutes import Bucket, Habit, habit_of, saturated_minutes
 
 HOUR = 3600.0
 GAP_SECONDS = 120.0

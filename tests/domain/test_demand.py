@@ -6,15 +6,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from lagwise.domain.capacity.demand import (
-    EndMinute,
-    TopicHour,
-    bucket_of_rate,
-    rate_of_bucket,
-    rates_of,
-    too_little,
-    topic_hours,
-)
+from lagwise.domain.capacity.demand import rate_of_bucket, too_little
+from tests.domain.topic_hours import EndMinute, TopicHour, bucket_of_rate, rates_of, topic_hours
 
 START = datetime(2026, 3, 2, 7, 0, tzinfo=UTC)
 GAP = 120.0

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lagwise.domain.capacity.saturation import Bucket, Habit, blocks_of, habit_of, saturated_minutes
+from lagwise.domain.capacity.saturation import blocks_of
+from tests.domain.saturated_minutes import Bucket, Habit, habit_of, saturated_minutes
 
 #: 100 records/s, committed at each sample: 3,000 records are a backlog.
 HABIT = Habit(100.0, 15.0)

@@ -35,7 +35,7 @@ def test_winston_patrol_cars() -> None:
     """W. Winston, Operations Research: 5 patrol cars need repair every 30 days, 2 repairers take 3 days each."""
     garage = node_throughput(2, 5, t1_seconds=30.0, t2_seconds=3.0)
     assert 5 - garage.rate_per_second * 30.0 == pytest.approx(0.465, abs=5e-4)  # cars out of order
-    assert garage.message_seconds - 30.0 == pytest.approx(3.08, abs=0.01)  # days out of order
+    assert garage.threads / garage.rate_per_second - 30.0 == pytest.approx(3.08, abs=0.01)  # days out of order
     assert 1 - garage.core_utilisation == pytest.approx(0.774, abs=1e-3)  # share of time a repairer is idle
 
 
@@ -45,7 +45,7 @@ def test_anderson_six_machines() -> None:
     assert 1 - plant.core_utilisation == pytest.approx(0.4845, abs=5e-5)
     assert plant.threads_waiting_for_core == pytest.approx(0.3297, abs=1e-4)
     assert plant.core_wait_seconds == pytest.approx(1.279, abs=1e-3)
-    assert plant.message_seconds - 20.0 == pytest.approx(3.279, abs=1e-3)
+    assert plant.threads / plant.rate_per_second - 20.0 == pytest.approx(3.279, abs=1e-3)
 
 
 @pytest.mark.parametrize(
@@ -154,7 +154,7 @@ def test_books_balance(c: float, n: int, t1: float, t2: float) -> None:
     assert outside + running + node.threads_waiting_for_core == pytest.approx(n, rel=1e-9)
     assert node.core_utilisation == pytest.approx(running / c, rel=1e-9)
     assert 0 <= node.core_utilisation <= 1
-    assert node.message_seconds == pytest.approx(t1 + node.core_wait_seconds + t2, rel=1e-9)
+    assert node.threads / node.rate_per_second == pytest.approx(t1 + node.core_wait_seconds + t2, rel=1e-9)
 
 
 @reproducible

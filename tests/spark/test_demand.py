@@ -11,11 +11,11 @@ import pytest
 
 from lagwise.config import Config
 from lagwise.config.model import ForecastSettings
-from lagwise.domain.capacity.demand import EndMinute, TopicHour, bucket_of_rate, rates_of, topic_hours
 from lagwise.domain.history import gap_seconds
 from lagwise.tables.capacity import DEMAND, FORECASTS, TOPIC_HOURS
 from lagwise.tables.minutes import WATERMARK_MINUTES
 from lagwise.tables.store import Lake
+from tests.domain.topic_hours import EndMinute, TopicHour, bucket_of_rate, rates_of, topic_hours
 from tests.spark.recorder import Recorder
 
 if TYPE_CHECKING:

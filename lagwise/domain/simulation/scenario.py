@@ -5,7 +5,6 @@ Times are seconds from the start of the simulation, rates messages per second. A
 """
 
 from bisect import bisect_right
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate, pairwise
 
@@ -62,13 +61,6 @@ class Traffic:
     def constant(cls, rate_per_second: float, seconds: float) -> "Traffic":
         """The same rate all the time."""
         return cls(((0.0, rate_per_second),), seconds)
-
-    @classmethod
-    def evenly_spaced(cls, rates_per_second: Sequence[float], step_seconds: float) -> "Traffic":
-        """One rate after the other, each for ``step_seconds``: a day's minutes, say."""
-        check_number("step_seconds", step_seconds, 1e-6, MAX_SECONDS, "above 0 and up to 366 days (in seconds)")
-        steps = tuple((i * step_seconds, rate) for i, rate in enumerate(rates_per_second))
-        return cls(steps, len(steps) * step_seconds or step_seconds)
 
     def rate_at(self, at_seconds: float) -> float:
         """Messages per second at a time; after the end as in the last step."""

@@ -39,11 +39,6 @@ class NodeThroughput:
     threads_waiting_for_core: float
 
     @property
-    def message_seconds(self) -> float:
-        """Time from taking a message to being done with it, seconds: T1 + waiting for a core + T2."""
-        return self.threads / self.rate_per_second
-
-    @property
     def core_wait_seconds(self) -> float:
         """Time a message spends waiting for a core, seconds: what a probe sees as run-queue time."""
         return self.threads_waiting_for_core / self.rate_per_second

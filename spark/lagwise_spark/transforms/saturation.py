@@ -20,8 +20,12 @@ GROUP_TOPIC = (*GROUP, "topic")
 
 def habits(five_minutes: DataFrame) -> DataFrame:
     """One row per group-partition and hour from rows of `five_minutes`: ``cadence_seconds`` (null where nothing was
-    committed), ``needed_backlog`` and ``longest_silence_seconds`` as in
-    :class:`lagwise.domain.capacity.saturation.Habit`, ``records`` committed, and ``max_lag``."""
+    committed), ``needed_backlog`` (records that must be unread to be a backlog), ``longest_silence_seconds`` (a
+    partition that moved within it is at work), ``records`` committed, and ``max_lag``.
+
+    The cadence is that of the liveliest five minutes, so that a standstill does not lengthen it; who commits too rarely
+    for that is judged by the whole hour. Cadences shorter than the sampling interval look as long as that.
+    """
     span = F.greatest(F.lit(COARSE_SECONDS / 2), seconds_between(F.col("first_at"), F.col("last_at")))
     pace = (F.col("last_committed") - F.col("first_committed")) / span
     is_lively = (F.col("moves") >= 2) & (F.col("backlog_seconds") > 0)
@@ -110,7 +114,11 @@ def owners(members: DataFrame) -> DataFrame:
 
 def judged(minutes: DataFrame, habits: DataFrame) -> DataFrame:
     """Rows of `minutes` with the habits of their hour: whether there was anything to read (``is_read``), whether it was
-    a backlog (``has_backlog``), and who owned the partition (null is nobody, or more than one)."""
+    a backlog (``has_backlog``), and who owned the partition (null is no member, or more than one).
+
+    No sample of a minute had less lag than ``least_lag``: the smallest of n numbers is at least their mean less √(n−1)
+    standard deviations (Samuelson's inequality); both are there to be had, the smallest itself is not.
+    """
     rows = minutes.withColumn("hour", hour_of(F.col("minute"))).join(habits, [*GROUP_PARTITION, "hour"])
     mean = F.col("sum_lag") / F.col("samples")
     variance = F.greatest(F.lit(0.0), F.col("sum_lag_lag") / F.col("samples") - mean * mean)

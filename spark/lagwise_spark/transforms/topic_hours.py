@@ -1,6 +1,6 @@
 """From minutes of high watermarks to hours of topics.
 
-:func:`lagwise.domain.capacity.demand.topic_hours` is the definition.
+:mod:`lagwise.domain.capacity.demand` has the rules.
 """
 
 from pyspark.sql import Column, DataFrame, Window
