@@ -6,8 +6,7 @@ from typing import Any
 from urllib.parse import quote, urlencode
 
 from lagwise.links import parameters
-from lagwise.links.list_parameters import ListParameters
-from lagwise.links.parameter_types import Parameter
+from lagwise.links.parameter_types import ListParameters, Parameter
 
 #: Values of an address by what they are; a default and None stand for nothing.
 Values = Mapping[Parameter[Any], Any]

@@ -1,16 +1,15 @@
 """What may stand in the query of an address: named values, how each is written and read, and what it may be."""
 
-import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
+N = TypeVar("N", int, float)
 
 #: Before the name of an order: turned round.
 REVERSED = "-"
-_YES = "yes"
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,15 +94,6 @@ def order(name: str, meaning: str, keys: Iterable[str]) -> SortOrder:
     return SortOrder(name, meaning, allowed, known[0], parse, _as_text, known)
 
 
-def flag(name: str, meaning: str) -> Parameter[bool]:
-    """Something that is so, or is not."""
-
-    def parse(given: Sequence[str]) -> bool:
-        return bool(_known(_single(given), (_YES,)))
-
-    return Parameter(name, meaning, _YES, False, parse, lambda value: [_YES] if value else [])
-
-
 @dataclass(frozen=True, slots=True)
 class Number(Parameter[float | None]):
     """A number from ``low`` to ``high``, or None where there is none and no default."""
@@ -115,25 +105,20 @@ class Number(Parameter[float | None]):
 
 def number(name: str, meaning: str, low: float, high: float, default: float | None = None) -> Number:
     """A number in a range."""
-
-    def parse(given: Sequence[str]) -> float:
-        value = float(_single(given))
-        if not math.isfinite(value) or not low <= value <= high:
-            raise ValueError(given)
-        return value
-
-    return Number(name, meaning, f"a number from {low:,g} to {high:,g}", default, parse, _as_number, low, high, False)
+    allowed = f"a number from {low:,g} to {high:,g}"
+    return Number(name, meaning, allowed, default, _within(float, low, high), _as_number, low, high, False)
 
 
 def whole(name: str, meaning: str, low: int, high: int, default: int | None = None) -> Number:
     """A whole number in a range."""
     allowed = f"a whole number from {low:,} to {high:,}"
-    return Number(name, meaning, allowed, default, _whole(low, high), _as_number, low, high, True)
+    return Number(name, meaning, allowed, default, _within(int, low, high), _as_number, low, high, True)
 
 
 def page_number(name: str, meaning: str) -> Parameter[int]:
     """Which page of a table, from 1 on."""
-    return Parameter(name, meaning, "a whole number from 1 on", 1, _whole(1, 10**9), lambda value: [str(value)])
+    parse = _within(int, 1, 10**9)
+    return Parameter(name, meaning, "a whole number from 1 on", 1, parse, lambda value: [str(value)])
 
 
 def moment(name: str, meaning: str) -> Parameter[datetime | None]:
@@ -151,11 +136,47 @@ def moment(name: str, meaning: str) -> Parameter[datetime | None]:
 
 def texts(name: str, meaning: str) -> Parameter[tuple[str, ...]]:
     """Any texts, the name once for each."""
+    return Parameter(name, meaning, "any text, the name once for each", (), tuple, list)
 
-    def parse(given: Sequence[str]) -> tuple[str, ...]:
-        return tuple(given)
 
-    return Parameter(name, meaning, "any text, the name once for each", (), parse, list)
+@dataclass(frozen=True, slots=True, eq=False)
+class ListParameters:
+    """The names of one list that may be longer than a page of it: the number of its page, the text that its rows hold,
+    and their order.
+
+    ``filters`` are the other parameters that decide which rows there are.
+    """
+
+    page: Parameter[int]
+    search: Parameter[str] | None = None
+    sort: SortOrder | None = None
+    filters: tuple[Parameter[Any], ...] = ()
+
+    @property
+    def parameters(self) -> tuple[Parameter[Any], ...]:
+        """All that it has."""
+        return tuple(p for p in (self.search, self.sort, self.page) if p is not None)
+
+    @property
+    def follows(self) -> frozenset[Parameter[Any]]:
+        """The parameters after a change of which the list starts at its first page."""
+        return frozenset({*self.parameters, *self.filters} - {self.page})
+
+
+def list_parameters(
+    name: str, of: str, *, searched: str = "", orders: tuple[str, ...] = (), filters: tuple[Parameter[Any], ...] = ()
+) -> ListParameters:
+    """A list ``of`` something (in the plural) with parameters of its own, ``NAME_page`` and so on.
+
+    ``searched`` is where its text is looked for, and ``orders`` are the names of its orders, the usual one first;
+    without either it has no such parameter.
+    """
+    return ListParameters(
+        page_number(f"{name}_page", f"Which page of the {of}."),
+        search=text(f"{name}_q", f"Only the {of} with this text in {searched}.") if searched else None,
+        sort=order(f"{name}_sort", f"The order of the {of}.", orders) if orders else None,
+        filters=filters,
+    )
 
 
 def _single(given: Sequence[str]) -> str:
@@ -170,10 +191,10 @@ def _known(word: str, known: Sequence[str]) -> str:
     return word
 
 
-def _whole(low: int, high: int) -> Callable[[Sequence[str]], int]:
-    def parse(given: Sequence[str]) -> int:
-        value = int(_single(given))
-        if not low <= value <= high:
+def _within(convert: Callable[[str], N], low: float, high: float) -> Callable[[Sequence[str]], N]:
+    def parse(given: Sequence[str]) -> N:
+        value = convert(_single(given))
+        if not low <= value <= high:  # nor is NaN
             raise ValueError(given)
         return value
 

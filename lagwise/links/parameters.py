@@ -4,6 +4,7 @@ Those in :data:`KEPT` say what is looked at: every page accepts them, whether it
 the others.
 """
 
+from dataclasses import replace
 from typing import Any
 
 from lagwise.domain.simulation.scenario import DEFAULT_OUTAGE_SECONDS
@@ -18,11 +19,12 @@ from lagwise.domain.sizing.workload import (
     Ordering,
 )
 from lagwise.domain.vocabulary import Status
-from lagwise.links.list_parameters import listing, named
 from lagwise.links.parameter_types import (
+    ListParameters,
     Parameter,
     choice,
     choices,
+    list_parameters,
     moment,
     name,
     number,
@@ -61,27 +63,16 @@ WITHIN = choice("within", "Only what is lost within this time.", ("1h", "6h", "2
 
 # Lists that may be longer than a page
 
-_OF_GROUPS = (CLUSTER, STATUS, OWNER)
 _OF_GROUP = (CLUSTER, GROUP)
 _IN_SPAN = (*_OF_GROUP, RANGE, FROM, TO)
 _PAGE = page_number("page", "Which page of the groups; where a group or a topic is to be chosen, of the names.")
-NAME_LIST = listing(_PAGE, search=SEARCH)
-GROUP_LIST = listing(
-    _PAGE,
-    search=SEARCH,
-    sort=GROUP_SORT,
-    follows=(*_OF_GROUPS, SHOWN_AS),
-)
-QUIET_LIST = listing(
-    page_number("quiet_page", "Which page of the quiet groups."),
-    search=SEARCH,
-    sort=GROUP_SORT,
-    follows=(*_OF_GROUPS, SHOWN_AS),
-)
+NAME_LIST = ListParameters(_PAGE, search=SEARCH)
+GROUP_LIST = ListParameters(_PAGE, search=SEARCH, sort=GROUP_SORT, filters=(CLUSTER, STATUS, OWNER, SHOWN_AS))
+QUIET_LIST = replace(GROUP_LIST, page=page_number("quiet_page", "Which page of the quiet groups."))
 PARTITION_STATUS = choices(
     "partitions_status", "Only partitions of these statuses.", (status.value for status in Status)
 )
-PARTITION_LIST = named(
+PARTITION_LIST = list_parameters(
     "partitions",
     "partitions",
     searched="topic and number (`orders-12`), or in client or host of the owner",
@@ -89,54 +80,56 @@ PARTITION_LIST = named(
         "worst", "age", "lag", "in", "out", "number", "topic", "owner", "committed", "unmoved", "log_start", "log_end",
         "loss", "lost",
     ),
-    follows=(*_OF_GROUP, PARTITION_STATUS),
+    filters=(*_OF_GROUP, PARTITION_STATUS),
 )  # fmt: skip
-MEMBER_LIST = named(
+MEMBER_LIST = list_parameters(
     "members",
     "members",
     searched="client, host or id",
     orders=("owns", "status", "client", "host", "age", "lag", "in", "out", "static_id", "id"),
-    follows=_OF_GROUP,
+    filters=_OF_GROUP,
 )
-CHANGE_LIST = named("changes", "changes of status", follows=_IN_SPAN)
-EVENT_LIST = named("events", "events", searched="kind, topic, values, cause or members", follows=_IN_SPAN)
-HOUR_LIST = named("hours", "hours with rebalances", follows=_IN_SPAN)
-REBALANCE_LIST = named("rebalances", "rebalances", follows=_IN_SPAN)
-READER_LIST = named(
+CHANGE_LIST = list_parameters("changes", "changes of status", filters=_IN_SPAN)
+EVENT_LIST = list_parameters("events", "events", searched="kind, topic, values, cause or members", filters=_IN_SPAN)
+HOUR_LIST = list_parameters("hours", "hours with rebalances", filters=_IN_SPAN)
+REBALANCE_LIST = list_parameters("rebalances", "rebalances", filters=_IN_SPAN)
+READER_LIST = list_parameters(
     "readers",
     "readers",
     searched="the name of the group",
     orders=("loss", "status", "group", "age", "lag", "in", "out", "slowest", "partitions", "members"),
-    follows=(CLUSTER, TOPIC),
+    filters=(CLUSTER, TOPIC),
 )
-TOPIC_PARTITION_LIST = named(
+TOPIC_PARTITION_LIST = list_parameters(
     "topic_partitions",
     "partitions",
     searched="number (`12`), leader (`leader 2`), queue or slowest reader",
     orders=("in", "number", "replicas", "leader", "log_start", "log_end", "reader", "behind"),
-    follows=(CLUSTER, TOPIC),
+    filters=(CLUSTER, TOPIC),
 )
-LOSS_LIST = named(
+LOSS_LIST = list_parameters(
     "losses",
     "losses",
     orders=("soonest", "status", "group", "topic", "unread", "age", "in", "out", "lost", "partitions", "cluster"),
-    follows=(SEARCH, CLUSTER, WITHIN),
+    filters=(SEARCH, CLUSTER, WITHIN),
 )
-REBALANCED_LIST = named(
+REBALANCED_LIST = list_parameters(
     "rebalanced",
     "groups that were rebalanced",
     orders=("storms", "group", "rebalances", "downtime", "moved", "joined", "left", "last", "cluster"),
-    follows=(SEARCH, CLUSTER, RANGE, FROM, TO),
+    filters=(SEARCH, CLUSTER, RANGE, FROM, TO),
 )
-HEADROOM_LIST = named(
+HEADROOM_LIST = list_parameters(
     "headroom",
     "verdicts",
     searched="the name of the group or the topic",
     orders=("worst", "group", "topic", "peak", "forecast", "cluster"),
 )
-ENDED_LIST = named("ended", "alerts that ended", searched="group, cluster, rule or sentence")
-DELIVERY_LIST = named("deliveries", "deliveries", searched="channel, event, state, error, or the alert's group")
-ACTION_LIST = named("actions", "actions", searched="who, what it was done to, or comment")
+ENDED_LIST = list_parameters("ended", "alerts that ended", searched="group, cluster, rule or sentence")
+DELIVERY_LIST = list_parameters(
+    "deliveries", "deliveries", searched="channel, event, state, error, or the alert's group"
+)
+ACTION_LIST = list_parameters("actions", "actions", searched="who, what it was done to, or comment")
 
 # The capacity page
 

@@ -9,11 +9,11 @@ import pyarrow as pa
 from lagwise.domain.findings import Finding
 from lagwise.domain.group_record import STORED_FACTS, FactField
 from lagwise.tables.capacity import CAPACITY, OBSERVED_CAPACITY, PLANNING_TABLES, THROUGHPUT
+from lagwise.tables.keys import OF_GROUP, OF_GROUP_PARTITION
 from lagwise.tables.membership import ASSIGNMENTS, REBALANCE_STATS
 from lagwise.tables.minutes import (
     DAYS,
     FIVE_MINUTES,
-    GROUP_PARTITION,
     HOURS,
     MINUTES,
     WATERMARK_FIVE_MINUTES,
@@ -21,48 +21,48 @@ from lagwise.tables.minutes import (
 )
 from lagwise.tables.quarantine import DAMAGED_FILES
 from lagwise.tables.rounds import TICKS
-from lagwise.tables.schema import TIMESTAMP, Column, Table
+from lagwise.tables.schema import BOOLEAN, FLOAT, INT32, INT64, TEXT, TIMESTAMP, Column, Table, list_of
 
 _AS_OF = Column("as_of", TIMESTAMP, "time of the cluster's latest sample: the moment the row speaks of", nullable=False)
 _STATUS = (
-    Column("status", pa.string(), "status word", nullable=False),
-    Column("reason", pa.string(), "why it is unknown; null for every other status"),
+    Column("status", TEXT, "status word", nullable=False),
+    Column("reason", TEXT, "why it is unknown; null for every other status"),
     Column("since", TIMESTAMP, "since when the status has been shown", nullable=False),
 )
 
 _CATCH_UP_ENDS = (
-    Column("seconds_to_catch_up_low", pa.float64(), "lower end of its confidence interval"),
-    Column("seconds_to_catch_up_high", pa.float64(), "upper end of its confidence interval; null is never"),
+    Column("seconds_to_catch_up_low", FLOAT, "lower end of its confidence interval"),
+    Column("seconds_to_catch_up_high", FLOAT, "upper end of its confidence interval; null is never"),
 )
 
 _BREACH = (
     Column(
         "seconds_to_breach",
-        pa.float64(),
+        FLOAT,
         "time until the oldest unread record is older than the group's objective, at today's rates; null where it is, "
         "or where it will not happen",
     ),
-    Column("seconds_to_breach_low", pa.float64(), "lower end of its confidence interval"),
-    Column("seconds_to_breach_high", pa.float64(), "upper end of its confidence interval; null is never"),
+    Column("seconds_to_breach_low", FLOAT, "lower end of its confidence interval"),
+    Column("seconds_to_breach_high", FLOAT, "upper end of its confidence interval; null is never"),
 )
 
 _IS_UPPER_BOUND = Column(
     "seconds_to_loss_is_upper_bound",
-    pa.bool_(),
+    BOOLEAN,
     "the loss may come at any moment before: the oldest unread record is older than the history, nobody knows how much",
 )
 
 _AT_LATEST = Column(
     "seconds_to_loss_at_latest",
-    pa.float64(),
+    FLOAT,
     "time until unread records are deleted by age at the latest: whole segments are, of up to segment.ms of records "
     "each; null is not known, or never",
 )
 _LOST = (
-    Column("lost_at_least", pa.int64(), "records deleted unread within a day, or missing now, at least; 0 is none"),
+    Column("lost_at_least", INT64, "records deleted unread within a day, or missing now, at least; 0 is none"),
     Column(
         "lost_at_most",
-        pa.int64(),
+        INT64,
         "the same at most: what the log start passed between commits counts, too, in hours that show a loss",
     ),
     Column("first_lost_at", TIMESTAMP, "time of the first sample within a day that shows a loss; null is none"),
@@ -71,7 +71,7 @@ _LOST = (
 
 _TRANSACTION = Column(
     "transaction_seconds",
-    pa.float64(),
+    FLOAT,
     "for how long a transaction has been open, at least, that hangs and holds records back; null is none",
 )
 
@@ -80,40 +80,38 @@ PARTITION_STATUS = Table(
     "analysis",
     "group-partition, now",
     (
-        *GROUP_PARTITION,
+        *OF_GROUP_PARTITION,
         _AS_OF,
         *_STATUS,
-        Column("reasons", pa.list_(pa.string()), "every status that holds, worst first", nullable=False),
-        Column("log_start", pa.int64(), "log start offset"),
-        Column("committed", pa.int64(), "committed offset"),
-        Column("high_watermark", pa.int64(), "high watermark"),
-        Column("last_stable", pa.int64(), "last stable offset"),
-        Column("lag", pa.int64(), "unread records that still exist; null is unknown"),
-        Column("lag_seconds", pa.float64(), "age of the oldest unread record; 0 when nothing is unread"),
-        Column("lag_seconds_is_lower_bound", pa.bool_(), "the age reaches beyond the watermark history"),
-        Column("produce_rate_per_second", pa.float64(), "records written per second, trend window"),
-        Column(
-            "consume_rate_per_second", pa.float64(), "records committed per second, trend window; 0 where nobody reads"
-        ),
-        Column("commits_seen", pa.int32(), "how often the committed offset was seen to move within an hour"),
-        Column("lag_slope_per_second", pa.float64(), "growth of the lag, records per second"),
-        Column("lag_slope_low_per_second", pa.float64(), "lower end of its confidence interval"),
-        Column("lag_slope_high_per_second", pa.float64(), "upper end of its confidence interval"),
-        Column("seconds_to_catch_up", pa.float64(), "time until the lag is gone; only while catching up"),
+        Column("reasons", pa.list_(TEXT), "every status that holds, worst first", nullable=False),
+        Column("log_start", INT64, "log start offset"),
+        Column("committed", INT64, "committed offset"),
+        Column("high_watermark", INT64, "high watermark"),
+        Column("last_stable", INT64, "last stable offset"),
+        Column("lag", INT64, "unread records that still exist; null is unknown"),
+        Column("lag_seconds", FLOAT, "age of the oldest unread record; 0 when nothing is unread"),
+        Column("lag_seconds_is_lower_bound", BOOLEAN, "the age reaches beyond the watermark history"),
+        Column("produce_rate_per_second", FLOAT, "records written per second, trend window"),
+        Column("consume_rate_per_second", FLOAT, "records committed per second, trend window; 0 where nobody reads"),
+        Column("commits_seen", INT32, "how often the committed offset was seen to move within an hour"),
+        Column("lag_slope_per_second", FLOAT, "growth of the lag, records per second"),
+        Column("lag_slope_low_per_second", FLOAT, "lower end of its confidence interval"),
+        Column("lag_slope_high_per_second", FLOAT, "upper end of its confidence interval"),
+        Column("seconds_to_catch_up", FLOAT, "time until the lag is gone; only while catching up"),
         *_CATCH_UP_ENDS,
         *_BREACH,
         Column(
             "seconds_to_loss",
-            pa.float64(),
+            FLOAT,
             "time until unread records are deleted, at the earliest, or offsets expire; null is never",
         ),
         _IS_UPPER_BOUND,
         _AT_LATEST,
-        Column("loss_cause", pa.string(), "how that loss would come: deletion (of records) or expiry (of offsets)"),
-        Column("records_lost", pa.int64(), "records deleted before they were read; 0 is none", nullable=False),
+        Column("loss_cause", TEXT, "how that loss would come: deletion (of records) or expiry (of offsets)"),
+        Column("records_lost", INT64, "records deleted before they were read; 0 is none", nullable=False),
         Column(
             "rewound_records",
-            pa.int64(),
+            INT64,
             "records by which the committed offset went back within an hour; null where it is past where it was",
         ),
         Column("rewound_at", TIMESTAMP, "when it last did, of a group that is not past where it was"),
@@ -122,29 +120,27 @@ PARTITION_STATUS = Table(
         Column("committed_since", TIMESTAMP, "since when the committed offset has had its value, at the latest"),
         Column(
             "commit_cadence_seconds",
-            pa.float64(),
+            FLOAT,
             "seconds between commits while there was something to commit, or the longest pause that is usual",
         ),
-        Column("owner", pa.string(), "member id the partition is assigned to"),
-        Column("client_id", pa.string(), "client.id of the owner"),
-        Column("host", pa.string(), "address of the owner"),
-        Column("leader", pa.int32(), "node id of the partition's leader"),
-        Column("samples", pa.int32(), "samples the verdict rests on"),
+        Column("owner", TEXT, "member id the partition is assigned to"),
+        Column("client_id", TEXT, "client.id of the owner"),
+        Column("host", TEXT, "address of the owner"),
+        Column("leader", INT32, "node id of the partition's leader"),
+        Column("samples", INT32, "samples the verdict rests on"),
         Column(
             "jump_records",
-            pa.int64(),
+            INT64,
             "records by which the log start jumps when a segment is deleted; null where it was never seen to, "
             "and where the size of a log is not limited",
         ),
-        Column("jump_high_watermark", pa.int64(), "high watermark before its last jump"),
+        Column("jump_high_watermark", INT64, "high watermark before its last jump"),
     ),
 )
 
-STATUS_COUNTS = pa.list_(pa.struct([pa.field("status", pa.string()), pa.field("partitions", pa.int32())]))
+STATUS_COUNTS = list_of(status=TEXT, partitions=INT32)
 
-FINDINGS = pa.list_(
-    pa.struct([pa.field("kind", pa.string()), pa.field("sentence", pa.string()), pa.field("remedy", pa.string())])
-)
+FINDINGS = list_of(kind=TEXT, sentence=TEXT, remedy=TEXT)
 
 #: The order that the columns of `group_status` have had from the beginning; a new one comes after them.
 _FIRST_COLUMNS = """
@@ -160,18 +156,18 @@ _FIRST_COLUMNS = """
 def _arrow(field: FactField) -> pa.DataType:
     """Amounts of records are as large as offsets, other counts are small."""
     if field.type is int:
-        return pa.int64() if field.fact.unit == "records" else pa.int32()
+        return INT64 if field.fact.unit == "records" else INT32
     if isinstance(field.type, type) and issubclass(field.type, StrEnum):
-        return pa.string()
+        return TEXT
     return _ARROW[field.type]
 
 
 _ARROW = {
-    bool: pa.bool_(),
-    float: pa.float64(),
-    str: pa.string(),
+    bool: BOOLEAN,
+    float: FLOAT,
+    str: TEXT,
     datetime: TIMESTAMP,
-    tuple[str, ...]: pa.list_(pa.string()),
+    tuple[str, ...]: pa.list_(TEXT),
     tuple[Finding, ...]: FINDINGS,
     Mapping[str, int]: STATUS_COUNTS,
 }
@@ -191,26 +187,16 @@ GROUP_STATUS = Table(
     tuple(_GROUP_COLUMNS[name] for name in dict.fromkeys((*_FIRST_COLUMNS, *_GROUP_COLUMNS))),
 )
 
+_HISTORY_COLUMNS = """
+    cluster group as_of status lag lag_seconds lag_seconds_is_lower_bound produce_rate_per_second
+    consume_rate_per_second
+""".split()  # noqa: SIM905 (as above)
 GROUP_HISTORY = Table(
     "group_history",
     "analysis",
     "group and tick: the line in the charts",
-    tuple(
-        _GROUP_COLUMNS[name]
-        for name in (
-            "cluster",
-            "group",
-            "as_of",
-            "status",
-            "lag",
-            "lag_seconds",
-            "lag_seconds_is_lower_bound",
-            "produce_rate_per_second",
-            "consume_rate_per_second",
-        )
-    ),
+    tuple(_GROUP_COLUMNS[name] for name in _HISTORY_COLUMNS),
     clock="as_of",
-    skipping=("as_of",),
 )
 
 STATUS_CHANGES = Table(
@@ -218,17 +204,15 @@ STATUS_CHANGES = Table(
     "analysis",
     "change of status",
     (
-        Column("cluster", pa.string(), "name of the cluster in the configuration", nullable=False),
-        Column("group", pa.string(), "consumer group", nullable=False),
-        Column("topic", pa.string(), "topic; null for a change of the whole group"),
-        Column("partition", pa.int32(), "partition; null for a change of the whole group"),
+        *OF_GROUP,
+        Column("topic", TEXT, "topic; null for a change of the whole group"),
+        Column("partition", INT32, "partition; null for a change of the whole group"),
         Column("at", TIMESTAMP, "time of the sample that showed it", nullable=False),
-        Column("before", pa.string(), "status before; null when it was seen for the first time"),
-        Column("after", pa.string(), "status after", nullable=False),
-        Column("reason", pa.string(), "why it is unknown; null for every other status"),
+        Column("before", TEXT, "status before; null when it was seen for the first time"),
+        Column("after", TEXT, "status after", nullable=False),
+        Column("reason", TEXT, "why it is unknown; null for every other status"),
     ),
     clock="at",
-    skipping=("at",),
 )
 
 ANALYSIS_TABLES = (

@@ -1,32 +1,26 @@
 """The analysis layer's tables about capacity: produce rates and forecasts, observed consumption, verdict and advice."""
 
-import pyarrow as pa
+from lagwise.tables.keys import OF_GROUP_TOPIC, OF_TOPIC
+from lagwise.tables.schema import BOOLEAN, FLOAT, INT32, INT64, TEXT, TIMESTAMP, Column, Table, list_of
 
-from lagwise.tables.schema import TIMESTAMP, Column, Table
+RATE_COUNTS = list_of(bucket=INT32, minutes=INT32)
 
-_TOPIC = (
-    Column("cluster", pa.string(), "name of the cluster in the configuration", nullable=False),
-    Column("topic", pa.string(), "topic", nullable=False),
-)
-
-RATE_COUNTS = pa.list_(pa.struct([pa.field("bucket", pa.int32()), pa.field("minutes", pa.int32())]))
-
-PARTITION_RECORDS = pa.list_(pa.struct([pa.field("partition", pa.int32()), pa.field("records", pa.int64())]))
+PARTITION_RECORDS = list_of(partition=INT32, records=INT64)
 
 TOPIC_HOURS = Table(
     "topic_hours",
     "analysis",
     "topic and hour: the records produced, and how the minutes of the hour differed",
     (
-        *_TOPIC,
+        *OF_TOPIC,
         Column("hour", TIMESTAMP, "start of the hour", nullable=False),
-        Column("partitions", pa.int32(), "partitions that were sampled in the hour", nullable=False),
-        Column("minutes", pa.int32(), "minutes in which every one of them was sampled: only these count", False),
-        Column("records", pa.int64(), "records written in these minutes", nullable=False),
-        Column("seconds", pa.float64(), "time from sample to sample that these minutes cover", nullable=False),
-        Column("max_rate_per_second", pa.float64(), "highest rate of any of these minutes", nullable=False),
+        Column("partitions", INT32, "partitions that were sampled in the hour", nullable=False),
+        Column("minutes", INT32, "minutes in which every one of them was sampled: only these count", nullable=False),
+        Column("records", INT64, "records written in these minutes", nullable=False),
+        Column("seconds", FLOAT, "time from sample to sample that these minutes cover", nullable=False),
+        Column("max_rate_per_second", FLOAT, "highest rate of any of these minutes", nullable=False),
         Column("max_at", TIMESTAMP, "that minute", nullable=False),
-        Column("zero_minutes", pa.int32(), "of these minutes, those in which nothing was written", nullable=False),
+        Column("zero_minutes", INT32, "of these minutes, those in which nothing was written", nullable=False),
         Column(
             "rates",
             RATE_COUNTS,
@@ -37,7 +31,6 @@ TOPIC_HOURS = Table(
         Column("partition_records", PARTITION_RECORDS, "the records by partition, those with none as well", False),
     ),
     clock="hour",
-    skipping=("hour",),
 )
 
 FORECASTS = Table(
@@ -45,21 +38,20 @@ FORECASTS = Table(
     "analysis",
     "topic and hour ahead (day ahead beyond two weeks), as forecast at `made_at`: the newest counts",
     (
-        *_TOPIC,
+        *OF_TOPIC,
         Column("made_at", TIMESTAMP, "end of the last hour that it knew", nullable=False),
         Column("at", TIMESTAMP, "start of the hour or day", nullable=False),
-        Column("hours", pa.int32(), "1 is an hour, 24 a day", nullable=False),
-        Column("produce_rate_per_second", pa.float64(), "mean rate of the hour, or of the day's mean hour", False),
-        Column("low_per_second", pa.float64(), "lower end of the 90 % interval of an hour's mean rate", False),
-        Column("high_per_second", pa.float64(), "upper end of it", nullable=False),
-        Column("busiest_per_second", pa.float64(), "mean rate of the busiest hour, which is the hour itself", False),
-        Column("busiest_high_per_second", pa.float64(), "upper end of its 90 % interval", nullable=False),
-        Column("model", pa.string(), "model that forecast it: seasonal-naive, seasonal-mean or theta", nullable=False),
-        Column("mase", pa.float64(), "its error on the held-out tail of the topic's history; null is not comparable"),
-        Column("baseline_mase", pa.float64(), "the seasonal-naive baseline's error there"),
+        Column("hours", INT32, "1 is an hour, 24 a day", nullable=False),
+        Column("produce_rate_per_second", FLOAT, "mean rate of the hour, or of the day's mean hour", nullable=False),
+        Column("low_per_second", FLOAT, "lower end of the 90 % interval of an hour's mean rate", nullable=False),
+        Column("high_per_second", FLOAT, "upper end of it", nullable=False),
+        Column("busiest_per_second", FLOAT, "mean rate of the busiest hour, which is the hour itself", nullable=False),
+        Column("busiest_high_per_second", FLOAT, "upper end of its 90 % interval", nullable=False),
+        Column("model", TEXT, "model that forecast it: seasonal-naive, seasonal-mean or theta", nullable=False),
+        Column("mase", FLOAT, "its error on the held-out tail of the topic's history; null is not comparable"),
+        Column("baseline_mase", FLOAT, "the seasonal-naive baseline's error there"),
     ),
     clock="made_at",
-    skipping=("made_at",),
 )
 
 DEMAND = Table(
@@ -67,49 +59,38 @@ DEMAND = Table(
     "analysis",
     "topic, now: the rates it has seen, and the peak to plan for",
     (
-        *_TOPIC,
+        *OF_TOPIC,
         Column("as_of", TIMESTAMP, "end of the last hour that the row knows", nullable=False),
         Column("first_hour", TIMESTAMP, "first hour of its history", nullable=False),
-        Column("history_hours", pa.int32(), "hours with samples since then", nullable=False),
-        Column("minutes", pa.int64(), "minutes with samples: what the rates rest on", nullable=False),
-        Column("peak_per_second", pa.float64(), "highest minute rate of the history", nullable=False),
+        Column("history_hours", INT32, "hours with samples since then", nullable=False),
+        Column("minutes", INT64, "minutes with samples: what the rates rest on", nullable=False),
+        Column("peak_per_second", FLOAT, "highest minute rate of the history", nullable=False),
         Column("peak_at", TIMESTAMP, "when that was", nullable=False),
-        Column("p50_per_second", pa.float64(), "half of the minutes had at most this rate; to within 2 %", False),
-        Column("p95_per_second", pa.float64(), "95 of 100 minutes had at most this rate; to within 2 %", False),
-        Column("p99_per_second", pa.float64(), "99 of 100 minutes had at most this rate; to within 2 %", False),
-        Column("growth_per_month", pa.float64(), "growth in 30 days as a share of the mean rate; null below 4 weeks"),
-        Column("growth_low_per_month", pa.float64(), "lower end of its 90 % interval"),
-        Column("growth_high_per_month", pa.float64(), "upper end of its 90 % interval"),
-        Column("horizon_days", pa.int32(), "how far ahead is planned", nullable=False),
-        Column("forecast_peak_per_second", pa.float64(), "highest minute rate to expect in the last week before then"),
-        Column("forecast_peak_low_per_second", pa.float64(), "lower end of its 90 % interval"),
-        Column("forecast_peak_high_per_second", pa.float64(), "upper end of its 90 % interval"),
-        Column("tested_days", pa.float64(), "so far ahead the forecast was compared with the topic's own history"),
-        Column("model", pa.string(), "model that was best there: seasonal-naive, seasonal-mean or theta"),
-        Column("mase", pa.float64(), "its mean error there, in units of the change from week to week"),
-        Column("baseline_mase", pa.float64(), "the seasonal-naive baseline's error there"),
-        Column("reason", pa.string(), "why there is no forecast at the horizon; null where there is one"),
+        Column("p50_per_second", FLOAT, "half of the minutes had at most this rate; to within 2 %", nullable=False),
+        Column("p95_per_second", FLOAT, "95 of 100 minutes had at most this rate; to within 2 %", nullable=False),
+        Column("p99_per_second", FLOAT, "99 of 100 minutes had at most this rate; to within 2 %", nullable=False),
+        Column("growth_per_month", FLOAT, "growth in 30 days as a share of the mean rate; null below 4 weeks"),
+        Column("growth_low_per_month", FLOAT, "lower end of its 90 % interval"),
+        Column("growth_high_per_month", FLOAT, "upper end of its 90 % interval"),
+        Column("horizon_days", INT32, "how far ahead is planned", nullable=False),
+        Column("forecast_peak_per_second", FLOAT, "highest minute rate to expect in the last week before then"),
+        Column("forecast_peak_low_per_second", FLOAT, "lower end of its 90 % interval"),
+        Column("forecast_peak_high_per_second", FLOAT, "upper end of its 90 % interval"),
+        Column("tested_days", FLOAT, "so far ahead the forecast was compared with the topic's own history"),
+        Column("model", TEXT, "model that was best there: seasonal-naive, seasonal-mean or theta"),
+        Column("mase", FLOAT, "its mean error there, in units of the change from week to week"),
+        Column("baseline_mase", FLOAT, "the seasonal-naive baseline's error there"),
+        Column("reason", TEXT, "why there is no forecast at the horizon; null where there is one"),
     ),
 )
 
 PLANNING_TABLES = (TOPIC_HOURS, FORECASTS, DEMAND)
 
-BLOCKS = pa.list_(
-    pa.struct(
-        [
-            pa.field("start", TIMESTAMP),
-            pa.field("end", TIMESTAMP),
-            pa.field("records", pa.int64()),
-            pa.field("members", pa.int32()),
-        ]
-    )
-)
+BLOCKS = list_of(start=TIMESTAMP, end=TIMESTAMP, records=INT64, members=INT32)
 
 _READER = (
-    Column("cluster", pa.string(), "name of the cluster in the configuration", nullable=False),
-    Column("group", pa.string(), "consumer group", nullable=False),
-    Column("topic", pa.string(), "topic", nullable=False),
-    Column("member", pa.string(), "client id (host) of one member; null is the whole group"),
+    *OF_GROUP_TOPIC,
+    Column("member", TEXT, "client id (host) of one member; null is the whole group"),
 )
 
 THROUGHPUT = Table(
@@ -119,11 +100,11 @@ THROUGHPUT = Table(
     (
         *_READER,
         Column("hour", TIMESTAMP, "start of the UTC hour", nullable=False),
-        Column("members", pa.int32(), "members that owned partitions of it at the end of the hour; null is not known"),
-        Column("records", pa.int64(), "records committed in the hour; null for a member"),
-        Column("share_of_group", pa.float64(), "the topic's part in what the group committed, 0 to 1"),
+        Column("members", INT32, "members that owned partitions of it at the end of the hour; null is not known"),
+        Column("records", INT64, "records committed in the hour; null for a member"),
+        Column("share_of_group", FLOAT, "the topic's part in what the group committed, 0 to 1"),
         Column("best_at", TIMESTAMP, "start of the five minutes in which most was committed; null for a member"),
-        Column("best_rate_per_second", pa.float64(), "records per second then, at least; null for a member"),
+        Column("best_rate_per_second", FLOAT, "records per second then, at least; null for a member"),
         Column(
             "blocks",
             BLOCKS,
@@ -133,7 +114,6 @@ THROUGHPUT = Table(
         ),
     ),
     clock="hour",
-    skipping=("hour",),
 )
 
 OBSERVED_CAPACITY = Table(
@@ -143,110 +123,94 @@ OBSERVED_CAPACITY = Table(
     (
         *_READER,
         Column("as_of", TIMESTAMP, "time of the cluster's latest sample when this was estimated", nullable=False),
-        Column("rate_per_second", pa.float64(), "records per second it can do; null is undecided"),
-        Column("rate_low_per_second", pa.float64(), "lower end of its 95 % confidence interval"),
-        Column("rate_high_per_second", pa.float64(), "upper end of its 95 % confidence interval"),
+        Column("rate_per_second", FLOAT, "records per second it can do; null is undecided"),
+        Column("rate_low_per_second", FLOAT, "lower end of its 95 % confidence interval"),
+        Column("rate_high_per_second", FLOAT, "upper end of its 95 % confidence interval"),
         Column(
             "reason",
-            pa.string(),
+            TEXT,
             "why it is undecided: never_saturated, too_little, imprecise, unsteady, exceeded or shared; else null",
         ),
-        Column("sentence", pa.string(), "the estimate with its evidence, or why there is none", nullable=False),
-        Column("load_test", pa.string(), "the smallest load test that would decide it; null where none is needed"),
-        Column("saturated_seconds", pa.float64(), "time with a backlog that it rests on", nullable=False),
-        Column("blocks", pa.int32(), "blocks of whole cadences that this time was cut into: the sample size", False),
-        Column("episodes", pa.int32(), "on how many occasions", nullable=False),
-        Column("at_least_per_second", pa.float64(), "lower bound: the most it did in five minutes, backlog or not"),
-        Column("members", pa.int32(), "members that it is for: today's; null is not known"),
-        Column("is_scaled", pa.bool_(), "observed with other numbers of members and taken in proportion", False),
-        Column(
-            "seconds_per_message", pa.float64(), "T1 + T2 of one thread, a member taken as one thread; null is unknown"
-        ),
+        Column("sentence", TEXT, "the estimate with its evidence, or why there is none", nullable=False),
+        Column("load_test", TEXT, "the smallest load test that would decide it; null where none is needed"),
+        Column("saturated_seconds", FLOAT, "time with a backlog that it rests on", nullable=False),
+        Column("blocks", INT32, "blocks of whole cadences that this time was cut into: the sample size", False),
+        Column("episodes", INT32, "on how many occasions", nullable=False),
+        Column("at_least_per_second", FLOAT, "lower bound: the most it did in five minutes, backlog or not"),
+        Column("members", INT32, "members that it is for: today's; null is not known"),
+        Column("is_scaled", BOOLEAN, "observed with other numbers of members and taken in proportion", nullable=False),
+        Column("seconds_per_message", FLOAT, "T1 + T2 of one thread, a member taken as one thread; null is unknown"),
         Column("measured_from", TIMESTAMP, "start of the first block"),
         Column("measured_until", TIMESTAMP, "end of the last block"),
         Column("changed_at", TIMESTAMP, "first block since it changed; null where it did not"),
-        Column("changed_from_per_second", pa.float64(), "what it was before that"),
-        Column("missing_seconds", pa.float64(), "time with a backlog that would probably decide it; 0 where it is"),
+        Column("changed_from_per_second", FLOAT, "what it was before that"),
+        Column("missing_seconds", FLOAT, "time with a backlog that would probably decide it; 0 where it is"),
     ),
 )
 
-INPUTS = pa.list_(
-    pa.struct(
-        [
-            pa.field("name", pa.string()),
-            pa.field("value", pa.float64()),
-            pa.field("source", pa.string()),
-            pa.field("samples", pa.int64()),
-            pa.field("measured_at", TIMESTAMP),
-        ]
-    )
-)
+INPUTS = list_of(name=TEXT, value=FLOAT, source=TEXT, samples=INT64, measured_at=TIMESTAMP)
 
 CAPACITY = Table(
     "capacity",
     "analysis",
     "group and topic, now: verdict, advice, and what they rest on",
     (
-        Column("cluster", pa.string(), "name of the cluster in the configuration", nullable=False),
-        Column("group", pa.string(), "consumer group", nullable=False),
-        Column("topic", pa.string(), "topic", nullable=False),
+        *OF_GROUP_TOPIC,
         Column("as_of", TIMESTAMP, "time of the sample it was worked out at", nullable=False),
-        Column("verdict", pa.string(), "enough, tight, short, oversized or undecided", nullable=False),
-        Column("sentence", pa.string(), "why, in one or two sentences with numbers", nullable=False),
+        Column("verdict", TEXT, "enough, tight, short, oversized or undecided", nullable=False),
+        Column("sentence", TEXT, "why, in one or two sentences with numbers", nullable=False),
         Column("enough_until", TIMESTAMP, "when the forecast goes above what can be done; null is not within it"),
-        Column("partitions", pa.int32(), "partitions of the topic", nullable=False),
-        Column("members", pa.int32(), "members that own any of them", nullable=False),
-        Column("nodes", pa.int32(), "hosts of these members", nullable=False),
+        Column("partitions", INT32, "partitions of the topic", nullable=False),
+        Column("members", INT32, "members that own any of them", nullable=False),
+        Column("nodes", INT32, "hosts of these members", nullable=False),
         Column(
             "hottest_share",
-            pa.float64(),
+            FLOAT,
             "share of the hottest partition in the busy hours of a week, 0 to 1; null: too few records to tell",
         ),
-        Column("lag", pa.int64(), "unread records"),
-        Column("produce_rate_per_second", pa.float64(), "records written per second, now"),
-        Column("peak_rate_per_second", pa.float64(), "highest minute rate of the history"),
-        Column("forecast_peak_rate_per_second", pa.float64(), "highest minute rate at the horizon; null: no forecast"),
-        Column("member_rate_per_second", pa.float64(), "what one member can do; null is not known"),
-        Column("unit", pa.string(), "what is sized: node, member, or subtask (of a Flink job)", nullable=False),
-        Column("capacity_low_per_second", pa.float64(), "what all members can do with this skew: lower end, or bound"),
-        Column("capacity_high_per_second", pa.float64(), "… upper end; null where there is only the lower bound"),
+        Column("lag", INT64, "unread records"),
+        Column("produce_rate_per_second", FLOAT, "records written per second, now"),
+        Column("peak_rate_per_second", FLOAT, "highest minute rate of the history"),
+        Column("forecast_peak_rate_per_second", FLOAT, "highest minute rate at the horizon; null: no forecast"),
+        Column("member_rate_per_second", FLOAT, "what one member can do; null is not known"),
+        Column("unit", TEXT, "what is sized: node, member, or subtask (of a Flink job)", nullable=False),
+        Column("capacity_low_per_second", FLOAT, "what all members can do with this skew: lower end, or bound"),
+        Column("capacity_high_per_second", FLOAT, "… upper end; null where there is only the lower bound"),
         Column(
             "capacity_source",
-            pa.string(),
+            TEXT,
             "saturation, busy_time, consume_rt, probe, throughput (a lower bound) or none",
             nullable=False,
         ),
-        Column("t1_seconds", pa.float64(), "T1 that was sized with (the whole time per message where T2 is not known)"),
-        Column("t2_seconds", pa.float64(), "T2 that was sized with; null where it is not known"),
-        Column("cores", pa.float64(), "cores of a node"),
-        Column("threads_per_node", pa.int32(), "threads at work on a node, by the probe"),
-        Column("max_threads_per_node", pa.int32(), "most threads that sizing may give a node"),
-        Column("concurrency", pa.string(), "consumer-per-thread or pool"),
+        Column("t1_seconds", FLOAT, "T1 that was sized with (the whole time per message where T2 is not known)"),
+        Column("t2_seconds", FLOAT, "T2 that was sized with; null where it is not known"),
+        Column("cores", FLOAT, "cores of a node"),
+        Column("threads_per_node", INT32, "threads at work on a node, by the probe"),
+        Column("max_threads_per_node", INT32, "most threads that sizing may give a node"),
+        Column("concurrency", TEXT, "consumer-per-thread or pool"),
         Column(
             "advised_nodes",
-            pa.int32(),
+            INT32,
             "nodes (or members, or subtasks), spare ones included; null where nothing can be advised",
         ),
-        Column("advised_threads_per_node", pa.int32(), "threads on each"),
-        Column("advised_partitions", pa.int32(), "partitions of the topic"),
+        Column("advised_threads_per_node", INT32, "threads on each"),
+        Column("advised_partitions", INT32, "partitions of the topic"),
         Column(
             "slots_held",
-            pa.int32(),
+            INT32,
             "of a Flink job: task slots that the vertex which bounds it and those that share slots with it hold; null "
             "is not known",
         ),
         Column(
             "slots_free",
-            pa.int32(),
+            INT32,
             "… task slots of its cluster that no job has; null is not known, or the cluster starts TaskManagers on "
             "demand",
         ),
-        Column(
-            "binds", pa.string(), "what binds: cpu, waiting, time, partitions, skew, ordering, downstream or demand"
-        ),
-        Column("change", pa.string(), "the cheapest change that helps, in a sentence; null where none is needed"),
-        Column("advice", pa.string(), "the advice in sentences; null where not enough is known to ask sizing"),
-        Column("confidence", pa.string(), "high, medium, low or none: how much it rests on", nullable=False),
+        Column("binds", TEXT, "what binds: cpu, waiting, time, partitions, skew, ordering, downstream or demand"),
+        Column("change", TEXT, "the cheapest change that helps, in a sentence; null where none is needed"),
+        Column("advice", TEXT, "the advice in sentences; null where not enough is known to ask sizing"),
+        Column("confidence", TEXT, "high, medium, low or none: how much it rests on", nullable=False),
         Column("inputs", INPUTS, "every number that went in: where from, from how many samples, how old", False),
     ),
 )

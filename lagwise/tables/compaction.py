@@ -20,7 +20,7 @@ from deltalake import DeltaTable
 from deltalake.transaction import AddAction, RemoveAction
 
 from lagwise.platform.errors import LakeError
-from lagwise.tables.engine_errors import in_a_line
+from lagwise.tables.engine_errors import as_lake_errors, in_a_line
 from lagwise.tables.schema import Table
 from lagwise.tables.store import Lake
 
@@ -41,10 +41,9 @@ def merge_day(lake: Lake, table: Table, delta: DeltaTable, day: str, *, sort_by:
         # Readers and repairs ignore names that begin with a dot.
         partial = place.with_name(f".{place.name}")
         try:
-            stats = _write(partial, _rows(lake, table, files, sort_by), table)
-            partial.rename(place)
-        except OSError as error:
-            raise LakeError(f"cannot write {place}: {in_a_line(error)}") from error
+            with as_lake_errors(f"cannot write {place}"):
+                stats = _write(partial, _rows(lake, table, files, sort_by), table)
+                partial.rename(place)
         finally:
             partial.unlink(missing_ok=True)
         now = round(datetime.now(UTC).timestamp() * 1000)
@@ -74,7 +73,7 @@ def _bins(delta: DeltaTable, day: str) -> Iterator[Sequence[dict[str, Any]]]:
 
 def _rows(lake: Lake, table: Table, files: Sequence[dict[str, Any]], sort_by: str | None) -> Iterator[pa.Table]:
     """The rows of these files, a row group at a time, or all of them where they are sorted."""
-    schema = _schema(table)
+    schema = table.without_day
     parts: list[pa.Table] = []
     for batch in _batches(lake, table, files):
         parts.append(pa.Table.from_batches([batch]).select(schema.names).cast(schema))
@@ -100,7 +99,7 @@ def _write(place: Path, parts: Iterator[pa.Table], table: Table) -> dict[str, An
     """Write a data file. Returns the statistics that the log keeps of it."""
     clock, rows = str(table.clock), 0
     ends: list[datetime] = []
-    with pq.ParquetWriter(place, _schema(table), **_how(table)) as writer:
+    with pq.ParquetWriter(place, table.without_day, **_how(table)) as writer:
         for part in parts:
             writer.write_table(part, row_group_size=_ROWS_PER_GROUP)
             rows += part.num_rows
@@ -115,7 +114,7 @@ def _write(place: Path, parts: Iterator[pa.Table], table: Table) -> dict[str, An
 
 def _how(table: Table) -> dict[str, Any]:
     """How the files of a table are written: integers and times as differences, which are smaller than dictionaries."""
-    schema, none = _schema(table), io.BytesIO()
+    schema, none = table.without_day, io.BytesIO()
     pq.write_table(schema.empty_table(), none)
     leaves = [column.path for column in pq.ParquetFile(none).schema]
     whole = [f.name for f in schema if pa.types.is_integer(f.type) or pa.types.is_timestamp(f.type)]
@@ -125,11 +124,6 @@ def _how(table: Table) -> dict[str, Any]:
         "use_dictionary": [leaf for leaf in leaves if leaf not in whole],
         "column_encoding": dict.fromkeys(whole, "DELTA_BINARY_PACKED"),
     }
-
-
-def _schema(table: Table) -> pa.Schema:
-    """The columns of a data file; the day is in its path."""
-    return table.without_day
 
 
 def _iso(at: datetime) -> str:

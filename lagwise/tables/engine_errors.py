@@ -1,6 +1,12 @@
 """Errors of delta-rs, pyarrow and DuckDB, as people read them."""
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from deltalake.exceptions import DeltaError
+
+from lagwise.platform.errors import LakeError
 
 #: Between the lines of delta-rs's errors.
 _LED_TO_BY = re.compile(r"\s*(?:\x1b\[\d+m)?↳(?:\x1b\[0m)?\s*")
@@ -11,3 +17,12 @@ def in_a_line(error: BaseException) -> str:
     line."""
     text = _LED_TO_BY.sub(": ", str(error).strip())
     return text.splitlines()[0] if text else type(error).__name__
+
+
+@contextmanager
+def as_lake_errors(what: str) -> Iterator[None]:
+    """Errors of delta-rs and of the storage become a LakeError: ``what`` could not be done, and why."""
+    try:
+        yield
+    except (DeltaError, OSError) as error:
+        raise LakeError(f"{what}: {in_a_line(error)}") from error

@@ -8,15 +8,13 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 
 from deltalake import DeltaTable
-from deltalake.exceptions import DeltaError
 
 from lagwise.config import RetentionSettings
-from lagwise.platform.errors import LakeError
 from lagwise.tables import ALL_TABLES
 from lagwise.tables.analysis import GROUP_HISTORY
 from lagwise.tables.capacity import FORECASTS, TOPIC_HOURS
 from lagwise.tables.compaction import merge_day
-from lagwise.tables.engine_errors import in_a_line
+from lagwise.tables.engine_errors import as_lake_errors
 from lagwise.tables.minutes import FIVE_MINUTES, MINUTES, WATERMARK_FIVE_MINUTES, WATERMARK_MINUTES
 from lagwise.tables.quarantine import QUARANTINE
 from lagwise.tables.raw import COMMITS, GROUPS, MEMBERS, TOPICS, WATERMARKS
@@ -67,7 +65,7 @@ def maintain(lake: Lake, retention: RetentionSettings, *, now: datetime | None =
         if delta is None:
             continue
         lake.before_writing()
-        try:
+        with as_lake_errors(f"cannot maintain the table {lake.location(table)}"):
             kept = days_kept(table, retention)
             if kept is not None:
                 deleted += _delete_days(delta, today - timedelta(days=kept))
@@ -77,8 +75,6 @@ def maintain(lake: Lake, retention: RetentionSettings, *, now: datetime | None =
                 delta.vacuum(retention_hours=KEEP_FILES_HOURS, enforce_retention_duration=False, dry_run=False)
             )
             delta.cleanup_metadata()
-        except (DeltaError, OSError) as error:
-            raise LakeError(f"cannot maintain the table {lake.location(table)}: {in_a_line(error)}") from error
     _empty_quarantine(Storage(lake), today - timedelta(days=retention.history_days))
     return Maintained(compacted, deleted, removed)
 

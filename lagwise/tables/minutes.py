@@ -2,75 +2,64 @@
 
 from dataclasses import replace
 
-import pyarrow as pa
-
-from lagwise.tables.schema import TIMESTAMP, Column, Table
-
-GROUP_PARTITION = (
-    Column("cluster", pa.string(), "name of the cluster in the configuration", nullable=False),
-    Column("group", pa.string(), "consumer group", nullable=False),
-    Column("topic", pa.string(), "topic", nullable=False),
-    Column("partition", pa.int32(), "partition", nullable=False),
-)
+from lagwise.tables.keys import OF_GROUP_PARTITION, OF_TOPIC_PARTITION
+from lagwise.tables.schema import FLOAT, INT32, INT64, TEXT, TIMESTAMP, Column, Table, list_of
 
 MINUTES = Table(
     "minutes",
     "analysis",
     "group-partition and minute: sufficient statistics, so that any window is a merge of minutes",
     (
-        *GROUP_PARTITION,
+        *OF_GROUP_PARTITION,
         Column("minute", TIMESTAMP, "start of the minute", nullable=False),
-        Column("samples", pa.int32(), "samples in the minute whose lag is known", nullable=False),
+        Column("samples", INT32, "samples in the minute whose lag is known", nullable=False),
         Column("first_at", TIMESTAMP, "time of the first sample"),
         Column("last_at", TIMESTAMP, "time of the last sample"),
-        Column("first_committed", pa.int64(), "committed offset at the first sample"),
-        Column("last_committed", pa.int64(), "committed offset at the last sample"),
-        Column("last_lag", pa.int64(), "lag at the last sample, records"),
-        Column("max_lag", pa.int64(), "largest lag, records"),
-        Column("sum_t", pa.float64(), "sum of t, seconds since the start of the minute"),
-        Column("sum_tt", pa.float64(), "sum of t²"),
-        Column("sum_lag", pa.float64(), "sum of lag"),
-        Column("sum_lag_lag", pa.float64(), "sum of lag²"),
-        Column("sum_t_lag", pa.float64(), "sum of t·lag"),
-        Column("steps", pa.int32(), "successive sample pairs that end in this minute (the first may begin earlier)"),
-        Column("sum_dt_dt", pa.float64(), "sum of (Δt)² over the steps"),
-        Column("sum_dt_dlag", pa.float64(), "sum of Δt·Δlag over the steps"),
-        Column("sum_dlag_dlag", pa.float64(), "sum of (Δlag)² over the steps"),
-        Column("moves", pa.int32(), "steps in which the committed offset changed"),
+        Column("first_committed", INT64, "committed offset at the first sample"),
+        Column("last_committed", INT64, "committed offset at the last sample"),
+        Column("last_lag", INT64, "lag at the last sample, records"),
+        Column("max_lag", INT64, "largest lag, records"),
+        Column("sum_t", FLOAT, "sum of t, seconds since the start of the minute"),
+        Column("sum_tt", FLOAT, "sum of t²"),
+        Column("sum_lag", FLOAT, "sum of lag"),
+        Column("sum_lag_lag", FLOAT, "sum of lag²"),
+        Column("sum_t_lag", FLOAT, "sum of t·lag"),
+        Column("steps", INT32, "successive sample pairs that end in this minute (the first may begin earlier)"),
+        Column("sum_dt_dt", FLOAT, "sum of (Δt)² over the steps"),
+        Column("sum_dt_dlag", FLOAT, "sum of Δt·Δlag over the steps"),
+        Column("sum_dlag_dlag", FLOAT, "sum of (Δlag)² over the steps"),
+        Column("moves", INT32, "steps in which the committed offset changed"),
         Column(
             "last_moved_at", TIMESTAMP, "time of the last sample whose committed offset differs from the previous one"
         ),
-        Column("backlog_seconds", pa.float64(), "total length of the steps that began with lag"),
+        Column("backlog_seconds", FLOAT, "total length of the steps that began with lag"),
         Column("last_drained_at", TIMESTAMP, "time of the last sample without unread records"),
         Column("first_progress_at", TIMESTAMP, "time of the first sample that shows a new commit or no unread records"),
-        Column("rewound_from", pa.int64(), "highest committed offset that was rewound"),
-        Column("rewound_records", pa.int64(), "records rewound in total; null is none"),
+        Column("rewound_from", INT64, "highest committed offset that was rewound"),
+        Column("rewound_records", INT64, "records rewound in total; null is none"),
         Column("rewound_at", TIMESTAMP, "time of the last sample that shows a rewind"),
-        Column("lost_at_least", pa.int64(), "records deleted unread: beyond the commit read before; null is none"),
-        Column("lost_at_most", pa.int64(), "those beyond the commit of the sample before; null is none"),
+        Column("lost_at_least", INT64, "records deleted unread: beyond the commit read before; null is none"),
+        Column("lost_at_most", INT64, "those beyond the commit of the sample before; null is none"),
         Column("first_lost_at", TIMESTAMP, "time of the first sample that shows records deleted unread"),
         Column("last_lost_at", TIMESTAMP, "time of the last such sample"),
     ),
     clock="minute",
-    skipping=("minute",),
 )
 
-WATERMARK_POINT = pa.list_(pa.struct([pa.field("at", TIMESTAMP), pa.field("high_watermark", pa.int64())]))
+WATERMARK_POINT = list_of(at=TIMESTAMP, high_watermark=INT64)
 
 WATERMARK_MINUTES = Table(
     "watermark_minutes",
     "analysis",
     "topic-partition and minute: when the log reached which offset",
     (
-        Column("cluster", pa.string(), "name of the cluster in the configuration", nullable=False),
-        Column("topic", pa.string(), "topic", nullable=False),
-        Column("partition", pa.int32(), "partition", nullable=False),
+        *OF_TOPIC_PARTITION,
         Column("minute", TIMESTAMP, "start of the minute", nullable=False),
-        Column("topic_id", pa.string(), "the topic's unique id at the last sample"),
-        Column("first_log_start", pa.int64(), "log start offset at the first sample"),
-        Column("last_log_start", pa.int64(), "log start offset at the last sample"),
-        Column("first_high_watermark", pa.int64(), "high watermark at the first sample"),
-        Column("last_high_watermark", pa.int64(), "high watermark at the last sample"),
+        Column("topic_id", TEXT, "the topic's unique id at the last sample"),
+        Column("first_log_start", INT64, "log start offset at the first sample"),
+        Column("last_log_start", INT64, "log start offset at the last sample"),
+        Column("first_high_watermark", INT64, "high watermark at the first sample"),
+        Column("last_high_watermark", INT64, "high watermark at the last sample"),
         Column("first_at", TIMESTAMP, "time of the first sample"),
         Column("last_at", TIMESTAMP, "time of the last sample"),
         Column("reset_at", TIMESTAMP, "time of the last sample at which the log had gone back, or was another topic's"),
@@ -78,7 +67,6 @@ WATERMARK_MINUTES = Table(
         Column("points", WATERMARK_POINT, "the samples in order of time, since the last reset"),
     ),
     clock="minute",
-    skipping=("minute",),
 )
 
 
@@ -112,7 +100,7 @@ HOURS = replace(
         *_HOURS.columns,
         Column(
             "longest_pause_seconds",
-            pa.float64(),
+            FLOAT,
             "longest time without progress between samples with some (null below five minutes)",
         ),
     ),
@@ -123,12 +111,12 @@ DAYS = Table(
     "analysis",
     "group-partition, now: 23 of `hours` merged, which is its last day but for the hour or so that is not whole yet",
     (
-        *GROUP_PARTITION,
+        *OF_GROUP_PARTITION,
         Column("until", TIMESTAMP, "end of the last of these hours; t counts from the start of the first", False),
         *[c for c in MINUTES.columns if c.name in ("samples", "first_at", "last_at")],
         *[c for c in MINUTES.columns if c.name in ("first_committed", "last_committed")],
         *[c for c in MINUTES.columns if c.name.startswith("sum_") or c.name == "steps"],
         *[c for c in MINUTES.columns if "lost" in c.name],
-        Column("usual_pause_seconds", pa.float64(), "longest usual pause between commits; null is none"),
+        Column("usual_pause_seconds", FLOAT, "longest usual pause between commits; null is none"),
     ),
 )

@@ -4,9 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-import pyarrow as pa
-
-from lagwise.tables.schema import TIMESTAMP, Column, Table
+from lagwise.tables.schema import INT64, TEXT, TIMESTAMP, Column, Table
 
 if TYPE_CHECKING:
     from lagwise.tables.store import Lake
@@ -22,24 +20,21 @@ DAMAGED_FILES = Table(
     "file that was found damaged and set aside",
     (
         Column("found_at", TIMESTAMP, "when it was found", nullable=False),
-        Column(
-            "table", pa.string(), "the table it belongs to, as a path below the lake: `raw/commits`", nullable=False
-        ),
-        Column("file", pa.string(), "its path in the table's folder", nullable=False),
-        Column("fault", pa.string(), "missing, truncated or corrupt", nullable=False),
-        Column("detail", pa.string(), "what is wrong with it", nullable=False),
-        Column("rows", pa.int64(), "rows that it held; null where unknown, as for a file of the table's log"),
+        Column("table", TEXT, "the table it belongs to, as a path below the lake: `raw/commits`", nullable=False),
+        Column("file", TEXT, "its path in the table's folder", nullable=False),
+        Column("fault", TEXT, "missing, truncated or corrupt", nullable=False),
+        Column("detail", TEXT, "what is wrong with it", nullable=False),
+        Column("rows", INT64, "rows that it held; null where unknown, as for a file of the table's log"),
         Column(
             "size_bytes",
-            pa.int64(),
+            INT64,
             "the size it was written with (of a file of the log: its size when found); null where unknown",
         ),
         Column("first_at", TIMESTAMP, "the first time in these rows, to the millisecond; null where unknown"),
         Column("last_at", TIMESTAMP, "the last time in these rows; null where unknown"),
-        Column("quarantined", pa.string(), "where it is now, as a path below the lake; null where it was missing"),
+        Column("quarantined", TEXT, "where it is now, as a path below the lake; null where it was missing"),
     ),
     clock="found_at",
-    skipping=("found_at",),
 )
 
 

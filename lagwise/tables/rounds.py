@@ -1,19 +1,9 @@
 """The analysis layer's table about itself: how far its rounds have got."""
 
-import pyarrow as pa
+from lagwise.tables.schema import FLOAT, INT64, TEXT, TIMESTAMP, Column, Table, list_of
 
-from lagwise.tables.schema import TIMESTAMP, Column, Table
-
-PROGRESS = pa.list_(
-    pa.struct(
-        [
-            pa.field("cluster", pa.string()),
-            pa.field("read_until", TIMESTAMP),
-            pa.field("finished_until", TIMESTAMP),
-            pa.field("hours_until", TIMESTAMP),
-            pa.field("observed_until", TIMESTAMP),
-        ]
-    )
+PROGRESS = list_of(
+    cluster=TEXT, read_until=TIMESTAMP, finished_until=TIMESTAMP, hours_until=TIMESTAMP, observed_until=TIMESTAMP
 )
 
 TICKS = Table(
@@ -23,9 +13,9 @@ TICKS = Table(
     (
         Column("started_at", TIMESTAMP, "when the round began", nullable=False),
         Column("finished_at", TIMESTAMP, "when its results were written", nullable=False),
-        Column("wall_seconds", pa.float64(), "duration", nullable=False),
-        Column("samples", pa.int64(), "new samples that it processed", nullable=False),
-        Column("group_partitions", pa.int64(), "group-partitions that it analysed", nullable=False),
+        Column("wall_seconds", FLOAT, "duration", nullable=False),
+        Column("samples", INT64, "new samples that it processed", nullable=False),
+        Column("group_partitions", INT64, "group-partitions that it analysed", nullable=False),
         Column(
             "progress",
             PROGRESS,
@@ -35,5 +25,4 @@ TICKS = Table(
         ),
     ),
     clock="started_at",
-    skipping=("started_at",),
 )

@@ -1,13 +1,23 @@
 """How a table is declared: an Arrow type and a sentence per column. Everything else is derived from that."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import pyarrow as pa
 
-TIMESTAMP = pa.timestamp("us", tz="UTC")
+BOOLEAN = pa.bool_()
 DAY = pa.date32()
+FLOAT = pa.float64()
+INT32 = pa.int32()
+INT64 = pa.int64()
+TEXT = pa.string()
+TIMESTAMP = pa.timestamp("us", tz="UTC")
+
+
+def list_of(**fields: pa.DataType) -> pa.DataType:
+    """A list of structs with these fields."""
+    return pa.list_(pa.struct(fields))
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +36,8 @@ class Table:
 
     ``layer`` is the folder it lives in; ``rows`` completes the sentence "one row per …". A table with a ``clock``
     (the timestamp column that dates a row) is partitioned by ``day``, the UTC date of that column, and is subject
-    to retention. A table without one holds the present state and is replaced as a whole.
+    to retention. Its files have statistics of the clock, by which readers leave them out. A table without one holds the
+    present state and is replaced as a whole.
     """
 
     name: str
@@ -34,8 +45,6 @@ class Table:
     rows: str
     columns: tuple[Column, ...]
     clock: str | None = None
-    #: Columns worth min/max statistics, so that readers can skip files.
-    skipping: tuple[str, ...] = field(default=())
 
     @property
     def path(self) -> str:
@@ -63,10 +72,3 @@ class Table:
         """Rows as Arrow, without ``day``; columns that a row does not name are null."""
         names = self.without_day.names
         return pa.Table.from_pylist([{name: row.get(name) for name in names} for row in rows], schema=self.without_day)
-
-
-#: The first columns of every table whose rows belong to a sample.
-SAMPLE = (
-    Column("sample_id", pa.string(), "the collection run this row belongs to", nullable=False),
-    Column("cluster", pa.string(), "name of the cluster in the configuration", nullable=False),
-)

@@ -1,8 +1,6 @@
 """The files of a lake as such: listed, read, moved, on a disk or in an object store."""
 
 import contextlib
-import os
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,6 +8,7 @@ import pyarrow.fs as pafs
 from deltalake.fs import DeltaStorageHandler
 
 from lagwise.platform.errors import LakeError
+from lagwise.platform.files import replace_file
 from lagwise.tables.engine_errors import in_a_line
 from lagwise.tables.store import Lake
 
@@ -41,17 +40,8 @@ class Storage:
         """Write a file on a disk as a whole: a reader sees what was there before or all of this."""
         place = Path(self._lake.uri, path)
         with self._trouble(path):
-            place.parent.mkdir(parents=True, exist_ok=True)
-            descriptor, name = tempfile.mkstemp(dir=place.parent, prefix=".", suffix=".part")
-            try:
-                with os.fdopen(descriptor, "wb") as file:
-                    file.write(content)
-                    file.flush()
-                    os.fsync(file.fileno())
-                os.replace(name, place)
-            except BaseException:
-                Path(name).unlink(missing_ok=True)
-                raise
+            place.parent.mkdir(parents=True, exist_ok=True)  # unlike folders for this account alone
+            replace_file(place, content, durable=True)
 
     def move(self, path: str, to: str) -> bool:
         """Move a file, replacing what is there; False where there is none to move."""

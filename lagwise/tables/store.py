@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import unquote
 
 import pyarrow as pa
@@ -19,12 +19,14 @@ from deltalake.transaction import AddAction, RemoveAction
 
 from lagwise.platform.errors import LakeError, UnreadableTable
 from lagwise.tables.data_files import empty, rows_of_files, wanted_files
-from lagwise.tables.engine_errors import in_a_line
+from lagwise.tables.engine_errors import as_lake_errors, in_a_line
 from lagwise.tables.guard import check_columns, check_protocol
 from lagwise.tables.schema import DAY, Table
 
 if TYPE_CHECKING:
     import duckdb  # 0.2 s, imported where it is needed: short commands do without
+
+T = TypeVar("T")
 
 #: Pinned at creation; a later default of either engine must not change what the other can read.
 TABLE_PROPERTIES = {
@@ -35,8 +37,6 @@ TABLE_PROPERTIES = {
     "delta.logRetentionDuration": "interval 1 days",
     "delta.deletedFileRetentionDuration": "interval 1 hours",
 }
-
-
 #: A disk that takes so much takes the next commit, as a rule.
 _TRIED_BYTES = 64 * 1024
 
@@ -63,7 +63,8 @@ class Lake:
     def create(self, *tables: Table) -> None:
         """Create the tables that do not exist yet. Raises LakeError if that is not possible."""
         for table in tables:
-            try:
+            skipping = {} if table.clock is None else {"delta.dataSkippingStatsColumns": table.clock}
+            with as_lake_errors(f"cannot create the table {self.location(table)}"):
                 if self.is_local:
                     Path(self.location(table)).mkdir(parents=True, exist_ok=True)
                 DeltaTable.create(
@@ -73,12 +74,9 @@ class Lake:
                     partition_by=["day"] if table.partitioned else None,
                     name=table.name,
                     description=f"one row per {table.rows}",
-                    configuration=TABLE_PROPERTIES
-                    | ({"delta.dataSkippingStatsColumns": ",".join(table.skipping)} if table.skipping else {}),
+                    configuration=TABLE_PROPERTIES | skipping,
                     storage_options=self.storage_options or None,
                 )
-            except (DeltaError, OSError) as error:
-                raise LakeError(f"cannot create the table {self.location(table)}: {in_a_line(error)}") from error
 
     def open(self, table: Table) -> DeltaTable | None:
         """The table at its newest version; None if it does not exist yet.
@@ -125,36 +123,29 @@ class Lake:
         """
         if rows.num_rows == 0:
             return
-        self.before_writing()
         if table.clock is not None and "day" not in rows.column_names:
             rows = rows.append_column(pa.field("day", DAY, nullable=False), rows[table.clock].cast(DAY))
-        try:
-            self._append(table, rows.select(table.arrow.names).cast(table.arrow), transactions or {})
-        except (DeltaError, OSError) as error:
-            raise LakeError(f"cannot write to the table {self.location(table)}: {in_a_line(error)}") from error
+        self._append(table, rows.select(table.arrow.names).cast(table.arrow), transactions or {})
 
     def mark(self, table: Table, writer: str, number: int) -> None:
         """Keep a writer's number with a commit of no rows. Raises LakeError."""
-        self.before_writing()
-        try:
-            self._append(table, table.arrow.empty_table(), {writer: number})
-        except (DeltaError, OSError) as error:
-            raise LakeError(f"cannot write to the table {self.location(table)}: {in_a_line(error)}") from error
+        self._append(table, table.arrow.empty_table(), {writer: number})
 
     def _append(self, table: Table, rows: pa.Table, transactions: Mapping[str, int]) -> None:
-        if self.is_local:
-            # What a full disk or a read-only folder refuses, it refuses here: delta-rs would print a page about it.
-            with tempfile.TemporaryFile(dir=self.location(table)) as file:
-                file.write(bytes(_TRIED_BYTES))
-        write_deltalake(
-            self.location(table),
-            rows,
-            mode="append",
-            storage_options=self.storage_options or None,
-            commit_properties=CommitProperties(
-                app_transactions=[Transaction(writer, number) for writer, number in transactions.items()] or None
-            ),
-        )
+        self.before_writing()
+        kept = [Transaction(writer, number) for writer, number in transactions.items()]
+        with as_lake_errors(f"cannot write to the table {self.location(table)}"):
+            if self.is_local:
+                # What a full disk or a read-only folder refuses, it refuses here: delta-rs would print a page about it.
+                with tempfile.TemporaryFile(dir=self.location(table)) as file:
+                    file.write(bytes(_TRIED_BYTES))
+            write_deltalake(
+                self.location(table),
+                rows,
+                mode="append",
+                storage_options=self.storage_options or None,
+                commit_properties=CommitProperties(app_transactions=kept or None),
+            )
 
     def commit(self, table: Table, actions: Sequence[AddAction | RemoveAction]) -> bool:
         """Add and remove these data files in one commit; False, with nothing done, where somebody has just removed one
@@ -163,15 +154,14 @@ class Lake:
         if delta is None:
             raise LakeError(f"there is no table {self.location(table)}")
         self.before_writing()
-        try:
-            by = ["day"] if table.partitioned else None
-            delta.create_write_transaction(list(actions), "append", delta.schema(), partition_by=by)
-        except CommitFailedError:
-            return False
-        except (DeltaError, OSError) as error:
-            raise LakeError(f"cannot write to the table {self.location(table)}: {in_a_line(error)}") from error
-        finally:
-            self.forget(table)
+        by = ["day"] if table.partitioned else None
+        with as_lake_errors(f"cannot write to the table {self.location(table)}"):
+            try:
+                delta.create_write_transaction(list(actions), "append", delta.schema(), partition_by=by)
+            except CommitFailedError:
+                return False
+            finally:
+                self.forget(table)
         return True
 
     def last_transaction(self, table: Table, writer: str) -> int | None:
@@ -288,26 +278,37 @@ class Lake:
 
         from lagwise.tables.duckdb_connection import OUR_MISTAKES, connected
 
-        with connected() as connection:
-            try:
-                for table in over:
-                    self.scan(connection, table, days=days, since=since)
-                for name, rows in (given or {}).items():
-                    connection.register(name, rows)
-                params = dict(values) if isinstance(values, Mapping) else list(values)
-                return connection.sql(sql, params=params).to_arrow_table()
-            except OUR_MISTAKES:
-                raise
-            except duckdb.Error as error:
-                names = ", ".join(self.location(table) for table in over)
-                raise UnreadableTable(f"cannot read {names}: {in_a_line(error)}") from error
+        def answer() -> pa.Table:
+            with connected() as connection:
+                try:
+                    for table in over:
+                        self.scan(connection, table, days=days, since=since)
+                    for name, rows in (given or {}).items():
+                        connection.register(name, rows)
+                    params = dict(values) if isinstance(values, Mapping) else list(values)
+                    return connection.sql(sql, params=params).to_arrow_table()
+                except OUR_MISTAKES:
+                    raise
+                except duckdb.Error as error:
+                    names = ", ".join(self.location(table) for table in over)
+                    raise UnreadableTable(f"cannot read {names}: {in_a_line(error)}") from error
+
+        return self._reading(over, answer)
 
     def read(self, table: Table) -> pa.Table:
         """The whole table as Arrow. For small tables and tests; use :meth:`scan` for the rest."""
-        if self.is_local and (delta := self.open(table)) is not None:
-            return rows_of_files(self._files(delta, table, None), table)
-        found = self.select(f'select * from "{table.name}"', table)  # noqa: S608 (names of our own)
-        return found.select(table.arrow.names).cast(table.arrow) if found is not None else empty(table)
+
+        def rows() -> pa.Table:
+            if self.is_local and (delta := self.open(table)) is not None:
+                return rows_of_files(self._files(delta, table, None), table)
+            found = self.select(f'select * from "{table.name}"', table)  # noqa: S608 (names of our own)
+            return found.select(table.arrow.names).cast(table.arrow) if found is not None else empty(table)
+
+        return self._reading([table], rows)
+
+    def _reading(self, tables: Sequence[Table], read: Callable[[], T]) -> T:
+        """What ``read`` returns, which reads these tables."""
+        return read()
 
     def select(self, sql: str, table: Table, *, since: datetime | None = None) -> pa.Table | None:
         """What a query over one table (by its own name) returns; None where the table does not exist yet.

@@ -1,8 +1,8 @@
 """The lake for readers: pages and commands leave damaged files of histories out of their answers, and say so."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import pyarrow as pa
 
@@ -12,6 +12,8 @@ from lagwise.tables.store import Lake
 
 if TYPE_CHECKING:
     from lagwise.tables.damage import Damage
+
+T = TypeVar("T")
 
 
 class TolerantLake(Lake):
@@ -25,30 +27,13 @@ class TolerantLake(Lake):
         super().__init__(uri, storage_options)
         self._left_out: dict[tuple[Table, str], Damage] = {}
 
-    def query(
-        self,
-        sql: str,
-        values: Sequence[object] | Mapping[str, object] = (),
-        *,
-        over: Sequence[Table],
-        days: tuple[str, str] | None = None,
-        since: datetime | None = None,
-        given: Mapping[str, pa.Table] | None = None,
-    ) -> pa.Table:
+    def _reading(self, tables: Sequence[Table], read: Callable[[], T]) -> T:
         try:
-            return super().query(sql, values, over=over, days=days, since=since, given=given)
+            return read()
         except LakeError as error:
-            if not self.leave_out(over, error):
+            if not self.leave_out(tables, error):
                 raise
-            return super().query(sql, values, over=over, days=days, since=since, given=given)
-
-    def read(self, table: Table) -> pa.Table:
-        try:
-            return super().read(table)
-        except LakeError as error:
-            if not self.leave_out([table], error):
-                raise
-            return super().read(table)
+            return read()
 
     def select(self, sql: str, table: Table, *, since: datetime | None = None) -> pa.Table | None:
         if not any(left_out is table for left_out, _ in self._left_out):

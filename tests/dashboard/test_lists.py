@@ -11,7 +11,7 @@ from sqlalchemy import insert
 
 from lagwise.domain.vocabulary import Status
 from lagwise.links import pages, parameters
-from lagwise.links.list_parameters import ListParameters
+from lagwise.links.parameter_types import ListParameters
 from lagwise.tables.store import Lake
 from lagwise_alerts.outbox.database import open_engine, transaction
 from lagwise_alerts.outbox.operator_tables import ACTIONS

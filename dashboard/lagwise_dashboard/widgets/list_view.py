@@ -5,7 +5,7 @@ from typing import Any
 
 import streamlit as st
 
-from lagwise.links.list_parameters import ListParameters
+from lagwise.links.parameter_types import ListParameters
 from lagwise_dashboard import address
 from lagwise_dashboard.queries.listing import PAGE_ROWS, ListPage, ListQuery, Orders
 from lagwise_dashboard.widgets import filters

@@ -9,7 +9,7 @@ import streamlit as st
 
 from lagwise.domain import humanise
 from lagwise.links import parameters
-from lagwise.links.list_parameters import ListParameters
+from lagwise.links.parameter_types import ListParameters
 from lagwise.platform import health as heartbeats
 from lagwise_alerts.operate import AlertRow, AlertState, DeliveryRow, OperatorState, queries
 from lagwise_dashboard import alert_reader, context, escaping

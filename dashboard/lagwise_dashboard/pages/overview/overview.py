@@ -8,8 +8,7 @@ import streamlit as st
 from lagwise.domain import humanise
 from lagwise.domain.vocabulary import DISPLAY_ORDER, Status
 from lagwise.links import parameters
-from lagwise.links.list_parameters import ListParameters
-from lagwise.links.parameter_types import REVERSED
+from lagwise.links.parameter_types import REVERSED, ListParameters
 from lagwise_dashboard import address, appearance, context
 from lagwise_dashboard.cache import ask
 from lagwise_dashboard.pages.overview import group_cards, group_table, owners
