@@ -4,7 +4,6 @@
 """
 
 import base64
-import contextlib
 import logging
 import os
 import shutil
@@ -17,26 +16,31 @@ import time
 import uuid
 from collections.abc import Mapping
 from pathlib import Path
-from types import FrameType, TracebackType
-from typing import Any
+from types import FrameType
+from typing import Any, Self
 
 from lagwise.platform.die_with_parent import dying_with_parent, end_with_parent
 from lagwise.platform.errors import LagwiseError
 from lagwise_sandbox import server_properties
 from lagwise_sandbox.jars import Progress, broker_classpath
 from lagwise_sandbox.java import find_java
-from lagwise_sandbox.server_process import free_ports, is_listening, start_server_process
-
-log = logging.getLogger("lagwise.sandbox")
+from lagwise_sandbox.server_process import (
+    StartedInContext,
+    end_processes,
+    free_ports,
+    is_listening,
+    last_words,
+    start_server_process,
+)
 
 _START_SECONDS = 90.0
 _STOP_SECONDS = 6.0
-#: A random port can be taken by somebody else between being found free and being listened on.
+#: Another process can take a random port after it was found free and before it is listened on.
 _ATTEMPTS_AT_RANDOM_PORTS = 4
 _SMALL_JVM = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto", "-XX:-UsePerfData")
 
 
-class KafkaBroker:
+class KafkaBroker(StartedInContext):
     """One Kafka broker in KRaft mode as a child process that dies with this one. A context manager.
 
     ``port`` 0 takes a free one. ``data`` is where it keeps its files: a folder given is kept (and a broker started on
@@ -91,7 +95,7 @@ class KafkaBroker:
         login = server_properties.librdkafka_login(user) if self._secured else {}
         return {"bootstrap.servers": self.bootstrap, **login}
 
-    def start(self, progress: Progress | None = None) -> "KafkaBroker":
+    def start(self, progress: Progress | None = None) -> Self:
         """Start and wait until clients are served, with ``__consumer_offsets`` in place.
 
         A broker that was stopped or killed starts again on the same address (and its data, where that was kept).
@@ -113,11 +117,12 @@ class KafkaBroker:
                 self._ports = self._ports or free_ports(self._wanted_port)
                 if self._try_to_start(java, classpath, self._ports):
                     return self
-                if attempt < attempts and "address already in use" in self._log_text().lower():
+                log = self.log_file.read_text(encoding="utf-8", errors="replace")
+                if attempt < attempts and "address already in use" in log.lower():
                     self._ports = None
                     continue
                 raise LagwiseError(
-                    f"the sandbox's broker did not start: {self._last_words()} (its log: {self.log_file})"
+                    f"the sandbox's broker did not start: {last_words(self.log_file)} (its log: {self.log_file})"
                 )
         except BaseException:
             self.kill()
@@ -129,11 +134,8 @@ class KafkaBroker:
 
         The data stays where the folder was given, and after a failure, whose message names the log in it.
         """
-        if self._process is not None and self.alive():
-            self._process.terminate()
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                self._process.wait(_STOP_SECONDS)
-        self.kill()
+        if self._process is not None:
+            end_processes([self._process], _STOP_SECONDS)
         if self._data is not None and self._given_data is None and not self._failed:
             shutil.rmtree(self._data, ignore_errors=True)
 
@@ -142,14 +144,6 @@ class KafkaBroker:
         if self._process is not None and self.alive():
             self._process.kill()
             self._process.wait()
-
-    def __enter__(self) -> "KafkaBroker":
-        return self.start()
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.stop()
 
     def _try_to_start(self, java: Path, classpath: str, ports: server_properties.Ports) -> bool:
         """Format the data folder once, run the broker, wait. False if its process ended; raises if it hangs."""
@@ -204,20 +198,7 @@ class KafkaBroker:
     def failure(self, what: str) -> LagwiseError:
         """What happened to the broker: the last meaningful line of its log, and where the log is."""
         self._failed = True
-        return LagwiseError(f"the sandbox's broker {what}: {self._last_words()} (its log: {self.log_file})")
-
-    def _log_text(self) -> str:
-        try:
-            return self.log_file.read_text(encoding="utf-8", errors="replace")
-        except OSError:
-            return ""
-
-    def _last_words(self) -> str:
-        """The last line of the log that tells something: an error if there is one, and not a frame of a stack trace."""
-        lines = [line.strip() for line in self._log_text().splitlines()]
-        meaningful = [line for line in lines if line and not line.startswith(("at ", "... "))]
-        errors = [line for line in meaningful if "ERROR" in line or "FATAL" in line or "Exception" in line]
-        return (errors or meaningful or ["its log is empty"])[-1]
+        return LagwiseError(f"the sandbox's broker {what}: {last_words(self.log_file)} (its log: {self.log_file})")
 
 
 def main(port: int = 0) -> int:

@@ -1,9 +1,10 @@
-"""What the members of the demo's groups do, one function per behaviour, each run in a thread of its own."""
+"""Behaviours of the members of the demo's groups: one function each, run in a thread of its own."""
 
 import random
 import threading
 import time
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -26,7 +27,7 @@ _RETRY_SECONDS = 1.0
 
 @dataclass(frozen=True, slots=True)
 class DemoClients:
-    """What all members share: the address of the broker, the event that ends them, and the counts of errors."""
+    """Shared by all members: the address of the broker, the event that ends them, and the counts of errors."""
 
     bootstrap: str
     stop: threading.Event
@@ -98,28 +99,25 @@ def _never_committing(demo: DemoClients, scenario: DemoScenario, number: int) ->
     _consume_all(demo, scenario, demo.member(scenario, number, enable_auto_commit=False, auto_offset_reset="latest"))
 
 
-def _consume_all(demo: DemoClients, scenario: DemoScenario, consumer: Consumer) -> None:
-    consumer.subscribe([scenario.topic])
-    try:
+def _consume_all(demo: DemoClients, scenario: DemoScenario, member: Consumer) -> None:
+    with closing(member) as consumer:
+        consumer.subscribe([scenario.topic])
         while not demo.stop.is_set():
             _consume(demo, consumer, _BATCH, _WAIT_SECONDS)
-    finally:
-        consumer.close()
 
 
 def _throttled(demo: DemoClients, scenario: DemoScenario, number: int) -> None:
     """Read the member's share of the group's rate, evenly over time.
 
     Where the backlog is large the client must fetch little at a time: it hands out one partition's batch after the
-    other, and at this speed a big batch would make the other partitions look as if nobody read them. Where records are
+    other, and at this speed a big batch would make the other partitions look unread. Where records are
     to be deleted unread the client's own large buffer is left as it is by default: it reads on from there for a while
     and so commits offsets that the broker has already deleted, as real slow consumers do.
     """
     rate = (scenario.rate_per_second or 0.0) / scenario.members
     small = {"max_partition_fetch_bytes": 4096, "queued_min_messages": 40, "fetch_queue_backoff_ms": 100}
-    consumer = demo.member(scenario, number, **(small if rate >= 10 else {}))
-    consumer.subscribe([scenario.topic])
-    try:
+    with closing(demo.member(scenario, number, **(small if rate >= 10 else {}))) as consumer:
+        consumer.subscribe([scenario.topic])
         credit, at = 0.0, time.monotonic()
         while not demo.stop.is_set():
             now = time.monotonic()
@@ -127,12 +125,10 @@ def _throttled(demo: DemoClients, scenario: DemoScenario, number: int) -> None:
             if credit >= 1:
                 credit -= _consume(demo, consumer, int(credit), _TICK_SECONDS)
             demo.stop.wait(max(0.0, at + _TICK_SECONDS - time.monotonic()))
-    finally:
-        consumer.close()
 
 
 def _stalling(demo: DemoClients, scenario: DemoScenario, number: int) -> None:
-    """Read, then pause every partition and only keep polling: alive for the group, at a standstill for everybody."""
+    """Read, then pause every partition and only keep polling: the group sees it alive, but it makes no progress."""
     stalls_at = time.monotonic() + STALLS_AFTER_SECONDS
     stalled = False
 
@@ -141,16 +137,13 @@ def _stalling(demo: DemoClients, scenario: DemoScenario, number: int) -> None:
             consumer.assign(partitions)
             consumer.pause(partitions)
 
-    consumer = demo.member(scenario, number)
-    consumer.subscribe([scenario.topic], on_assign=keep_paused)
-    try:
+    with closing(demo.member(scenario, number)) as consumer:
+        consumer.subscribe([scenario.topic], on_assign=keep_paused)
         while not demo.stop.is_set():
             if not stalled and time.monotonic() >= stalls_at:
                 stalled = True
                 consumer.pause(consumer.assignment())
             _consume(demo, consumer, _BATCH, _WAIT_SECONDS)
-    finally:
-        consumer.close()
 
 
 def _slow_to_revoke(demo: DemoClients, scenario: DemoScenario, number: int) -> None:
@@ -161,27 +154,21 @@ def _slow_to_revoke(demo: DemoClients, scenario: DemoScenario, number: int) -> N
     def flush_slowly(_consumer: Consumer, _partitions: list[Any]) -> None:
         demo.stop.wait(irregular.uniform(*SLOW_REVOKE_SECONDS))
 
-    consumer = demo.member(scenario, number, heartbeat_interval_ms=200)
-    consumer.subscribe([scenario.topic], on_revoke=flush_slowly)
-    try:
+    with closing(demo.member(scenario, number, heartbeat_interval_ms=200)) as consumer:
+        consumer.subscribe([scenario.topic], on_revoke=flush_slowly)
         while not demo.stop.is_set():
             _consume(demo, consumer, _BATCH, _TICK_SECONDS)
-    finally:
-        consumer.close()
 
 
 def _flap(demo: DemoClients, scenario: DemoScenario) -> None:
     """A member that leaves as soon as it has read what it was given, and comes back at once under the next name."""
     number = 2
     while not demo.stop.is_set():
-        consumer = demo.member(scenario, number)
-        number += 1
-        consumer.subscribe([scenario.topic])
-        try:
+        with closing(demo.member(scenario, number)) as consumer:
+            number += 1
+            consumer.subscribe([scenario.topic])
             while not demo.stop.is_set() and not consumer.assignment():
                 _consume(demo, consumer, _BATCH, _TICK_SECONDS)
             until = time.monotonic() + FLAPPING_STAY_SECONDS
             while not demo.stop.is_set() and time.monotonic() < until:
                 _consume(demo, consumer, _BATCH, _TICK_SECONDS)
-        finally:
-            consumer.close()

@@ -21,10 +21,6 @@ from lagwise.platform.die_with_parent import dying_with_parent
 from lagwise.platform.errors import MissingRequirement
 from lagwise_sandbox.java import find_java
 
-KAFKA_VERSION = "4.3.0"
-#: The newest of which all parts are on Maven Central.
-ROCKETMQ_VERSION = "5.5.0"
-
 
 @dataclass(frozen=True, slots=True)
 class SystemRelease:
@@ -35,19 +31,34 @@ class SystemRelease:
     version: str
     megabytes: int
 
-    @property
-    def words(self) -> str:
+    def __str__(self) -> str:
         return f"{self.name} {self.version}"
 
 
-KAFKA = SystemRelease("Kafka", "org.apache.kafka", KAFKA_VERSION, 50)
-ROCKETMQ = SystemRelease("RocketMQ", "org.apache.rocketmq", ROCKETMQ_VERSION, 91)
-#: What Ivy retrieves for ``kafka_2.13`` 4.3.0, transitively: a released version's dependencies never change.
-_BROKER_ARTIFACTS = 47
-_TOOLS_ARTIFACTS = 3
-_ROCKETMQ_BROKER_ARTIFACTS = 127
-#: What a name server and the tools need beside a broker's jars.
-_ROCKETMQ_OTHERS = ("rocketmq-namesrv", "rocketmq-controller", "rocketmq-tools")
+KAFKA = SystemRelease("Kafka", "org.apache.kafka", "4.3.0", 50)
+#: The newest of which all artifacts are on Maven Central.
+ROCKETMQ = SystemRelease("RocketMQ", "org.apache.rocketmq", "5.5.0", 91)
+
+
+@dataclass(frozen=True, slots=True)
+class Artifact:
+    """An artifact, with its dependencies where it is ``transitive``."""
+
+    release: SystemRelease
+    name: str
+    #: How many files Ivy retrieves: a released version's dependencies never change.
+    file_count: int
+    transitive: bool = True
+
+
+_KAFKA_BROKER = Artifact(KAFKA, "kafka_2.13", 47)
+_ROCKETMQ = (
+    Artifact(ROCKETMQ, "rocketmq-broker", 127),
+    # What a name server and the tools need besides a broker's jars.
+    Artifact(ROCKETMQ, "rocketmq-namesrv", 2, transitive=False),
+    Artifact(ROCKETMQ, "rocketmq-controller", 2, transitive=False),
+    Artifact(ROCKETMQ, "rocketmq-tools", 2, transitive=False),
+)
 _RESOLVE_SECONDS = 600.0
 _LOCK_SECONDS = 900.0
 _MARKER = "complete.json"
@@ -57,38 +68,27 @@ _LOGGING_JARS = ("slf4j-api-2*.jar", "log4j-slf4j2-impl-*.jar", "log4j-api-*.jar
 Progress = Callable[[str], None]
 
 
-def cache_folder(release: SystemRelease = KAFKA) -> Path:
+def cache_folder(release: SystemRelease) -> Path:
     """Where the jars are kept: ``$XDG_CACHE_HOME/lagwise/kafka-VERSION``, by default below ``~/.cache``."""
     base = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
     return Path(base).expanduser() / "lagwise" / f"{release.name.lower()}-{release.version}"
 
 
-def broker_classpath(cache: Path | None = None, progress: Progress | None = None) -> str:
+def broker_classpath(progress: Progress | None = None) -> str:
     """Java classpath of a Kafka broker that logs through log4j. Resolves what the cache lacks.
 
     Raises MissingRequirement where Java or pyspark is missing, or where the jars can neither be found nor fetched.
     """
-    jars = _resolved(cache or cache_folder(), "kafka_2.13", progress, expected=_BROKER_ARTIFACTS)
     bridge = [jar for pattern in _LOGGING_JARS for jar in sorted(_pyspark_jars().glob(pattern))]
     replaced = ("slf4j-api", "log4j-api", "log4j-core")
+    jars = resolved(_KAFKA_BROKER, progress)
     rest = [jar for jar in jars if not (bridge and any(name in jar.name for name in replaced))]
     return os.pathsep.join(str(jar) for jar in [*bridge, *rest])
 
 
-def tools_classpath(cache: Path | None = None, progress: Progress | None = None) -> str:
-    """Classpath of Kafka's own command-line tools: the broker's and the ``kafka-tools`` jar. Raises as the broker's."""
-    folder = cache or cache_folder()
-    tools = _resolved(folder, "kafka-tools", progress, expected=_TOOLS_ARTIFACTS, transitive=False)
-    return os.pathsep.join([*(str(jar) for jar in tools), broker_classpath(folder, progress)])
-
-
-def rocketmq_classpath(cache: Path | None = None, progress: Progress | None = None) -> str:
+def rocketmq_classpath(progress: Progress | None = None) -> str:
     """Classpath of RocketMQ's name server, broker, clients and tools. Raises as Kafka's does."""
-    folder = cache or cache_folder(ROCKETMQ)
-    jars = _resolved(folder, "rocketmq-broker", progress, expected=_ROCKETMQ_BROKER_ARTIFACTS, release=ROCKETMQ)
-    for artifact in _ROCKETMQ_OTHERS:
-        jars += _resolved(folder, artifact, progress, expected=2, transitive=False, release=ROCKETMQ)
-    return os.pathsep.join(str(jar) for jar in jars)
+    return os.pathsep.join(str(jar) for artifact in _ROCKETMQ for jar in resolved(artifact, progress))
 
 
 def _pyspark_jars() -> Path:
@@ -99,23 +99,16 @@ def _pyspark_jars() -> Path:
     return Path(spec.origin).parent / "jars"
 
 
-def _resolved(
-    cache: Path,
-    artifact: str,
-    progress: Progress | None,
-    *,
-    expected: int,
-    transitive: bool = True,
-    release: SystemRelease = KAFKA,
-) -> list[Path]:
-    """The jars of one artifact, without sources and javadoc; fetched where the cache does not hold all of them."""
-    folder = cache / artifact
+def resolved(artifact: Artifact, progress: Progress | None = None, cache: Path | None = None) -> list[Path]:
+    """The jars of an artifact, without sources and javadoc; fetched where the cache does not hold all of them."""
+    release, cache = artifact.release, cache or cache_folder(artifact.release)
+    folder = cache / artifact.name
     jars = _complete(folder)
     if jars is None:
         try:
             cache.mkdir(parents=True, exist_ok=True)
-            with _locked(cache / f"{artifact}.lock", release, progress):
-                jars = _complete(folder) or _fetch(cache, release, artifact, progress or _silent, expected, transitive)
+            with _locked(cache / f"{artifact.name}.lock", release, progress):
+                jars = _complete(folder) or _fetch(cache, artifact, progress)
         except OSError as error:
             raise MissingRequirement(
                 f"{release.name}'s jars cannot be kept in {cache}: {error.strerror or error}; free the space or set "
@@ -134,25 +127,24 @@ def _complete(folder: Path) -> list[Path] | None:
         return None
 
 
-def _fetch(
-    cache: Path, release: SystemRelease, artifact: str, progress: Progress, expected: int, transitive: bool
-) -> list[Path]:
-    """Resolve into a folder beside the final one, check every archive, and only then put it in place."""
-    for left_over in cache.glob(f"{artifact}.part-*"):  # of a process that was killed; the lock is ours
+def _fetch(cache: Path, artifact: Artifact, progress: Progress | None) -> list[Path]:
+    """Resolve into a folder next to the final one, check every archive, and only then put it in place."""
+    prefix = f"{artifact.name}.part-"
+    for left_over in cache.glob(f"{prefix}*"):  # of a process that was killed; the lock is ours
         shutil.rmtree(left_over, ignore_errors=True)
-    work = Path(tempfile.mkdtemp(prefix=f"{artifact}.part-", dir=cache))
+    work = Path(tempfile.mkdtemp(prefix=prefix, dir=cache))
     try:
-        _run_ivy(work, cache / "ivy", release, artifact, progress, expected, transitive)
+        _run_ivy(work, cache / "ivy", artifact, progress or (lambda line: None))
         jars = sorted((work / "jars").glob("*.jar"))
         broken = [jar.name for jar in jars if not zipfile.is_zipfile(jar)]
         if broken or not jars:
             # Whatever Ivy kept of a broken download must not be served again.
             shutil.rmtree(cache / "ivy", ignore_errors=True)
             what = f"{broken[0]} arrived damaged" if broken else "no jar arrived"
-            raise MissingRequirement(f"{release.words}'s jars could not be fetched: {what}; try again")
+            raise MissingRequirement(f"{artifact.release}'s jars could not be fetched: {what}; try again")
         marker = json.dumps({jar.name: jar.stat().st_size for jar in jars}, indent=1)
         (work / "jars" / _MARKER).write_text(marker, encoding="utf-8")
-        folder = cache / artifact
+        folder = cache / artifact.name
         shutil.rmtree(folder, ignore_errors=True)
         (work / "jars").rename(folder)
         shutil.rmtree(cache / "ivy", ignore_errors=True)
@@ -161,27 +153,20 @@ def _fetch(
         shutil.rmtree(work, ignore_errors=True)
 
 
-def _run_ivy(
-    work: Path,
-    ivy_cache: Path,
-    release: SystemRelease,
-    artifact: str,
-    progress: Progress,
-    expected: int,
-    transitive: bool,
-) -> None:
-    """Run Ivy's command line (it knows the public repository by itself) and tell the progress from its output."""
+def _run_ivy(work: Path, ivy_cache: Path, artifact: Artifact, progress: Progress) -> None:
+    """Run Ivy's command line, which knows the public repository by itself, and report its progress."""
+    release = artifact.release
     ivy = sorted(_pyspark_jars().glob("ivy-*.jar"))
     if not ivy:
         raise MissingRequirement(f"there is no ivy-*.jar in {_pyspark_jars()}: reinstall pyspark")
     pattern = work / "jars" / "[organisation].[artifact]-[revision](-[classifier]).[ext]"
     command = [
         str(find_java()), f"-Divy.default.ivy.user.dir={work / 'user'}", "-jar", str(ivy[-1]),
-        "-cache", str(ivy_cache), "-dependency", release.organisation, artifact, release.version, "-m2compatible",
-        *([] if transitive else ["-notransitive"]), "-retrieve", str(pattern),
+        "-cache", str(ivy_cache), "-dependency", release.organisation, artifact.name, release.version, "-m2compatible",
+        *([] if artifact.transitive else ["-notransitive"]), "-retrieve", str(pattern),
     ]  # fmt: skip
-    size = release.megabytes if transitive else 1
-    what = f"resolving {release.words}'s jars (first time only, about {size} MB)"
+    size = release.megabytes if artifact.transitive else 1
+    what = f"resolving {release}'s jars (first time only, about {size} MB)"
     lines: list[str] = []
     found = fetched = 0
     progress(f"{what} …")
@@ -199,7 +184,7 @@ def _run_ivy(
                         progress(f"{what} … found {found}")
                 elif "[SUCCESSFUL ]" in line:
                     fetched += 1
-                    progress(f"{what} … {fetched} of {max(expected, fetched)}")
+                    progress(f"{what} … {fetched} of {max(artifact.file_count, fetched)}")
         except BaseException:
             ivy_process.kill()
             raise
@@ -214,7 +199,7 @@ def _why_it_failed(lines: list[str], release: SystemRelease) -> str:
     # Ivy's text names the repository's address, which says nothing that a reader can act on.
     reason = re.sub(r"\bat url \S+|\bhttps?://\S+", "", errors[-1]) if errors else (lines or ["no output"])[-1]
     return (
-        f"{release.words}'s jars could not be fetched: {' '.join(reason.split())}. Check that this machine "
+        f"{release}'s jars could not be fetched: {' '.join(reason.split())}. Check that this machine "
         "reaches Maven Central; behind a proxy set JAVA_TOOL_OPTIONS to '-Dhttps.proxyHost=… -Dhttps.proxyPort=…'; "
         f"offline, copy {cache_folder(release)} from a machine that has it"
     )
@@ -225,7 +210,7 @@ def _locked(path: Path, release: SystemRelease, progress: Progress | None) -> It
     """Hold an exclusive lock on the file; a lock of a process that died is free."""
     deadline = time.monotonic() + _LOCK_SECONDS
     with path.open("w") as handle:
-        told = False
+        has_reported = False
         while True:
             try:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -233,12 +218,8 @@ def _locked(path: Path, release: SystemRelease, progress: Progress | None) -> It
             except BlockingIOError:
                 if time.monotonic() > deadline:
                     raise MissingRequirement(f"another process has been holding {path} for too long: end it") from None
-                if progress and not told:
+                if progress and not has_reported:
                     progress(f"waiting for another process that is fetching {release.name}'s jars")
-                    told = True
+                    has_reported = True
                 time.sleep(0.2)
         yield
-
-
-def _silent(_line: str) -> None:
-    """Progress that nobody wants to see."""

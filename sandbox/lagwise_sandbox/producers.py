@@ -1,9 +1,10 @@
-"""The demo's producers: a steady stream to every topic, and what must lie there before anybody reads."""
+"""The demo's producers: a steady stream to every topic, and the records that are there before the first read."""
 
 import threading
 import time
+from contextlib import closing
 
-from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
+from confluent_kafka import KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from lagwise_sandbox import clients
@@ -18,7 +19,7 @@ _LONGEST_CATCH_UP_SECONDS = 5.0
 
 
 def preload(bootstrap: str, errors: clients.ClientErrors) -> None:
-    """Create the topics and write what should lie in them. Does nothing to a topic that has records."""
+    """Create the topics and write their first records. Does nothing to a topic that has records."""
     admin = AdminClient(clients.common_settings(bootstrap, "shop-setup", errors))
     clients.create_topics(admin, TOPICS)
     written = clients.records_written(admin, TOPICS)
@@ -42,16 +43,14 @@ def commit_left_topic(bootstrap: str, scenario: DemoScenario, errors: clients.Cl
         return
     topic = TOPIC[scenario.left_topic]
     half = topic.preloaded // topic.partitions // 2
-    mover: Consumer = clients.consumer(
-        bootstrap, scenario.group, f"{scenario.group}-0", errors, enable_auto_commit=False
-    )
-    try:
-        mover.commit(offsets=[TopicPartition(topic.name, p, half) for p in range(topic.partitions)], asynchronous=False)
-    except KafkaException as error:
-        # A group that already has members (the workload was started again) has left its commit here before.
-        errors.count(f"{scenario.group}-0", error)
-    finally:
-        mover.close()
+    client_id = f"{scenario.group}-0"
+    with closing(clients.consumer(bootstrap, scenario.group, client_id, errors, enable_auto_commit=False)) as mover:
+        try:
+            offsets = [TopicPartition(topic.name, p, half) for p in range(topic.partitions)]
+            mover.commit(offsets=offsets, asynchronous=False)
+        except KafkaException as error:
+            # A group that already has members (the workload was started again) has left its commit here before.
+            errors.count(client_id, error)
 
 
 def start_producing(bootstrap: str, stop: threading.Event, errors: clients.ClientErrors) -> threading.Thread:

@@ -1,14 +1,37 @@
-"""Starting a server process: on a free loopback port, and tied to the life of this process."""
+"""Server processes: on a free loopback port, tied to the life of this process, and ended in time."""
 
-import queue
+import contextlib
 import socket
 import subprocess
 import threading
-from typing import IO
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Collection
+from concurrent.futures import Future
+from pathlib import Path
+from typing import IO, Self
 
 from lagwise.platform.die_with_parent import dying_with_parent
 from lagwise.platform.errors import LagwiseError
 from lagwise_sandbox.server_properties import Ports
+
+
+class StartedInContext(ABC):
+    """A context manager that starts on entering and stops on leaving."""
+
+    @abstractmethod
+    def start(self) -> Self:
+        """Start, and wait until it serves."""
+
+    @abstractmethod
+    def stop(self) -> None:
+        """End everything. Idempotent."""
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
 
 
 def start_server_process(command: list[str], output: IO[bytes]) -> subprocess.Popen[bytes]:
@@ -16,7 +39,7 @@ def start_server_process(command: list[str], output: IO[bytes]) -> subprocess.Po
 
     A session of its own keeps a terminal's Ctrl-C away from it: whoever owns the broker decides when it ends.
     """
-    started: queue.Queue[subprocess.Popen[bytes] | BaseException] = queue.Queue()
+    started: Future[subprocess.Popen[bytes]] = Future()
 
     def keep() -> None:
         try:
@@ -28,16 +51,35 @@ def start_server_process(command: list[str], output: IO[bytes]) -> subprocess.Po
                 start_new_session=True,
             )
         except BaseException as error:
-            started.put(error)
+            started.set_exception(error)
             return
-        started.put(process)
+        started.set_result(process)
         process.wait()
 
     threading.Thread(target=keep, name="broker-keeper", daemon=True).start()
-    outcome = started.get()
-    if isinstance(outcome, BaseException):
-        raise outcome
-    return outcome
+    return started.result()
+
+
+def end_processes(processes: Collection[subprocess.Popen[bytes]], within_seconds: float) -> None:
+    """End the processes: SIGTERM, and SIGKILL for those that still run after so many seconds."""
+    for process in processes:
+        if process.poll() is None:
+            process.terminate()
+    deadline = time.monotonic() + within_seconds
+    for process in processes:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(max(0.1, deadline - time.monotonic()))
+        process.kill()  # does nothing to one that has ended
+        process.wait()
+
+
+def last_words(log_file: Path) -> str:
+    """The last informative line of a log: an error if there is one, and not a frame of a stack trace."""
+    text = log_file.read_text(encoding="utf-8", errors="replace") if log_file.exists() else ""
+    lines = [line.strip() for line in text.splitlines()]
+    meaningful = [line for line in lines if line and not line.startswith(("at ", "... "))]
+    errors = [line for line in meaningful if "ERROR" in line or "FATAL" in line or "Exception" in line]
+    return (errors or meaningful or ["its log is empty"])[-1]
 
 
 def free_ports(wanted: int) -> Ports:

@@ -3,10 +3,13 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-#: The users of a secured broker and their passwords. They guard a throw-away broker on loopback: nothing secret.
+#: The users of secured servers and their passwords. They guard throw-away servers on loopback: nothing secret.
 ADMIN = "admin"
 MONITOR = "monitor"
 PASSWORDS = {ADMIN: "admin-sandbox", MONITOR: "monitor-sandbox"}
+
+
+PropertyValue = str | int | bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,14 +20,14 @@ class Ports:
     controller: int
 
 
-def properties(ports: Ports, logs: str, *, secured: bool, extra: Mapping[str, str | int | bool]) -> str:
+def properties(ports: Ports, logs: str, *, secured: bool, extra: Mapping[str, PropertyValue]) -> str:
     """The text of the properties file; ``extra`` wins over everything.
 
     ``secured`` means SASL/PLAIN on every listener and Kafka's StandardAuthorizer, which denies what no ACL allows:
     ``admin`` may do everything, ``monitor`` nothing until somebody grants it.
     """
     protocol = "SASL_PLAINTEXT" if secured else "PLAINTEXT"
-    settings: dict[str, str | int | bool] = {
+    settings: dict[str, PropertyValue] = {
         "process.roles": "broker,controller",
         "node.id": 1,
         "controller.quorum.voters": f"1@127.0.0.1:{ports.controller}",
@@ -82,7 +85,7 @@ def properties(ports: Ports, logs: str, *, secured: bool, extra: Mapping[str, st
             "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
             "super.users": f"User:{ADMIN}",
         }
-    return "".join(f"{key}={_text(value)}\n" for key, value in {**settings, **extra}.items())
+    return properties_text({**settings, **extra})
 
 
 def librdkafka_login(user: str, password: str | None = None) -> dict[str, str]:
@@ -107,7 +110,12 @@ rootLogger.appenderRef.out.ref=out
 """
 
 
-def _text(value: str | int | bool) -> str:
+def properties_text(settings: Mapping[str, PropertyValue]) -> str:
+    """Settings as a Java properties file."""
+    return "".join(f"{key}={_text(value)}\n" for key, value in settings.items())
+
+
+def _text(value: PropertyValue) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     return str(value).replace("\\", "\\\\").replace("\n", "\\n")

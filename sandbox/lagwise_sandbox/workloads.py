@@ -19,6 +19,7 @@ from lagwise.platform import logs
 from lagwise.platform.die_with_parent import end_with_parent
 from lagwise.platform.errors import LagwiseError
 from lagwise_sandbox.scenarios import KILLED_AFTER_SECONDS, SCENARIOS, Behaviour, DemoScenario
+from lagwise_sandbox.server_process import end_processes
 
 log = logging.getLogger("lagwise.sandbox")
 
@@ -31,7 +32,7 @@ _LEAVE_SECONDS = 3.0
 class DemoWorkload:
     """The whole load as one child process (and a grandchild that gets killed). It ends with this process.
 
-    What it has to say goes to ``workload.log`` in ``log_dir``.
+    It writes to ``workload.log`` in ``log_dir``.
     """
 
     def __init__(self, bootstrap: str, log_dir: Path) -> None:
@@ -68,7 +69,8 @@ class DemoWorkload:
 
     def stop(self) -> None:
         """End it: SIGTERM, after 5 s SIGKILL. Idempotent."""
-        _end_process(self._process)
+        if self._process is not None:
+            end_processes([self._process], _STOP_SECONDS)
 
 
 @click.command()
@@ -90,7 +92,7 @@ def main(bootstrap: str, only: str | None) -> None:
     except LagwiseError as error:
         sys.exit(f"workload: {error}")
     sys.stdout.flush()
-    # Clients that could not say goodbye in time must not keep the process: their threads are daemons of C libraries.
+    # Clients that could not leave their group in time must not keep the process alive: C libraries own their threads.
     os._exit(0)
 
 
@@ -121,8 +123,7 @@ def run(bootstrap: str, scenarios: list[DemoScenario], stop: threading.Event, *,
                 process.wait()
         stop.wait()
     finally:
-        for process in to_kill:
-            _end_process(process)
+        end_processes(to_kill, _STOP_SECONDS)
         leave_by = time.monotonic() + _LEAVE_SECONDS
         for thread in threads:
             thread.join(max(0.0, leave_by - time.monotonic()))
@@ -137,17 +138,6 @@ def _start_workload_process(
     if only is not None:
         command += ["--only", only]
     return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True)
-
-
-def _end_process(process: subprocess.Popen[bytes] | None) -> None:
-    if process is None or process.poll() is not None:
-        return
-    process.terminate()
-    try:
-        process.wait(_STOP_SECONDS)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
 
 
 if __name__ == "__main__":

@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 
 from lagwise.config import OffsetFiles, SparkCheckpoints, SqlOffsets
-from lagwise_collectors.external_offsets.json_csv_files import OffsetFilesReader
+from lagwise_collectors.external_offsets.json_csv_files import read_offset_files
 from lagwise_collectors.external_offsets.model import OffsetSourceTrouble, SourceResult, offset_of, time_of
-from lagwise_collectors.external_offsets.spark_checkpoint import SparkCheckpointReader, kafka_offsets
-from lagwise_collectors.external_offsets.sql_database import SqlReader
+from lagwise_collectors.external_offsets.spark_checkpoint import kafka_offsets, read_spark_checkpoints
+from lagwise_collectors.external_offsets.sql_database import read_sql
 
 AT = datetime(2026, 11, 21, 3, 0, tzinfo=UTC)
 
@@ -95,7 +95,7 @@ def test_what_is_no_time_is_not_told(value: Any) -> None:
 
 
 def files(path: Path | str, **settings: Any) -> SourceResult:
-    return OffsetFilesReader(OffsetFiles(name="files", path=str(path), **settings)).read()
+    return read_offset_files(OffsetFiles(name="files", path=str(path), **settings))
 
 
 RECORDS = [
@@ -234,7 +234,7 @@ def checkpoint(folder: Path, planned: dict[int, str], completed: tuple[int, ...]
 
 
 def spark(path: Path, **settings: Any) -> SourceResult:
-    return SparkCheckpointReader(SparkCheckpoints(name="spark", path=str(path), **settings)).read()
+    return read_spark_checkpoints(SparkCheckpoints(name="spark", path=str(path), **settings))
 
 
 def test_the_last_completed_batch_counts_and_not_the_one_under_way(tmp_path: Path) -> None:
@@ -316,7 +316,7 @@ QUERY = 'select "group", topic, part as "partition", next_offset as "offset", at
 
 
 def sql(path: Path, query: str = QUERY, **settings: Any) -> SourceResult:
-    return SqlReader(SqlOffsets(name="db", url=f"sqlite:///{path}", query=query, **settings)).read()
+    return read_sql(SqlOffsets(name="db", url=f"sqlite:///{path}", query=query, **settings))
 
 
 def test_a_query_gives_groups(tmp_path: Path) -> None:
@@ -381,7 +381,7 @@ def test_a_query_that_takes_too_long_is_ended(tmp_path: Path) -> None:
 
 
 def test_a_driver_that_is_not_installed_and_a_secret_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
-    read: Callable[[str], SourceResult] = lambda url: SqlReader(SqlOffsets(name="db", url=url, query="select 1")).read()  # noqa: E731
+    read: Callable[[str], SourceResult] = lambda url: read_sql(SqlOffsets(name="db", url=url, query="select 1"))  # noqa: E731
     with pytest.raises(OffsetSourceTrouble, match="driver") as trouble:
         read("oracle+cx_oracle://user@host/db")
     assert trouble.value.kind == "external_offsets_missing"

@@ -11,7 +11,7 @@ from sqlalchemy import make_url
 from lagwise.config import SqlOffsets
 from lagwise_collectors.external_offsets.model import OffsetSourceTrouble, SourceResult
 from lagwise_collectors.external_offsets.sources import OffsetSources, check_offset_sources
-from lagwise_collectors.external_offsets.sql_database import SqlReader
+from lagwise_collectors.external_offsets.sql_database import read_sql
 from lagwise_collectors.protocol import ErrorTally
 from tests.alerts.rounds import until
 from tests.fixtures.postgresql import PASSWORD, PostgresServer
@@ -42,7 +42,7 @@ class Progress:
         return SqlOffsets.model_validate({"name": "db", "url": "${env:OFFSETS_URL}", "query": query, **changes})
 
     def read(self, query: str = QUERY, **changes: Any) -> SourceResult:
-        return SqlReader(self.settings(query, **changes)).read()
+        return read_sql(self.settings(query, **changes))
 
 
 @pytest.fixture

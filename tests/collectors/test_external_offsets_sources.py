@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from lagwise.config import Cluster, ExternalOffsetSource, FlinkJobs, OffsetFiles
-from lagwise_collectors.external_offsets.merge_with_kafka import ExternalOffsetMerge
+from lagwise_collectors.external_offsets.merge_with_kafka import TopicNames, merge_with_kafka
 from lagwise_collectors.external_offsets.model import ExternalGroup, ExternalOffset, FlinkJob, SourceResult
 from lagwise_collectors.external_offsets.sources import ExternalOffsets, OffsetSources, check_offset_sources
 from lagwise_collectors.external_offsets.timed_read import TimedRead
@@ -174,7 +174,7 @@ def joined(
     found: ExternalGroup, groups: list[KafkaGroup], commits: CommitColumns, topics: tuple[str, ...] = ()
 ) -> tuple[KafkaGroup | None, dict[tuple[str, int], tuple[int | None, str | None]], dict[str, int]]:
     errors = ErrorTally()
-    ExternalOffsetMerge(lambda: topics).into(ExternalOffsets([("there", found)]), groups, commits, errors)
+    merge_with_kafka(ExternalOffsets([("there", found)]), groups, commits, TopicNames(lambda: topics), errors)
     rows: dict[tuple[str, int], tuple[int | None, str | None]] = {}
     for (topic, partition), row in commits.rows_by_partition({found.name}).get(found.name, {}).items():
         rows[topic, partition] = commits.committed[row], commits.owner[row]

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pyarrow as pa
 import pytest
 
-from lagwise_collectors.sample_diff.commit_rewinds import skip_events
+from lagwise_collectors.sample_diff.commit_changes import skip_events
 from lagwise_collectors.sample_diff.offset_skips import OffsetSkip, ReaderPaces, update_paces
 
 INTERVAL = 15.0

@@ -150,6 +150,6 @@ class TestFile:
         del head["positions"]
         text = json.dumps(head).encode()
         body = len(text).to_bytes(8, "big") + text + body[8 + size :]
-        path.write_bytes(b"lagwise-offsets-topic-1 %08x\n" % zlib.crc32(body) + body)
+        path.write_bytes(b"lagwise-offsets-topic-2 %08x\n" % zlib.crc32(body) + body)
         with pytest.raises(state_file.UnusableStateError, match="has unexpected contents"):
             state_file.restore(path, fresh(), IDENTITY)

@@ -17,8 +17,8 @@ from lagwise_collectors.protocol import Snapshot
 from lagwise_collectors.rocketmq.source import RocketmqSource
 from lagwise_collectors.run import collect_once
 from lagwise_sandbox.rocketmq.servers import Rocketmq
-from lagwise_sandbox.rocketmq.settings import ADMIN, PASSWORDS
 from lagwise_sandbox.rocketmq.workload import RocketmqWorkload
+from lagwise_sandbox.server_properties import ADMIN, PASSWORDS
 from tests.collectors.kafka import eventually, rows
 
 pytestmark = pytest.mark.broker
@@ -313,7 +313,9 @@ def test_tls_on_the_same_port(rocketmq: Rocketmq, scene: Scene) -> None:
 def test_a_broker_that_dies_costs_only_its_own_queues(scene: Scene) -> None:
     """The last of this scene: it takes one of the shared cluster's brokers away for a while."""
     before = scene.look()
-    scene.rocketmq.kill_broker("broker-b")
+    killed = scene.rocketmq._processes["broker-b"]
+    killed.kill()
+    killed.wait()
     try:
         seen = eventually(lambda: (s := scene.look()).snapshot.errors and s)
         assert set(seen.snapshot.errors) <= {"unreachable", "broker_gone", "timeout"}

@@ -13,7 +13,7 @@ import pytest
 
 from lagwise.config import SparkCheckpoints
 from lagwise_collectors.external_offsets.model import SourceResult
-from lagwise_collectors.external_offsets.spark_checkpoint import SparkCheckpointReader
+from lagwise_collectors.external_offsets.spark_checkpoint import read_spark_checkpoints
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -72,7 +72,7 @@ def run(query: "DataFrame", checkpoint: Path, batch: Callable[..., None] | None 
 
 
 def read(path: Path) -> SourceResult:
-    return SparkCheckpointReader(SparkCheckpoints(name="spark", path=str(path))).read()
+    return read_spark_checkpoints(SparkCheckpoints(name="spark", path=str(path)))
 
 
 def offsets(found: SourceResult, group: str) -> dict[tuple[str, int], int | None]:

@@ -11,8 +11,8 @@ import pytest
 from confluent_kafka import Consumer, TopicPartition
 
 from lagwise_sandbox.broker import KafkaBroker
-from lagwise_sandbox.consumer_groups_tool import describe
 from tests.collectors.kafka import Lab, eventually
+from tests.sandbox.consumer_groups_tool import describe
 
 pytestmark = [pytest.mark.e2e, pytest.mark.broker, pytest.mark.spark]
 

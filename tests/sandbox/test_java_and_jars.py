@@ -11,6 +11,7 @@ import pytest
 from lagwise.platform.errors import MissingRequirement
 from lagwise_sandbox import jars
 from lagwise_sandbox.java import find_java
+from tests.sandbox.consumer_groups_tool import KAFKA_TOOLS
 
 needs_java = pytest.mark.skipif(shutil.which("java") is None, reason="needs Java 17 or newer")
 
@@ -57,13 +58,13 @@ def test_something_that_is_not_java_is_refused(tmp_path: Path) -> None:
 
 def test_the_cache_is_in_the_users_cache_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert jars.cache_folder() == tmp_path / "lagwise" / "kafka-4.3.0"
+    assert jars.cache_folder(jars.KAFKA) == tmp_path / "lagwise" / "kafka-4.3.0"
 
 
 def _fetch_tools(cache: Path, progress: list[str] | None = None) -> list[Path]:
     """The smallest real artifact: the same path as the broker's 47 jars, in a second."""
     told = (progress if progress is not None else []).append
-    return jars._resolved(cache, "kafka-tools", told, expected=3, transitive=False)
+    return jars.resolved(KAFKA_TOOLS, told, cache)
 
 
 @needs_java
@@ -94,7 +95,8 @@ def test_a_damaged_cache_is_repaired_and_a_whole_one_is_left_alone(tmp_path: Pat
 def test_two_processes_that_fetch_at_once_do_not_disturb_each_other(tmp_path: Path) -> None:
     code = (
         "from pathlib import Path; from lagwise_sandbox import jars; "
-        f"print(jars._resolved(Path({str(tmp_path)!r}), 'kafka-tools', None, expected=3, transitive=False)[0].name)"
+        "tools = jars.Artifact(jars.KAFKA, 'kafka-tools', 3, transitive=False); "
+        f"print(jars.resolved(tools, cache=Path({str(tmp_path)!r}))[0].name)"
     )
     path = os.pathsep.join(p for p in sys.path if p)
     both = [

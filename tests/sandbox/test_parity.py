@@ -6,7 +6,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from lagwise.platform.errors import LagwiseError
 from lagwise_sandbox.broker import KafkaBroker
-from lagwise_sandbox.consumer_groups_tool import DescribedPartition, describe, parse
+from tests.sandbox.consumer_groups_tool import DescribedPartition, describe, parse
 
 # As kafka-consumer-groups 4.3.0 printed it, with a group whose name holds spaces.
 OUTPUT = """

@@ -18,31 +18,25 @@ from lagwise_collectors.external_offsets.model import OffsetSourceTrouble, Sourc
 _Record = Mapping[str, Any]
 
 
-class OffsetFilesReader:
-    """Reads the files of one path."""
-
-    def __init__(self, settings: OffsetFiles) -> None:
-        self._settings = settings
-
-    def read(self) -> SourceResult:
-        """Every group of every file. A file that cannot be read costs only the group that it is named after."""
-        file_system = OffsetFileSystem(self._settings.path)
-        records: list[_Record] = []
-        broken: list[tuple[str, OffsetSourceTrouble]] = []
-        for info in file_system.matches():
-            if info.type != pafs.FileType.File:
-                continue
-            group = self._settings.group or info.base_name.partition(".")[0]
-            try:
-                those = list(_records(file_system.text(info.path), info.path, self._settings.format))
-            except OffsetSourceTrouble as trouble:
-                broken.append((group, trouble))
-                continue
-            records += [{"group": group} | {k: v for k, v in one.items() if v not in (None, "")} for one in those]
-        result = groups_of_records(records, Engine.FILES, where=self._settings.name)
-        for group, why in broken:
-            result.mark_unreadable(group, Engine.FILES, why)
-        return result
+def read_offset_files(settings: OffsetFiles) -> SourceResult:
+    """Every group of every file of a path. A file that cannot be read costs only the group that it is named after."""
+    file_system = OffsetFileSystem(settings.path)
+    records: list[_Record] = []
+    broken: list[tuple[str, OffsetSourceTrouble]] = []
+    for info in file_system.matches():
+        if info.type != pafs.FileType.File:
+            continue
+        group = settings.group or info.base_name.partition(".")[0]
+        try:
+            those = list(_records(file_system.text(info.path), info.path, settings.format))
+        except OffsetSourceTrouble as trouble:
+            broken.append((group, trouble))
+            continue
+        records += [{"group": group} | {k: v for k, v in one.items() if v not in (None, "")} for one in those]
+    result = groups_of_records(records, Engine.FILES, where=settings.name)
+    for group, why in broken:
+        result.mark_unreadable(group, Engine.FILES, why)
+    return result
 
 
 def _records(text: str, path: str, form: str | None) -> Iterator[_Record]:

@@ -14,49 +14,44 @@ from lagwise_collectors.protocol import ErrorTally
 _Rows = Mapping[tuple[str, int], int]
 
 
-class ExternalOffsetMerge:
-    """Adds external offsets to the rows of a Kafka cluster; ``names`` lists the cluster's topics."""
+def merge_with_kafka(
+    external: ExternalOffsets,
+    groups: list[KafkaGroup],
+    commits: CommitColumns,
+    names: "TopicNames",
+    errors: ErrorTally,
+) -> None:
+    """Add external groups and their offsets to those of Kafka, in place.
 
-    def __init__(self, names: Callable[[], Iterable[str]]) -> None:
-        self._names = TopicNames(names)
-
-    def into(
-        self, external: ExternalOffsets, groups: list[KafkaGroup], commits: CommitColumns, errors: ErrorTally
-    ) -> None:
-        """Add the groups and their offsets to those of Kafka, in place.
-
-        A group that Kafka knows, too, keeps its members where it has any. Otherwise its state and type are those of its
-        job or source. Where both have an offset, the external one counts. Flink commits the same offsets to Kafka, so
-        of those the higher one is the newer.
-        """
-        if not external.groups:
-            return
-        commits.committed_at += [None] * (len(commits.topic) - len(commits.committed_at))
-        rows = commits.rows_by_partition({group.name for _, group in external.groups})
-        known = {group.name: group for group in groups}
-        for source, found in external.groups:
-            its_rows = rows.get(found.name, {})
-            if found.follows_kafka and found.error is None:
-                self._restore_names(source, found, its_rows, errors)
-            group = known.get(found.name)
-            if group is None:
-                if found.follows_kafka and found.error is None and not found.offsets:
-                    continue  # an ended job without offsets: Flink keeps it for a while
-                group = KafkaGroup(found.name)
-                groups.append(group)
-            if not group.members:
-                _describe(group, source, found, is_in_kafka=found.name in known)
-            if found.error is None:
-                _add(found, commits, its_rows)
-        if external.read_at is not None:
-            commits.read_at = max(commits.read_at or external.read_at, external.read_at)
-
-    def _restore_names(self, source: str, found: ExternalGroup, rows: _Rows, errors: ErrorTally) -> None:
-        try:
-            self._names.restore(found, {topic for topic, _ in rows})
-        except OffsetSourceTrouble as trouble:
-            errors.note(trouble.kind, f"offsets from {source}: {trouble}")
-            found.error, found.offsets, found.job = trouble.kind, [], None
+    A group that Kafka knows, too, keeps its members where it has any. Otherwise its state and type are those of its job
+    or source. Where both have an offset, the external one counts. Flink commits the same offsets to Kafka, so of those
+    the higher one is the newer.
+    """
+    if not external.groups:
+        return
+    commits.committed_at += [None] * (len(commits.topic) - len(commits.committed_at))
+    rows = commits.rows_by_partition({group.name for _, group in external.groups})
+    known = {group.name: group for group in groups}
+    for source, found in external.groups:
+        its_rows = rows.get(found.name, {})
+        if found.follows_kafka and found.error is None:
+            try:
+                names.restore(found, {topic for topic, _ in its_rows})
+            except OffsetSourceTrouble as trouble:
+                errors.note(trouble.kind, f"offsets from {source}: {trouble}")
+                found.error, found.offsets, found.job = trouble.kind, [], None
+        group = known.get(found.name)
+        if group is None:
+            if found.follows_kafka and found.error is None and not found.offsets:
+                continue  # an ended job without offsets: Flink keeps it for a while
+            group = KafkaGroup(found.name)
+            groups.append(group)
+        if not group.members:
+            _describe(group, source, found, is_in_kafka=found.name in known)
+        if found.error is None:
+            _add(found, commits, its_rows)
+    if external.read_at is not None:
+        commits.read_at = max(commits.read_at or external.read_at, external.read_at)
 
 
 def _describe(group: KafkaGroup, source: str, found: ExternalGroup, *, is_in_kafka: bool) -> None:

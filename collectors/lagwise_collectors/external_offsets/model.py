@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any, Protocol
+from typing import Any
 
 from lagwise.domain.vocabulary import RECORDED, Engine
 from lagwise.platform.errors import ClusterError
@@ -110,14 +110,6 @@ class SourceResult:
         self.groups[name] = ExternalGroup(name, kind, error=trouble.kind)
 
 
-class OffsetReader(Protocol):
-    """Reads one source."""
-
-    def read(self) -> SourceResult:
-        """Read once. Raises OffsetSourceTrouble where nothing can be read."""
-        ...
-
-
 def group_named(value: Any) -> str:
     """The group name in a record. Raises ValueError where it is invalid."""
     if not isinstance(value, str) or not value or len(value) > _LONGEST_GROUP or "\0" in value:
@@ -183,10 +175,8 @@ def time_of(value: Any) -> datetime | None:
         return None
 
 
-def groups_of_records(
-    records: Iterable[Mapping[str, Any]], kind: str, *, group: str | None = None, where: str
-) -> SourceResult:
-    """Groups by name; ``group`` is that of records that name none, ``where`` is named in errors.
+def groups_of_records(records: Iterable[Mapping[str, Any]], kind: str, *, where: str) -> SourceResult:
+    """Groups by name; ``where`` is named in errors.
 
     An invalid record makes its whole group unreadable, and no other: without it, its partition would look as if its
     offset were gone. One without a group is only counted. Of two records about the same partition the later one counts,
@@ -198,7 +188,7 @@ def groups_of_records(
     for number, record in enumerate(records, 1):
         name = None
         try:
-            name = group_named(record.get("group") or group)
+            name = group_named(record.get("group"))
             offset = offset_of(record)
         except ValueError as error:
             trouble = OffsetSourceTrouble("malformed", f"record {number} of {where}: {error}")

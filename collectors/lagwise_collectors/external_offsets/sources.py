@@ -9,12 +9,13 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 from lagwise.config import ExternalOffsetSource, FlinkJobs, OffsetFiles, SparkCheckpoints, SqlOffsets
 from lagwise.domain.humanise import plural
 from lagwise.platform.files import KeptFile
-from lagwise_collectors.external_offsets.model import ExternalGroup, OffsetReader, OffsetSourceTrouble
+from lagwise_collectors.external_offsets.model import ExternalGroup, OffsetSourceTrouble, SourceResult
 from lagwise_collectors.external_offsets.timed_read import TimedRead
 from lagwise_collectors.protocol import Check, ErrorTally
 
@@ -60,26 +61,27 @@ def _load(path: Path) -> GroupTypes:
         return {}
 
 
-def offset_reader_of(settings: ExternalOffsetSource, clock: Callable[[], datetime]) -> OffsetReader:
-    """The reader of a source. A new kind is added here and in the settings, and nowhere else."""
+def reader_of(settings: ExternalOffsetSource, clock: Callable[[], datetime]) -> Callable[[], SourceResult]:
+    """Reads a source once; raises OffsetSourceTrouble where nothing can be read. A new kind is added here and in the
+    settings only."""
     # Imported here, so that the reader process loads database and HTTP libraries only where a source needs them.
     match settings:
         case SparkCheckpoints():
-            from lagwise_collectors.external_offsets.spark_checkpoint import SparkCheckpointReader
+            from lagwise_collectors.external_offsets.spark_checkpoint import read_spark_checkpoints
 
-            return SparkCheckpointReader(settings)
+            return partial(read_spark_checkpoints, settings)
         case SqlOffsets():
-            from lagwise_collectors.external_offsets.sql_database import SqlReader
+            from lagwise_collectors.external_offsets.sql_database import read_sql
 
-            return SqlReader(settings)
+            return partial(read_sql, settings)
         case OffsetFiles():
-            from lagwise_collectors.external_offsets.json_csv_files import OffsetFilesReader
+            from lagwise_collectors.external_offsets.json_csv_files import read_offset_files
 
-            return OffsetFilesReader(settings)
+            return partial(read_offset_files, settings)
         case FlinkJobs():
             from lagwise_collectors.external_offsets.flink_checkpoints import FlinkReader
 
-            return FlinkReader(settings, clock)
+            return FlinkReader(settings, clock).read
 
 
 @dataclass(slots=True)
@@ -102,9 +104,7 @@ class OffsetSources:
         state: Path | None = None,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
-        self._reads = [
-            TimedRead(one.name, one.timeout_seconds, offset_reader_of(one, clock).read, clock) for one in settings
-        ]
+        self._reads = [TimedRead(one.name, one.timeout_seconds, reader_of(one, clock), clock) for one in settings]
         self._group_cache = GroupCache(state)
 
     def begin(self) -> None:

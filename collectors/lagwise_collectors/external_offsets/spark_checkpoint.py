@@ -29,27 +29,21 @@ from lagwise_collectors.external_offsets.model import (
 _VERSIONS = {"v1": 1, "v2": 2}
 
 
-class SparkCheckpointReader:
-    """Reads the checkpoint folders of one path."""
-
-    def __init__(self, settings: SparkCheckpoints) -> None:
-        self._settings = settings
-
-    def read(self) -> SourceResult:
-        """One group per folder. A folder that cannot be read costs only its group."""
-        file_system = OffsetFileSystem(self._settings.path)
-        result = SourceResult()
-        for info in file_system.matches():
-            if info.type != pafs.FileType.Directory:
-                continue
-            name = self._settings.group or info.base_name
-            try:
-                offsets = _offsets(file_system, info.path)
-            except OffsetSourceTrouble as trouble:
-                result.mark_unreadable(name, Engine.SPARK, trouble)
-                continue
-            result.groups[name] = ExternalGroup(name, Engine.SPARK, offsets=offsets)
-        return result
+def read_spark_checkpoints(settings: SparkCheckpoints) -> SourceResult:
+    """One group per checkpoint folder of a path. A folder that cannot be read costs only its group."""
+    file_system = OffsetFileSystem(settings.path)
+    result = SourceResult()
+    for info in file_system.matches():
+        if info.type != pafs.FileType.Directory:
+            continue
+        name = settings.group or info.base_name
+        try:
+            offsets = _offsets(file_system, info.path)
+        except OffsetSourceTrouble as trouble:
+            result.mark_unreadable(name, Engine.SPARK, trouble)
+            continue
+        result.groups[name] = ExternalGroup(name, Engine.SPARK, offsets=offsets)
+    return result
 
 
 def _offsets(file_system: OffsetFileSystem, folder: str) -> list[ExternalOffset]:

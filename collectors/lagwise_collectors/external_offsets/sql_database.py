@@ -34,88 +34,85 @@ _READ_ONLY = {
 _CANCELS = ("interrupt", "cancel")
 
 
-class SqlReader:
-    """Asks one database. A connection a look: nothing is held open between samples."""
-
-    def __init__(self, settings: SqlOffsets) -> None:
-        self._settings = settings
-
-    def read(self) -> SourceResult:
-        """Every group that the query returns."""
+def read_sql(settings: SqlOffsets) -> SourceResult:
+    """Every group that the query returns. Each read has a connection of its own: none is held open between samples."""
+    try:
+        engine = _engine(settings)
         try:
-            engine = self._engine()
-            try:
-                with engine.connect() as connection, self._cancelled_in_time(connection):
-                    records = self._records(connection)
-            finally:
-                engine.dispose()
-        except ConfigError as error:
-            raise OffsetSourceTrouble("refused", str(error)) from None
-        except ImportError as error:
-            raise OffsetSourceTrouble("missing", missing_driver(error)) from None
-        except DBAPIError as error:
-            raise _trouble(error) from None
-        except SQLAlchemyError as error:
-            raise OffsetSourceTrouble("malformed", _line(error)) from None
-        return groups_of_records(records, KeptBy.SQL, where=f"the query of {self._settings.name}")
-
-    def _engine(self) -> Engine:
-        try:
-            url = make_url(resolve(self._settings.url))
-        except ValueError:
-            raise OffsetSourceTrouble("malformed", "what stands for a port in its URL is no number") from None
-        if url.get_backend_name() == "sqlite" and url.database and not url.database.startswith("file:"):
-            # SQLite would make the file where there is none.
-            path = quote(str(Path(url.database).expanduser().absolute()))
-            url = url.set(database=f"file:{path}", query={"mode": "ro", "uri": "true"})
-        options = patience(url.get_dialect().driver, url.query, self._settings.timeout_seconds)
-        engine = create_engine(url, poolclass=NullPool, connect_args=options)
-        statement = _READ_ONLY.get(engine.dialect.name)
-        if statement is not None:
-
-            @event.listens_for(engine, "connect")
-            def _read_only(connection: Any, _record: Any) -> None:
-                cursor = connection.cursor()
-                cursor.execute(statement)
-                cursor.close()
-                connection.commit()  # a setting of the session would be undone with the transaction it was made in
-
-        return engine
-
-    def _records(self, connection: Connection) -> list[dict[str, Any]]:
-        # Not through text(), which would take every ":name" in the query for a parameter; and without an empty list of
-        # them, with which drivers take every "%" for one.
-        answer = connection.exec_driver_sql(self._settings.query, execution_options={"no_parameters": True})
-        if not answer.returns_rows:
-            raise OffsetSourceTrouble("malformed", "the query returns no rows: it must be a SELECT")
-        # Some databases fold names to capitals.
-        names = [name.lower() for name in answer.keys()]  # noqa: SIM118 (a result, no dict)
-        missing = [name for name in _COLUMNS if name not in names]
-        if missing:
-            raise OffsetSourceTrouble("malformed", f"the query returns no column {missing[0]}; it must be called so")
-        places = {name: names.index(name) for name in (*_COLUMNS, *_OPTIONAL) if name in names}
-        rows = answer.fetchmany(_MAX_ROWS + 1)
-        if len(rows) > _MAX_ROWS:
-            raise OffsetSourceTrouble("malformed", f"the query returns more than {_MAX_ROWS} rows")
-        return [{name: row[place] for name, place in places.items()} for row in rows]
-
-    @contextlib.contextmanager
-    def _cancelled_in_time(self, connection: Connection) -> Iterator[None]:
-        """End the query when its time is over, where the driver can: nobody waits for its answer any more."""
-        raw = connection.connection.dbapi_connection
-
-        def cancel() -> None:
-            # It may have ended this very moment, and every driver says so in its own way.
-            with contextlib.suppress(Exception):
-                next((getattr(raw, name) for name in _CANCELS if hasattr(raw, name)), lambda: None)()
-
-        timer = threading.Timer(self._settings.timeout_seconds, cancel)
-        timer.daemon = True
-        timer.start()
-        try:
-            yield
+            with engine.connect() as connection, _cancelled_after(settings.timeout_seconds, connection):
+                records = _records(connection, settings.query)
         finally:
-            timer.cancel()
+            engine.dispose()
+    except ConfigError as error:
+        raise OffsetSourceTrouble("refused", str(error)) from None
+    except ImportError as error:
+        raise OffsetSourceTrouble("missing", missing_driver(error)) from None
+    except DBAPIError as error:
+        raise _trouble(error) from None
+    except SQLAlchemyError as error:
+        raise OffsetSourceTrouble("malformed", _line(error)) from None
+    return groups_of_records(records, KeptBy.SQL, where=f"the query of {settings.name}")
+
+
+def _engine(settings: SqlOffsets) -> Engine:
+    try:
+        url = make_url(resolve(settings.url))
+    except ValueError:
+        raise OffsetSourceTrouble("malformed", "what stands for a port in its URL is no number") from None
+    if url.get_backend_name() == "sqlite" and url.database and not url.database.startswith("file:"):
+        # SQLite would make the file where there is none.
+        path = quote(str(Path(url.database).expanduser().absolute()))
+        url = url.set(database=f"file:{path}", query={"mode": "ro", "uri": "true"})
+    options = patience(url.get_dialect().driver, url.query, settings.timeout_seconds)
+    engine = create_engine(url, poolclass=NullPool, connect_args=options)
+    statement = _READ_ONLY.get(engine.dialect.name)
+    if statement is not None:
+
+        @event.listens_for(engine, "connect")
+        def _read_only(connection: Any, _record: Any) -> None:
+            cursor = connection.cursor()
+            cursor.execute(statement)
+            cursor.close()
+            connection.commit()  # a setting of the session would be undone with the transaction it was made in
+
+    return engine
+
+
+def _records(connection: Connection, query: str) -> list[dict[str, Any]]:
+    # Not through text(), which would take every ":name" in the query for a parameter; and without an empty list of
+    # them, with which drivers take every "%" for one.
+    answer = connection.exec_driver_sql(query, execution_options={"no_parameters": True})
+    if not answer.returns_rows:
+        raise OffsetSourceTrouble("malformed", "the query returns no rows: it must be a SELECT")
+    # Some databases fold names to capitals.
+    names = [name.lower() for name in answer.keys()]  # noqa: SIM118 (a result, no dict)
+    missing = [name for name in _COLUMNS if name not in names]
+    if missing:
+        raise OffsetSourceTrouble("malformed", f"the query returns no column {missing[0]}; it must be called so")
+    places = {name: names.index(name) for name in (*_COLUMNS, *_OPTIONAL) if name in names}
+    rows = answer.fetchmany(_MAX_ROWS + 1)
+    if len(rows) > _MAX_ROWS:
+        raise OffsetSourceTrouble("malformed", f"the query returns more than {_MAX_ROWS} rows")
+    return [{name: row[place] for name, place in places.items()} for row in rows]
+
+
+@contextlib.contextmanager
+def _cancelled_after(seconds: float, connection: Connection) -> Iterator[None]:
+    """End a query that takes longer, where the driver can: its answer would come too late."""
+    raw = connection.connection.dbapi_connection
+
+    def cancel() -> None:
+        # It may have ended this very moment, and every driver says so in its own way.
+        with contextlib.suppress(Exception):
+            next((getattr(raw, name) for name in _CANCELS if hasattr(raw, name)), lambda: None)()
+
+    timer = threading.Timer(seconds, cancel)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 def _trouble(error: DBAPIError) -> OffsetSourceTrouble:

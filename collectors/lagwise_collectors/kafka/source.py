@@ -13,7 +13,7 @@ from confluent_kafka import KafkaException
 from lagwise.config import Cluster
 from lagwise.platform.errors import ConfigError
 from lagwise.tables.raw import TOPICS
-from lagwise_collectors.external_offsets.merge_with_kafka import ExternalOffsetMerge
+from lagwise_collectors.external_offsets.merge_with_kafka import TopicNames, merge_with_kafka
 from lagwise_collectors.external_offsets.sources import OffsetSources, check_offset_sources
 from lagwise_collectors.kafka.access import check_access
 from lagwise_collectors.kafka.requests.client import KafkaClient
@@ -114,9 +114,7 @@ class _Session:
         self._cluster = cluster
         self._clock = clock
         self._offset_sources = offset_sources
-        self._external_merge = ExternalOffsetMerge(
-            lambda: self.client.admin.list_topics(timeout=self.client.timeout_seconds).topics
-        )
+        self._topic_names = TopicNames(self.client.topic_names)
         self._reader = CommitReader(self.client, clock)
         self._commits = CommitColumns()
         self._fetcher = fetcher_of(cluster)
@@ -141,7 +139,7 @@ class _Session:
         commits = self._reader.read(groups, sample.errors)
         types = {group.name: group.type for group in groups}
         external = self._offset_sources.finish(self._selects, sample.errors)
-        self._external_merge.into(external, groups, commits, sample.errors)
+        merge_with_kafka(external, groups, commits, self._topic_names, sample.errors)
         wanted = set(commits.topic) | topics_of(groups)
         side_topics = self._side_topics_of(wanted, sample.errors)
         wanted |= set(side_topics)

@@ -6,7 +6,6 @@ partitions (``uncommitted_seconds``) is an upper bound.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 from lagwise.domain.vocabulary import RebalanceCause
 from lagwise_collectors.offsets_topic.rebalance_cause import (
@@ -88,33 +87,3 @@ def _grown(before: ClassicView, now: ClassicView) -> bool:
     """A topic that was subscribed to before is wider now."""
     wanted = {topic for member in before.members.values() for topic in member.topics}
     return any(width > before.widths.get(topic, 0) for topic, width in now.widths.items() if topic in wanted)
-
-
-def as_json(view: ClassicView) -> dict[str, Any]:
-    """For the state file."""
-    return {
-        "generation": view.generation,
-        "at_ms": view.at_ms,
-        "members": members_as_json(view.members),
-        "widths": dict(view.widths),
-    }
-
-
-def of_json(data: Mapping[str, Any]) -> ClassicView:
-    """What :func:`as_json` made. Raises KeyError, TypeError or ValueError for anything else."""
-    return ClassicView(
-        int(data["generation"]), int(data["at_ms"]), members_of_json(data["members"]), dict(data["widths"])
-    )
-
-
-def members_as_json(members: Members) -> dict[str, list[Any]]:
-    """Members for the state file."""
-    return {k: [m.member_id, m.label, m.topics, m.owned, m.session_ms, m.poll_ms] for k, m in members.items()}
-
-
-def members_of_json(data: Mapping[str, Any]) -> Members:
-    """What :func:`members_as_json` made."""
-    return {
-        key: TrackedMember(member_id, label, tuple(topics), tuple((t, p) for t, p in owned), session_ms, poll_ms)
-        for key, (member_id, label, topics, owned, session_ms, poll_ms) in data.items()
-    }

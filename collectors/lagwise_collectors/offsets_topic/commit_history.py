@@ -6,7 +6,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lagwise.tables.raw import COMMITS
-from lagwise_collectors.sample_diff.commit_rewinds import KEYS
+from lagwise_collectors.sample_diff.commit_changes import KEYS
 
 #: A smoothed pause follows the last one by this power of two.
 _SMOOTHING = 3

@@ -4,12 +4,9 @@ A rebalance begins with the record of a new epoch and ends when every member has
 its duration is exact. Where the next epoch begins before that, the rebalance never ended and has no duration.
 """
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass, field, replace
 
 from lagwise.domain.vocabulary import RebalanceCause
-from lagwise_collectors.offsets_topic.classic_protocol import members_as_json, members_of_json
 from lagwise_collectors.offsets_topic.rebalance_cause import (
     CommitsOn,
     Members,
@@ -146,54 +143,3 @@ class ConsumerGroup:
                 member.poll_ms,
             )
         return found
-
-    def as_json(self) -> dict[str, Any]:
-        """For the state file."""
-        return {
-            "epoch": self.epoch,
-            "target_epoch": self.target_epoch,
-            "members": {key: asdict(member) for key, member in self.members.items()},
-            "targets": self.targets,
-            "current": {key: asdict(current) for key, current in self.current.items()},
-            "reported": members_as_json(self.reported),
-            "reported_epoch": self.reported_epoch,
-            "agreed_ms": self.agreed_ms,
-            "widths": self.widths,
-            "opened_ms": self.opened_ms,
-            "change": None if self.change is None else asdict(self.change),
-            "sharers": members_as_json(self.sharers),
-            "session_ms": self.session_ms,
-            "heartbeat_ms": self.heartbeat_ms,
-        }
-
-    @classmethod
-    def of_json(cls, data: Mapping[str, Any]) -> "ConsumerGroup":
-        """What :meth:`as_json` made. Raises KeyError, TypeError or ValueError for anything else."""
-        change = data["change"]
-        return cls(
-            **{
-                **data,
-                "members": {
-                    key: GroupMember(**{**member, "topics": tuple(member["topics"])})
-                    for key, member in data["members"].items()
-                },
-                "targets": {key: _owned(owned) for key, owned in data["targets"].items()},
-                "current": {
-                    key: CurrentAssignment(current["epoch"], current["settled"], _owned(current["owned"]))
-                    for key, current in data["current"].items()
-                },
-                "reported": members_of_json(data["reported"]),
-                "change": None if change is None else _change(change),
-                "sharers": members_of_json(data["sharers"]),
-            }
-        )
-
-
-def _owned(pairs: list[list[Any]]) -> OwnedPartitions:
-    return tuple((topic, partition) for topic, partition in pairs)
-
-
-def _change(data: Mapping[str, Any]) -> MembershipChange:
-    names = {name: tuple(data[name]) for name in ("joined", "left", "failed")}
-    cause = data["cause"]
-    return MembershipChange(**{**data, **names, "cause": None if cause is None else RebalanceCause(cause)})

@@ -6,20 +6,22 @@ depends neither on how the records of partitions interleave, nor on how they are
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any, Protocol
 
 from lagwise.domain.vocabulary import EventKind, EventSource
 from lagwise_collectors.offsets_topic.commit_history import CommitHistory
-from lagwise_collectors.offsets_topic.commit_rewinds import CommitChange, commit_events
 from lagwise_collectors.offsets_topic.rebalance_events import TrackedRebalance, moment, rebalance_event
 from lagwise_collectors.offsets_topic.records import CommitKey, UnknownVersionError, commit_of, full_commit_of, key_of
 from lagwise_collectors.offsets_topic.tracked_groups import TOGETHER_MS, EndedGroup, TrackedGroup, TrackedGroups
 from lagwise_collectors.offsets_topic.wire_types import MalformedRecordError
 from lagwise_collectors.protocol import ErrorTally
+from lagwise_collectors.sample_diff.commit_changes import CommitChange, change_events
 from lagwise_collectors.sample_diff.events import TOO_MANY_EVENTS, Event
 
 EXPIRED, DELETED = "expired", "deleted"
-#: Changes are taken every few seconds. If nobody takes them, they must not fill the memory.
+_TOGETHER = timedelta(milliseconds=TOGETHER_MS)
+#: Changes are taken every few seconds. Those that are not taken must not fill the memory.
 _MAX_HELD = 200_000
 _DROPPED = ("events_dropped", TOO_MANY_EVENTS)
 
@@ -91,7 +93,7 @@ class Ledger:
                 continue
             if record.partition() not in priming:
                 if offset < pair.offset:
-                    self._add_change(CommitChange(pair.group, pair.topic, pair.partition, at_ms, pair.offset, offset))
+                    self._add_change(EventKind.COMMIT_REWOUND, pair, at_ms, offset)
                 if not pair.commits:
                     self._committed.append(pair)
                 pair.commits += 1
@@ -105,14 +107,15 @@ class Ledger:
     def take(self) -> LedgerChanges:
         """The changes since the last call. Not to be called while a batch is being fed."""
         events = [rebalance_event(rebalance, self.groups.topics) for rebalance in self._rebalances]
-        events += commit_events(m for m in self._commit_changes if m.after is not None or not self._is_explained(m))
+        changes = (m for m in self._commit_changes if m.after is not None or not self._is_explained(m))
+        events += change_events(changes, EventSource.OFFSETS_TOPIC)
         events += [self._gone(name, ended) for name, all_of in self.groups.ended.items() for ended in all_of]
         committed = [pair for pair in self._committed if pair.commits]
-        changes = LedgerChanges(sorted(events, key=lambda event: event.at), committed, self._errors)
+        taken = LedgerChanges(sorted(events, key=lambda event: event.at), committed, self._errors)
         self._rebalances, self._commit_changes, self._committed = [], [], []
         self._errors = ErrorTally()
         self.groups.ended.clear()
-        return changes
+        return taken
 
     def _feed_other(self, record: OffsetsRecord, key: bytes | None) -> None:
         """Process everything but another commit on a known group-partition."""
@@ -159,14 +162,19 @@ class Ledger:
         at_ms = max(0, record.timestamp()[1])
         if record.partition() not in self.priming:
             cause = self._cause(pair, group, at_ms)
-            self._add_change(CommitChange(pair.group, pair.topic, pair.partition, at_ms, pair.offset, None, cause))
+            self._add_change(EventKind.OFFSETS_GONE, pair, at_ms, None, cause)
         if not group.pairs and group.classic is None and group.consumer is None:
             del self.groups.by_name[pair.group]
             if record.partition() not in self.priming and pair.group not in self.groups.ended:
                 self.groups.end(pair.group, group, at_ms)
 
-    def _add_change(self, change: CommitChange) -> None:
+    def _add_change(
+        self, kind: EventKind, pair: CommitHistory, at_ms: int, after: int | None, cause: str | None = None
+    ) -> None:
         if len(self._commit_changes) < _MAX_HELD:
+            change = CommitChange(
+                kind, moment(at_ms), pair.group, pair.topic, pair.partition, pair.offset, after, cause
+            )
             self._commit_changes.append(change)
         else:
             self._errors.note(*_DROPPED)
@@ -182,7 +190,7 @@ class Ledger:
     def _is_explained(self, change: CommitChange) -> bool:
         """Whether offsets are gone because their whole group is."""
         return any(
-            abs(ended.at_ms - change.at_ms) <= TOGETHER_MS or not ended.group.pairs
+            abs(moment(ended.at_ms) - change.at) <= _TOGETHER or not ended.group.pairs
             for ended in self.groups.ended.get(change.group, ())
         )
 

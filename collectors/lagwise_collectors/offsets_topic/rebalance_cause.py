@@ -2,17 +2,17 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 from lagwise.domain.vocabulary import RebalanceCause
+from lagwise_collectors.offsets_topic.commit_history import CommitHistory
 from lagwise_collectors.offsets_topic.records import OwnedPartitions
 
 #: A pause between commits must exceed this many usual ones to be evidence.
 _USUAL_PAUSES = 2
 #: Timers fire up to about a second late, and so does the client's look at its poll interval.
 _TIMERS_MS = 1_000
-#: Clients are told to send a heartbeat at least this many times in a session timeout: only at a heartbeat do the others
-#: learn of a rebalance, and only then can it end.
+#: Clients send a heartbeat at least this many times in a session timeout: only at a heartbeat do the others learn of a
+#: rebalance, and only then can it end.
 _HEARTBEATS_PER_SESSION = 3
 
 
@@ -36,17 +36,8 @@ class TrackedMember:
 Members = Mapping[str, TrackedMember]
 
 
-class CommitTimes(Protocol):
-    """When one group commits on one partition, in ms."""
-
-    #: The last commit, since 1970.
-    at_ms: int
-    #: The usual time between two commits; 0 is unknown.
-    pause_ms: int
-
-
 #: The commits of the group on one of its partitions.
-CommitsOn = Callable[[tuple[str, int]], CommitTimes | None]
+CommitsOn = Callable[[tuple[str, int]], CommitHistory | None]
 
 
 @dataclass(frozen=True, slots=True)

@@ -177,8 +177,9 @@ def full_commit_of(value: bytes) -> CommitRecord:
     version = data.int16()
     if version != 4:
         return CommitRecord(*commit_of(value))
+    data.flexible = True
     offset, _leader_epoch = data.int64(), data.int32()
-    data.compact_string()
+    data.string()  # metadata
     at_ms = data.int64()
     tags = data.tags()
     return CommitRecord(offset, at_ms, ByteReader(tags[0]).uuid() if 0 in tags else None)
@@ -190,32 +191,28 @@ def classic_group_of(value: bytes) -> ClassicGroup:
     version = data.int16()
     if not 0 <= version <= 4:
         raise UnknownVersionError(f"classic group, version {version}")
-    flexible = version >= 4
-    string = data.compact_string if flexible else data.string
-    nullable = data.compact_nullable_string if flexible else data.nullable_string
-    blob = data.compact_blob if flexible else data.blob
-    protocol_type, generation = string(), data.int32()
-    nullable()  # the assignor
-    nullable()  # the leader
+    data.flexible = version >= 4
+    protocol_type, generation = data.string(), data.int32()
+    data.nullable_string()  # the assignor
+    data.nullable_string()  # the leader
     if version >= 2:
         data.int64()  # since when it is in its state: here always the last phase of the rebalance
 
     def member() -> ClassicMember:
-        member_id = string()
-        instance_id = nullable() if version >= 3 else None
-        client_id, host = string(), string()
+        member_id = data.string()
+        instance_id = data.nullable_string() if version >= 3 else None
+        client_id, host = data.string(), data.string()
         poll_ms = data.int32() if version >= 1 else None
         session_ms = data.int32()
-        subscription, assignment = blob(), blob()
-        if flexible:
+        subscription, assignment = data.blob(), data.blob()
+        if data.flexible:
             data.tags()
         consumer = protocol_type == "consumer"
         topics = _subscribed(subscription) if consumer else ()
         owned = _owned(assignment) if consumer else ()
         return ClassicMember(member_id, instance_id, client_id, host, poll_ms, session_ms, topics, owned)
 
-    members = data.compact_array(member) if flexible else data.array(member)
-    return ClassicGroup(protocol_type, generation, tuple(members))
+    return ClassicGroup(protocol_type, generation, tuple(data.array(member)))
 
 
 @lru_cache(_REMEMBERED)
@@ -251,25 +248,25 @@ def topics_of(value: bytes) -> dict[str, str]:
     data = _version_0(value)
 
     def topic() -> tuple[str, str]:
-        pair = data.uuid(), data.compact_string()
+        pair = data.uuid(), data.string()
         data.int32()
-        data.compact_array(lambda: (data.int32(), data.compact_array(data.compact_string), data.tags()))
+        data.array(lambda: (data.int32(), data.array(data.string), data.tags()))
         data.tags()
         return pair
 
-    return dict(data.compact_array(topic))
+    return dict(data.array(topic))
 
 
 def member_of(value: bytes) -> GroupMember:
     """A member of a KIP-848 group (type 5)."""
     data = _version_0(value)
-    instance_id = data.compact_nullable_string()
-    data.compact_nullable_string()  # rack
-    client_id, host = data.compact_string(), data.compact_string()
-    topics = data.compact_array(data.compact_string)
-    pattern = data.compact_nullable_string()
+    instance_id = data.nullable_string()
+    data.nullable_string()  # rack
+    client_id, host = data.string(), data.string()
+    topics = data.array(data.string)
+    pattern = data.nullable_string()
     poll_ms = data.int32()
-    data.compact_nullable_string()  # assignor
+    data.nullable_string()  # assignor
     data.tags()
     subscribed = tuple(sorted(topics)) + ((f"~{pattern}",) if pattern else ())
     return GroupMember(instance_id, client_id, host, subscribed, poll_ms if poll_ms >= 0 else None)
@@ -297,7 +294,7 @@ def current_of(value: bytes) -> CurrentAssignment:
 
 
 def _version_0(value: bytes) -> ByteReader:
-    data = ByteReader(value)
+    data = ByteReader(value, flexible=True)
     version = data.int16()
     if version != 0:
         raise UnknownVersionError(f"KIP-848 group, version {version}")
@@ -306,11 +303,11 @@ def _version_0(value: bytes) -> ByteReader:
 
 def _by_id(data: ByteReader) -> OwnedPartitions:
     def topic() -> tuple[str, tuple[int, ...]]:
-        found = data.uuid(), data.compact_int32s()
+        found = data.uuid(), data.int32s()
         data.tags()
         return found
 
-    return _flat(data.compact_array(topic))
+    return _flat(data.array(topic))
 
 
 def _flat(topics: list[tuple[str, tuple[int, ...]]]) -> OwnedPartitions:

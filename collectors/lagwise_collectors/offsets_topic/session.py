@@ -8,6 +8,7 @@ wait.
 import logging
 import threading
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -83,16 +84,15 @@ class LostPositionError(Exception):
     """The records after the saved position have been deleted."""
 
 
+@dataclass(slots=True)
 class LedgerState:
-    """What survives a session: the ledger, and the topic and groups (``identity``) that it is about.
+    """The ledger, which survives a session."""
 
-    ``counting``: commits have been counted since the last call of :meth:`Ledger.take`.
-    """
-
-    def __init__(self, ledger: Ledger, identity: state_file.Identity, *, counting: bool) -> None:
-        self.ledger = ledger
-        self.identity = identity
-        self.counting = counting
+    ledger: Ledger
+    #: The topic and the groups that it is about.
+    identity: state_file.Identity
+    #: Commits have been counted since the last call of :meth:`Ledger.take`.
+    counting: bool
 
 
 class OffsetsTopicSession:

@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+from pydantic import TypeAdapter
 
 from lagwise.platform.errors import LagwiseError
-from lagwise_collectors.offsets_topic.classic_protocol import as_json, of_json
+from lagwise_collectors.offsets_topic.classic_protocol import ClassicView
 from lagwise_collectors.offsets_topic.commit_history import CommitHistory
 from lagwise_collectors.offsets_topic.consumer_protocol import ConsumerGroup
 from lagwise_collectors.offsets_topic.ledger import Ledger
@@ -22,7 +23,9 @@ from lagwise_collectors.offsets_topic.records import CommitKey, key_of
 from lagwise_collectors.offsets_topic.tracked_groups import TrackedGroup
 from lagwise_collectors.offsets_topic.wire_types import MalformedRecordError
 
-_FORMAT = b"lagwise-offsets-topic-1"
+_FORMAT = b"lagwise-offsets-topic-2"
+_CLASSIC: TypeAdapter[ClassicView | None] = TypeAdapter(ClassicView | None)
+_CONSUMER: TypeAdapter[ConsumerGroup | None] = TypeAdapter(ConsumerGroup | None)
 _PAIRS = pa.schema([("key", pa.binary()), ("offset", pa.int64()), ("at_ms", pa.int64()), ("pause_ms", pa.int64())])
 
 #: The topic and groups that a state is about. It cannot be used for others.
@@ -37,8 +40,8 @@ def serialise(ledger: Ledger, identity: Identity) -> bytes:
     """The ledger as bytes. Call it right after :meth:`Ledger.take`: changes that were not taken are not in it."""
     groups = {
         name: {
-            "classic": None if group.classic is None else as_json(group.classic),
-            "consumer": None if group.consumer is None else group.consumer.as_json(),
+            "classic": _CLASSIC.dump_python(group.classic, mode="json"),
+            "consumer": _CONSUMER.dump_python(group.consumer, mode="json"),
         }
         for name, group in ledger.groups.by_name.items()
         if group.classic is not None or group.consumer is not None
@@ -93,8 +96,7 @@ def _fill(ledger: Ledger, head: Mapping[str, Any], pairs: pa.Table) -> None:
     ledger.groups.topics.update(head["topics"])
     for name, group in head["groups"].items():
         ledger.groups.by_name[name] = TrackedGroup(
-            None if group["classic"] is None else of_json(group["classic"]),
-            None if group["consumer"] is None else ConsumerGroup.of_json(group["consumer"]),
+            _CLASSIC.validate_python(group["classic"]), _CONSUMER.validate_python(group["consumer"])
         )
     for key, *values in zip(*(column.to_pylist() for column in pairs.columns), strict=True):
         parsed_key = key_of(key)

@@ -16,13 +16,17 @@ class MalformedRecordError(ValueError):
 
 
 class ByteReader:
-    """Reads values from bytes, one after the other. Every method raises MalformedRecordError beyond the end."""
+    """Reads values from bytes, one after the other. Every method raises MalformedRecordError beyond the end.
 
-    __slots__ = ("_at", "_data")
+    In a ``flexible`` record (KIP-482) texts, blobs and arrays have compact lengths.
+    """
 
-    def __init__(self, data: bytes) -> None:
+    __slots__ = ("_at", "_data", "flexible")
+
+    def __init__(self, data: bytes, *, flexible: bool = False) -> None:
         self._data = data
         self._at = 0
+        self.flexible = flexible
 
     def int8(self) -> int:
         return self._fixed(_INT8)
@@ -59,38 +63,28 @@ class ByteReader:
         return taken
 
     def string(self) -> str:
-        return self._text(self.int16())
+        return self._text(self._length(_INT16))
 
     def nullable_string(self) -> str | None:
-        size = self.int16()
+        size = self._length(_INT16)
         return None if size == -1 else self._text(size)
 
-    def compact_string(self) -> str:
-        return self._text(self.unsigned_varint() - 1)
-
-    def compact_nullable_string(self) -> str | None:
-        size = self.unsigned_varint()
-        return None if size == 0 else self._text(size - 1)
-
     def blob(self) -> bytes:
-        return self.take(self.int32())
-
-    def compact_blob(self) -> bytes:
-        return self.take(self.unsigned_varint() - 1)
+        return self.take(self._length(_INT32))
 
     def array(self, item: Callable[[], _Item]) -> list[_Item]:
-        return self._items(self.int32(), item)
-
-    def compact_array(self, item: Callable[[], _Item]) -> list[_Item]:
-        return self._items(self.unsigned_varint() - 1, item)
+        count = self._length(_INT32)
+        # Every item takes a byte at least: a count beyond that is garbage, and must not take memory.
+        if count < 0 or count > len(self._data) - self._at:
+            raise MalformedRecordError(f"an array of {count}")
+        return [item() for _ in range(count)]
 
     def int32s(self) -> tuple[int, ...]:
         """An array of int32."""
-        return self._int32s(self.int32())
-
-    def compact_int32s(self) -> tuple[int, ...]:
-        """A compact array of int32."""
-        return self._int32s(self.unsigned_varint() - 1)
+        count = self._length(_INT32)
+        if count < 0:
+            raise MalformedRecordError(f"an array of {count}")
+        return struct.unpack(f">{count}i", self.take(4 * count))
 
     def tags(self) -> dict[int, bytes]:
         """Tagged fields by tag (KIP-482)."""
@@ -100,19 +94,11 @@ class ByteReader:
         value: int = layout.unpack(self.take(layout.size))[0]
         return value
 
+    def _length(self, layout: struct.Struct) -> int:
+        return self.unsigned_varint() - 1 if self.flexible else self._fixed(layout)
+
     def _text(self, size: int) -> str:
         try:
             return self.take(size).decode()
         except UnicodeDecodeError as error:
             raise MalformedRecordError("text that is not UTF-8") from error
-
-    def _int32s(self, count: int) -> tuple[int, ...]:
-        if count < 0:
-            raise MalformedRecordError(f"an array of {count}")
-        return struct.unpack(f">{count}i", self.take(4 * count))
-
-    def _items(self, count: int, item: Callable[[], _Item]) -> list[_Item]:
-        # Every item takes a byte at least: a count beyond that is garbage, and must not take memory.
-        if count < 0 or count > len(self._data) - self._at:
-            raise MalformedRecordError(f"an array of {count}")
-        return [item() for _ in range(count)]

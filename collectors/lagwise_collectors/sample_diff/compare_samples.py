@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from lagwise.tables.raw import COMMITS, GROUPS, MEMBERS, TOPICS, WATERMARKS
 from lagwise_collectors.protocol import Snapshot
-from lagwise_collectors.sample_diff import commit_rewinds as commit_changes
+from lagwise_collectors.sample_diff import commit_changes
 from lagwise_collectors.sample_diff.events import MAX_EVENTS, Event, as_rows
 from lagwise_collectors.sample_diff.offset_skips import ReaderPaces, update_paces
 from lagwise_collectors.sample_diff.rebalances import GroupView, group_events

@@ -11,15 +11,16 @@ import tempfile
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from types import TracebackType
+from typing import Self
 
 from lagwise.platform.die_with_parent import dying_with_parent
 from lagwise.platform.errors import LagwiseError
 from lagwise_sandbox.jars import Progress, rocketmq_classpath
 from lagwise_sandbox.java import find_java
 from lagwise_sandbox.rocketmq import settings
-from lagwise_sandbox.rocketmq.settings import ADMIN, BrokerInstance
-from lagwise_sandbox.server_process import start_server_process
+from lagwise_sandbox.rocketmq.settings import BrokerInstance
+from lagwise_sandbox.server_process import StartedInContext, end_processes, last_words, start_server_process
+from lagwise_sandbox.server_properties import ADMIN
 
 _START_SECONDS = 120.0
 _STOP_SECONDS = 8.0
@@ -30,7 +31,7 @@ _TOOL_SECONDS = 60.0
 _GET_BROKER_CLUSTER_INFO = 106  # RequestCode.GET_BROKER_CLUSTER_INFO of RocketMQ's remoting protocol
 
 
-class Rocketmq:
+class Rocketmq(StartedInContext):
     """A RocketMQ cluster of one name server and some masters. A context manager; everything is removed at its end.
 
     ``secured`` turns ACL 2.0 on, see :mod:`lagwise_sandbox.rocketmq.settings`. ``extra`` are broker properties that win
@@ -52,7 +53,7 @@ class Rocketmq:
         self._data: Path | None = None
         self._classpath = ""
         self._name_server_port = 0
-        self._places: dict[str, BrokerInstance] = {}
+        self._instances: dict[str, BrokerInstance] = {}
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
 
     @property
@@ -74,13 +75,13 @@ class Rocketmq:
 
     def address(self, broker: str) -> str:
         """``host:port`` of a broker."""
-        return f"127.0.0.1:{self._places[broker].port}"
+        return f"127.0.0.1:{self._instances[broker].port}"
 
     def alive(self) -> bool:
         """Whether all its processes run."""
         return bool(self._processes) and all(process.poll() is None for process in self._processes.values())
 
-    def start(self, progress: Progress | None = None) -> "Rocketmq":
+    def start(self, progress: Progress | None = None) -> Self:
         """Start, and wait until clients are served.
 
         Raises MissingRequirement without Java or the jars, LagwiseError where a server does not come up.
@@ -108,16 +109,11 @@ class Rocketmq:
 
     def start_broker(self, name: str, *, wait: bool = True) -> None:
         """Start a broker (again, on what it kept)."""
-        text = settings.broker(self._places[name], self.name_servers, secured=self._secured, extra=self._extra)
+        text = settings.broker(self._instances[name], self.name_servers, secured=self._secured, extra=self._extra)
         (self.data / f"{name}.conf").write_text(text)
         self._start(name, _BROKER, heap_mb=512)
         if wait:
             self._wait(name, listed=True)
-
-    def kill_broker(self, name: str) -> None:
-        """End a broker at once, as a power cut would."""
-        self._processes[name].kill()
-        self._processes[name].wait()
 
     def mqadmin(self, *arguments: str) -> str:
         """What RocketMQ's own tool prints. Raises LagwiseError where it fails."""
@@ -137,27 +133,10 @@ class Rocketmq:
 
     def stop(self) -> None:
         """End everything and remove its files. Idempotent."""
-        for process in reversed(self._processes.values()):
-            if process.poll() is None:
-                process.terminate()
-        deadline = time.monotonic() + _STOP_SECONDS
-        for process in self._processes.values():
-            try:
-                process.wait(max(0.1, deadline - time.monotonic()))
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
+        end_processes(list(reversed(self._processes.values())), _STOP_SECONDS)
         self._processes.clear()
         if self._data is not None:
             shutil.rmtree(self._data, ignore_errors=True)
-
-    def __enter__(self) -> "Rocketmq":
-        return self.start()
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.stop()
 
     def java(self, what: str, heap_mb: int) -> list[str]:
         """The beginning of the command line of a JVM with a home of its own."""
@@ -168,7 +147,7 @@ class Rocketmq:
         return [*jvm, "-cp", self._classpath]
 
     def _take_ports(self) -> None:
-        """Ports that are free now, of all servers at once: none must be found free while another one's is not bound."""
+        """Take a free port for every server. Each stays bound until the last one is found: none is taken twice."""
         with contextlib.ExitStack() as held:
             self._name_server_port = _free_port(held)
             for name in self._names:
@@ -179,7 +158,7 @@ class Rocketmq:
                     except OSError:
                         continue
                     break
-                self._places[name] = BrokerInstance(name, port, _free_port(held), self.data / name)
+                self._instances[name] = BrokerInstance(name, port, _free_port(held), self.data / name)
 
     def _start(self, name: str, main: str, heap_mb: int) -> None:
         environment = {"ROCKETMQ_HOME": str(self.data), **self._environment}
@@ -194,7 +173,7 @@ class Rocketmq:
         deadline = time.monotonic() + _START_SECONDS
         while b"boot success" not in log.read_bytes() or (listed and name not in self._brokers_listed()):
             if self._processes[name].poll() is not None or time.monotonic() > deadline:
-                raise LagwiseError(f"the sandbox's RocketMQ {name} did not start: {_last_words(log)}")
+                raise LagwiseError(f"the sandbox's RocketMQ {name} did not start: {last_words(log)}")
             time.sleep(0.1)
 
     def _brokers_listed(self) -> set[str]:
@@ -206,13 +185,6 @@ class Rocketmq:
                 (length,) = struct.unpack(">i", stream.read(4))
                 answer = stream.read(length)
         return {name for name in self._names if f'"{name}"'.encode() in answer}
-
-
-def _last_words(log: Path) -> str:
-    lines = log.read_text(errors="replace").splitlines()
-    meaningful = [line.strip() for line in lines if line.strip() and not line.strip().startswith(("at ", "... "))]
-    errors = [line for line in meaningful if "Exception" in line or "ERROR" in line]
-    return (errors or meaningful or ["its log is empty"])[-1]
 
 
 def _bound(held: contextlib.ExitStack, port: int) -> socket.socket:

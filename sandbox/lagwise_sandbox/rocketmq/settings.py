@@ -5,14 +5,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-#: The users of a secured sandbox and their passwords. They guard throw-away servers on loopback: nothing secret.
-ADMIN, MONITOR = "admin", "monitor"
-PASSWORDS = {ADMIN: "admin-sandbox", MONITOR: "monitor-sandbox"}
+from lagwise_sandbox.server_properties import ADMIN, PASSWORDS, PropertyValue, properties_text
 
 
 @dataclass(frozen=True, slots=True)
 class BrokerInstance:
-    """What is a broker's own. It also listens on the port two below its own."""
+    """The settings that differ from broker to broker. A broker also listens on the port two below its own."""
 
     name: str
     port: int
@@ -22,24 +20,24 @@ class BrokerInstance:
 
 def name_server(port: int) -> str:
     """The name server's properties."""
-    return _text({"listenPort": port, "bindAddress": "127.0.0.1"})
+    return properties_text({"listenPort": port, "bindAddress": "127.0.0.1"})
 
 
-def broker(place: BrokerInstance, name_servers: str, *, secured: bool, extra: Mapping[str, str | int | bool]) -> str:
+def broker(instance: BrokerInstance, name_servers: str, *, secured: bool, extra: Mapping[str, PropertyValue]) -> str:
     """A broker's properties; ``extra`` wins over everything."""
-    settings: dict[str, str | int | bool] = {
+    settings: dict[str, PropertyValue] = {
         "brokerClusterName": "sandbox",
-        "brokerName": place.name,
+        "brokerName": instance.name,
         "brokerId": 0,
         "brokerRole": "ASYNC_MASTER",
         "namesrvAddr": name_servers,
         "brokerIP1": "127.0.0.1",
         "brokerIP2": "127.0.0.1",
         "bindAddress": "127.0.0.1",
-        "listenPort": place.port,
-        "haListenPort": place.replication_port,
-        "storePathRootDir": str(place.store),
-        "storePathCommitLog": str(place.store / "commitlog"),
+        "listenPort": instance.port,
+        "haListenPort": instance.replication_port,
+        "storePathRootDir": str(instance.store),
+        "storePathCommitLog": str(instance.store / "commitlog"),
         "mappedFileSizeCommitLog": 64 * 1024 * 1024,
         "autoCreateTopicEnable": False,
         "flushConsumerOffsetInterval": 1000,
@@ -64,14 +62,9 @@ def broker(place: BrokerInstance, name_servers: str, *, secured: bool, extra: Ma
             "authorizationProvider": f"{auth}.authorization.provider.DefaultAuthorizationProvider",
             "authorizationMetadataProvider": f"{auth}.authorization.provider.LocalAuthorizationMetadataProvider",
         }
-    return _text({**settings, **extra})
+    return properties_text({**settings, **extra})
 
 
 def tools_login(user: str) -> str:
     """The ``conf/tools.yml`` with which ``mqadmin`` signs in."""
     return f"accessKey: {user}\nsecretKey: {PASSWORDS[user]}\n"
-
-
-def _text(settings: Mapping[str, str | int | bool]) -> str:
-    shown = {key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in settings.items()}
-    return "".join(f"{key}={value}\n" for key, value in shown.items())

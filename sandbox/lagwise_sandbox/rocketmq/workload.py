@@ -5,19 +5,20 @@ import subprocess
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from types import TracebackType
+from typing import Self
 
 from lagwise.platform.die_with_parent import dying_with_parent
 from lagwise.platform.errors import LagwiseError, MissingRequirement
 from lagwise_sandbox.rocketmq.servers import Rocketmq
-from lagwise_sandbox.rocketmq.settings import PASSWORDS
+from lagwise_sandbox.server_process import StartedInContext
+from lagwise_sandbox.server_properties import PASSWORDS
 
 _SOURCE = Path(__file__).with_name("Workload.java")
 _READY = "READY"
 _START_SECONDS = 120.0
 
 
-class RocketmqWorkload:
+class RocketmqWorkload(StartedInContext):
     """Carries out specs (``RocketmqWorkload.java`` has their grammar) until it is stopped. A context manager."""
 
     def __init__(self, rocketmq: Rocketmq, specs: Sequence[str], *, name: str = "workload", user: str = "") -> None:
@@ -32,7 +33,7 @@ class RocketmqWorkload:
         """What it prints."""
         return self._rocketmq.data / f"{self._name}.log"
 
-    def start(self, *, wait: bool = True) -> "RocketmqWorkload":
+    def start(self, *, wait: bool = True) -> Self:
         """Start, and wait until every spec is carried out. Raises MissingRequirement without a Java compiler."""
         command = [*self._rocketmq.java(self._name, 256), str(_SOURCE), self._rocketmq.name_servers, *self._specs]
         login = {"LAGWISE_SANDBOX_USER": self._user, "LAGWISE_SANDBOX_PASSWORD": PASSWORDS.get(self._user, "")}
@@ -69,14 +70,6 @@ class RocketmqWorkload:
             process.stdin.close()
         process.kill()
         process.wait()
-
-    def __enter__(self) -> "RocketmqWorkload":
-        return self.start()
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.stop()
 
     def _failure(self) -> LagwiseError:
         said = self.log_file.read_text(errors="replace")

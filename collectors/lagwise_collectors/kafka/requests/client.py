@@ -2,7 +2,7 @@
 
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeout
 from typing import Any, TypeVar
@@ -89,6 +89,11 @@ class KafkaClient:
     def raw(self) -> Any:
         """The methods of the base class of AdminClient, for :meth:`request`."""
         return super(AdminClient, self.admin)
+
+    def topic_names(self) -> Iterable[str]:
+        """The names of all topics. Raises KafkaException."""
+        names: Iterable[str] = self.admin.list_topics(timeout=self.timeout_seconds).topics
+        return names
 
     def answered(self) -> None:
         """The cluster answers: errors before this no longer matter."""

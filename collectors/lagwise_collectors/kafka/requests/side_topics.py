@@ -67,4 +67,4 @@ def side_topics(cluster: Cluster, client: KafkaClient) -> SideTopics:
         )
         for pattern in those
     ]
-    return SideTopics(patterns, lambda: client.admin.list_topics(timeout=client.timeout_seconds).topics)
+    return SideTopics(patterns, client.topic_names)

@@ -1,17 +1,17 @@
 """What Kafka's own ``kafka-consumer-groups --describe`` says, as rows: the reference that Lagwise is compared with."""
 
+import os
 import re
 import subprocess
-import tempfile
-from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
 from lagwise.platform.die_with_parent import dying_with_parent
 from lagwise.platform.errors import LagwiseError
-from lagwise_sandbox.jars import Progress, tools_classpath
+from lagwise_sandbox import jars
 from lagwise_sandbox.java import find_java
 
+#: The jar of Kafka's own command-line tools.
+KAFKA_TOOLS = jars.Artifact(jars.KAFKA, "kafka-tools", 3, transitive=False)
 _TOOL = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"
 #: GROUP TOPIC PARTITION CURRENT-OFFSET LOG-END-OFFSET LAG …; ``-`` is none. Only a group's name can hold spaces.
 _ROW = re.compile(
@@ -48,40 +48,32 @@ def parse(output: str) -> list[DescribedPartition]:
     ]
 
 
-def describe(
-    bootstrap: str,
-    group: str | None = None,
-    *,
-    client_properties: Mapping[str, str] | None = None,
-    progress: Progress | None = None,
-    timeout_seconds: float = 60.0,
-) -> list[DescribedPartition]:
-    """Run Kafka's tool on one group, or on all of them.
+def describe(bootstrap: str, group: str | None = None) -> list[DescribedPartition]:
+    """Run Kafka's tool on one group, or on all of them. Takes a JVM start, about two seconds.
 
-    ``client_properties`` are settings of a Java client (``security.protocol``, ``sasl.jaas.config``, …). Takes a JVM
-    start, about two seconds. Raises MissingRequirement without Java or the jars, LagwiseError when the tool fails.
+    Raises MissingRequirement without Java or the jars, LagwiseError when the tool fails.
     """
-    classpath = tools_classpath(progress=progress)
     which = ["--all-groups"] if group is None else ["--group", group]
-    with tempfile.TemporaryDirectory(prefix="lagwise-parity-") as folder:
-        settings = Path(folder) / "client.properties"
-        settings.write_text("".join(f"{k}={v}\n" for k, v in (client_properties or {}).items()), encoding="utf-8")
-        command = [
-            str(find_java()), "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xmx128m", "-cp", classpath, _TOOL,
-            "--bootstrap-server", bootstrap, "--describe", *which, "--command-config", str(settings),
-        ]  # fmt: skip
-        try:
-            ran = subprocess.run(
-                dying_with_parent(command), capture_output=True, text=True, timeout=timeout_seconds, check=False
-            )
-        except subprocess.TimeoutExpired as error:
-            raise LagwiseError(f"kafka-consumer-groups did not answer within {timeout_seconds:.0f} s") from error
+    command = [
+        str(find_java()), "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xmx128m", "-cp", _classpath(), _TOOL,
+        "--bootstrap-server", bootstrap, "--describe", *which,
+    ]  # fmt: skip
+    try:
+        ran = subprocess.run(dying_with_parent(command), capture_output=True, text=True, timeout=60.0, check=False)
+    except subprocess.TimeoutExpired as error:
+        raise LagwiseError("kafka-consumer-groups did not answer within 60 s") from error
     # The tool exits with 0 even where it could not ask: it says so in a line of its own.
     failed = re.search(r"^Error: .*$", ran.stdout + "\n" + ran.stderr, re.MULTILINE)
     if ran.returncode != 0 or failed:
         words = failed.group() if failed else (ran.stderr.strip() or ran.stdout.strip() or "no output").splitlines()[-1]
         raise LagwiseError(f"kafka-consumer-groups failed (exit {ran.returncode}): {words}")
     return parse(ran.stdout)
+
+
+def _classpath() -> str:
+    """The classpath of Kafka's own tools: the broker's and the ``kafka-tools`` jar."""
+    tools = jars.resolved(KAFKA_TOOLS)
+    return os.pathsep.join([*(str(jar) for jar in tools), jars.broker_classpath()])
 
 
 def _number(shown: str) -> int | None:
