@@ -1,24 +1,17 @@
 """The whole advice as figures: one line a number, as exact as it is known."""
 
-import csv
-import io
 from collections.abc import Iterable
 from dataclasses import asdict
 
 from lagwise.domain.sizing.advice import SizingAdvice, inputs_of
 from lagwise.domain.sizing.known_workload import say_missing
+from lagwise_dashboard.csv_export import rows_as_csv
 from lagwise_dashboard.report.capacity_report import CapacityReport
-from lagwise_dashboard.tables.csv_export import cell
 
 
 def as_csv(report: CapacityReport) -> str:
     """One line a number, as exact as it is known: section, name, value, unit, where from or why."""
-    made = io.StringIO()
-    writer = csv.writer(made, lineterminator="\n")
-    writer.writerow(("section", "name", "value", "unit", "note"))
-    for line in _lines(report):
-        writer.writerow([cell(value) for value in line])
-    return made.getvalue()
+    return rows_as_csv([("section", "name", "value", "unit", "note"), *_lines(report)])
 
 
 def _plain(value: object) -> object:
