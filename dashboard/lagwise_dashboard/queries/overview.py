@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from lagwise.domain.vocabulary import QUIET_STATUSES, QUIET_UNKNOWN_STATES
 from lagwise.tables.analysis import GROUP_HISTORY, GROUP_STATUS
 from lagwise.tables.store import Lake
-from lagwise_dashboard.queries.base import Row, reads, rows
+from lagwise_dashboard.queries.base import Row, first_column, reads, rows
 from lagwise_dashboard.queries.expressions import WORST_FIRST, quoted
 from lagwise_dashboard.queries.listing import FIRST_PAGE, ListPage, ListQuery, Orders, page_of
 
@@ -100,8 +100,9 @@ def counts(lake: Lake, cluster: str | None, text: str, among: GroupKeys | None =
 @reads(GROUP_STATUS)
 def clusters(lake: Lake) -> list[str]:
     """Names of the clusters that have groups."""
-    result = rows(lake, {GROUP_STATUS: None}, "select distinct cluster from group_status order by cluster limit 1000")
-    return [r["cluster"] for r in result]
+    return first_column(
+        lake, {GROUP_STATUS: None}, "select distinct cluster from group_status order by cluster limit 1000"
+    )
 
 
 @reads(GROUP_STATUS)
@@ -121,13 +122,12 @@ def names(lake: Lake, query: ListQuery) -> ListPage[Row]:
 @reads(GROUP_STATUS)
 def clusters_of(lake: Lake, group: str) -> list[str]:
     """The clusters that have a group of this name."""
-    result = rows(
+    return first_column(
         lake,
         {GROUP_STATUS: None},
         'select distinct cluster from group_status where "group" = $group order by cluster',
         {"group": group},
     )
-    return [r["cluster"] for r in result]
 
 
 @reads(GROUP_STATUS, GROUP_HISTORY)
@@ -157,7 +157,7 @@ def groups(lake: Lake, filters: GroupFilters, query: ListQuery = FIRST_PAGE, *, 
         query,
         ORDERS,
     )
-    newest = _newest(lake) if result else None
+    newest = first_column(lake, {GROUP_STATUS: None}, "select max(as_of) from group_status")[0] if result else None
     if newest is None:
         return result
     trends = _trends(lake, newest - TREND_SPAN, [(row["cluster"], row["group"]) for row in result])
@@ -191,9 +191,3 @@ def _trends(lake: Lake, since: datetime, names: Sequence[tuple[str, str]]) -> di
 
 def _as_structs(among: Sequence[tuple[str, str]] | None) -> list[dict[str, str]] | None:
     return None if among is None else [{"cluster": cluster, "group": group} for cluster, group in among]
-
-
-def _newest(lake: Lake) -> datetime | None:
-    result = rows(lake, {GROUP_STATUS: None}, "select max(as_of) as newest from group_status")
-    newest: datetime | None = result[0]["newest"]
-    return newest

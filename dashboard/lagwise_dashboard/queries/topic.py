@@ -12,7 +12,7 @@ from lagwise.tables.minutes import WATERMARK_FIVE_MINUTES, WATERMARK_MINUTES
 from lagwise.tables.raw import TOPICS, WATERMARKS
 from lagwise.tables.schema import Table
 from lagwise.tables.store import Lake
-from lagwise_dashboard.queries.base import Row, bucket_seconds, days, first_row, reads, rows, run
+from lagwise_dashboard.queries.base import Row, bucket_seconds, days, first_column, first_row, reads, rows, run
 from lagwise_dashboard.queries.expressions import FIRST_LOSS, LAG_OF_SEVERAL, STATUS_RANK, rank
 from lagwise_dashboard.queries.listing import FIRST_PAGE, ListPage, ListQuery, Orders, page_of
 
@@ -106,13 +106,12 @@ def names(lake: Lake, query: ListQuery) -> ListPage[Row]:
 @reads(PARTITION_STATUS)
 def clusters_of(lake: Lake, topic: str) -> list[str]:
     """The clusters in which somebody reads or once read a topic of this name."""
-    result = rows(
+    return first_column(
         lake,
         {PARTITION_STATUS: None},
         "select distinct cluster from partition_status where topic = $topic order by cluster",
         {"topic": topic},
     )
-    return [r["cluster"] for r in result]
 
 
 @reads(TOPICS)

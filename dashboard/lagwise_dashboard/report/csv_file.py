@@ -15,7 +15,7 @@ def as_csv(report: CapacityReport) -> str:
 
 
 def _plain(value: object) -> object:
-    return value if isinstance(value, int | float) else str(value)
+    return value if value is None or isinstance(value, int | float) else str(value)
 
 
 def _lines(report: CapacityReport) -> Iterable[tuple[object, ...]]:
@@ -41,7 +41,7 @@ def _lines(report: CapacityReport) -> Iterable[tuple[object, ...]]:
 
 def _advice(advice: SizingAdvice, report: CapacityReport) -> Iterable[tuple[object, ...]]:
     for name, value in inputs_of(advice.workload).items():
-        yield "asked", name, None if value is None else _plain(value), "", report.sources.get(name, "default")
+        yield "asked", name, _plain(value), "", report.sources.get(name, "default")
     yield "advice", "verdict", advice.verdict, "", ""
     for name, value in asdict(advice.triple).items() if advice.triple else ():
         yield "advice", name, value, "", ""
@@ -58,7 +58,7 @@ def _advice(advice: SizingAdvice, report: CapacityReport) -> Iterable[tuple[obje
         yield "what if", f"{label}: drained after", outcome.drain_seconds, "s", question
     for one in report.scenarios:
         for name, value in inputs_of(one.advice.workload).items():
-            yield "scenario", f"{one.name}: {name}", None if value is None else _plain(value), "", "asked"
+            yield "scenario", f"{one.name}: {name}", _plain(value), "", "asked"
         for name, value in asdict(one.advice.triple).items() if one.advice.triple else ():
             yield "scenario", f"{one.name}: {name}", value, "", "advised"
         if one.outcome is not None:

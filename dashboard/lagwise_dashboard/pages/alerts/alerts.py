@@ -43,7 +43,7 @@ class _OpenAlerts:
 
 
 def _by_operator_state(rows: list[AlertRow], now: datetime) -> _OpenAlerts:
-    orders = alert_reader.mute_state()
+    orders = alert_reader.orders()
     result = _OpenAlerts(rows, [], [], [], [])
     for row in rows:
         state = queries.operator_state(row, orders, now)
