@@ -1,7 +1,10 @@
-"""Alerts and deliveries, read through the alerts room, and kept for a moment for everybody who looks."""
+"""Alerts and deliveries, read through the alerts room. An answer is kept for a moment, for every open browser.
 
-from collections.abc import Iterable
-from typing import Protocol, TypeVar
+Whatever is read here raises DatabaseError where the database cannot be read.
+"""
+
+from collections.abc import Callable, Iterable
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 import streamlit as st
 from sqlalchemy import Engine
@@ -10,78 +13,76 @@ from lagwise_alerts.operate import ActionRow, AlertCounts, AlertRow, DeliveryRow
 from lagwise_dashboard import context
 from lagwise_dashboard.queries.listing import ListPage, ListQuery
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
 #: The database has no versions to go by; a page is at most this much behind it.
 _TTL_SECONDS = 2
+_MAX_ANSWERS = 500
 MAX_ROWS = 200
 
 
 def counts() -> AlertCounts:
-    """How many alerts and messages are in which state. Raises DatabaseError."""
-    result: AlertCounts = _counts(context.config().database_url)
-    return result
+    """How many alerts and messages are in which state."""
+    return _ask(queries.counts)
 
 
 def open_alerts() -> list[AlertRow]:
-    """Firing and pending alerts, most severe first. Raises DatabaseError."""
-    result: list[AlertRow] = _open_alerts(context.config().database_url)
-    return result
+    """Firing and pending alerts, most severe first."""
+    return _ask(queries.open_alerts)
 
 
 def history_of(cluster: str, group: str) -> list[AlertRow]:
-    """The group's alerts that ended last, latest first. Raises DatabaseError."""
-    result: list[AlertRow] = _history_of(context.config().database_url, cluster, group)
-    return result
+    """The group's alerts that ended last, latest first."""
+    return _ask(queries.history, cluster=cluster, group=group, limit=MAX_ROWS)
 
 
 def history(query: ListQuery) -> ListPage[AlertRow]:
-    """Alerts that ended, latest first. Raises DatabaseError."""
-    result: ListPage[AlertRow] = _history(context.config().database_url, query)
-    return result
+    """Alerts that ended, latest first."""
+    return _page(queries.history, queries.count_history, query)
 
 
 def deliveries(query: ListQuery) -> ListPage[DeliveryRow]:
-    """Messages, latest first. Raises DatabaseError."""
-    result: ListPage[DeliveryRow] = _deliveries(context.config().database_url, query)
-    return result
+    """Messages, latest first."""
+    return _page(queries.deliveries, queries.count_deliveries, query)
 
 
 def alerts_of(rows: Iterable[DeliveryRow]) -> list[AlertRow]:
-    """What messages are about. Raises DatabaseError."""
-    result: list[AlertRow] = _alerts_of(context.config().database_url, tuple(sorted({r.incident_id for r in rows})))
-    return result
+    """What messages are about."""
+    return _ask(queries.alerts_of, tuple(sorted({r.incident_id for r in rows})))
 
 
 def orders() -> MuteState:
-    """What operators and settings say about telling, now. Raises DatabaseError."""
-    config = context.config()
-    result: MuteState = _orders(config.database_url)
-    return result
+    """What operators and settings mute now."""
+
+    def read(engine: Engine) -> MuteState:
+        return queries.mute_state(engine, context.config().alerts.maintenance, context.now())
+
+    return _ask(read)
 
 
 def silences() -> list[Silence]:
-    """Silences in force or to come. Raises DatabaseError."""
-    result: list[Silence] = _silences(context.config().database_url)
-    return result
+    """Silences in force or to come."""
+
+    def read(engine: Engine) -> list[Silence]:
+        return queries.silences(engine, context.now())
+
+    return _ask(read)
 
 
 def actions(query: ListQuery) -> ListPage[ActionRow]:
-    """What operators did, latest first. Raises DatabaseError."""
-    result: ListPage[ActionRow] = _actions(context.config().database_url, query)
-    return result
+    """What operators did, latest first."""
+    return _page(queries.actions, queries.count_actions, query)
 
 
 def dead() -> list[DeliveryRow]:
-    """Undelivered messages, latest first. Raises DatabaseError."""
-    result: list[DeliveryRow] = _dead(context.config().database_url)
-    return result
+    """Undelivered messages, latest first."""
+    return _ask(queries.deliveries, state="dead", limit=MAX_ROWS)
 
 
 def summary_sizes() -> dict[int, int]:
-    """How many messages each summary holds. Raises DatabaseError."""
-    result: dict[int, int] = _summary_sizes(context.config().database_url)
-    return result
+    """How many messages each summary holds."""
+    return _ask(queries.summary_sizes)
 
 
 def engine() -> Engine:
@@ -92,92 +93,34 @@ def engine() -> Engine:
 
 def clear_cache() -> None:
     """Read anew: something was done."""
-    for kept in (
-        _counts,
-        _open_alerts,
-        _history_of,
-        _history,
-        _deliveries,
-        _alerts_of,
-        _orders,
-        _silences,
-        _actions,
-        _dead,
-        _summary_sizes,
-    ):
-        kept.clear()
+    _answer.clear()
 
 
 class _Rows(Protocol[T]):
     def __call__(self, engine: Engine, *, text: str, limit: int, offset: int) -> list[T]: ...
 
 
-class _Number(Protocol):
-    def __call__(self, engine: Engine, *, text: str) -> int: ...
-
-
-def _page(engine: Engine, query: ListQuery, rows: _Rows[T], number: _Number) -> ListPage[T]:
+def _page(rows: _Rows[T], count: Callable[..., int], query: ListQuery) -> ListPage[T]:
     """One page of a list; beyond the last it is the last."""
-    of = number(engine, text=query.text)
-    query = query.within(of)
-    return ListPage(rows(engine, text=query.text, limit=query.page_rows, offset=query.offset), of, query)
+    total = _ask(count, text=query.text)
+    query = query.within(total)
+    return ListPage(_ask(rows, text=query.text, limit=query.page_rows, offset=query.offset), total, query)
+
+
+def _ask(read: Callable[Concatenate[Engine, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """What a function reads, which is known by its name."""
+    name = f"{read.__module__}.{read.__qualname__}"
+    answer: T = _answer(read, context.config().database_url, name, args, tuple(sorted(kwargs.items())))
+    return answer
+
+
+@st.cache_data(ttl=_TTL_SECONDS, max_entries=_MAX_ANSWERS, show_spinner=False)
+def _answer(
+    _read: Callable[..., Any], url: str, name: str, args: tuple[Any, ...], kwargs: tuple[tuple[str, Any], ...]
+) -> Any:
+    return _read(_engine(url), *args, **dict(kwargs))
 
 
 @st.cache_resource(max_entries=1, show_spinner=False, on_release=lambda engine: engine.dispose())
 def _engine(url: str) -> Engine:
     return queries.connect(context.config())
-
-
-@st.cache_data(ttl=_TTL_SECONDS, max_entries=1, show_spinner=False)
-def _counts(url: str) -> AlertCounts:
-    return queries.counts(_engine(url))
-
-
-@st.cache_data(ttl=_TTL_SECONDS, max_entries=1, show_spinner=False)
-def _open_alerts(url: str) -> list[AlertRow]:
-    return queries.open_alerts(_engine(url))
-
-
-@st.cache_data(ttl=_TTL_SECONDS, max_entries=50, show_spinner=False)
-def _history_of(url: str, cluster: str, group: str) -> list[AlertRow]:
-    return queries.history(_engine(url), cluster=cluster, group=group, limit=MAX_ROWS)
-
-
-@st.cache_data(ttl=_TTL_SECONDS, max_entries=50, show_spinner=False)
-def _history(url: str, query: ListQuery) -> ListPage[AlertRow]:
-    return _page(_engine(url), query, queries.history, queries.count_history)
-
-
-@st.cache_data(ttl=_TTL_SECONDS, max_entries=50, show_spinner=False)
-def _deliveries(url: str, query: ListQuery) -> ListPage[DeliveryRow]:
-    return _page(_engine(url), query, queries.deliveries, queries.count_deliveries)
-
-
-@st.cache_data(ttl=_TTL_SECONDS, max_entries=50, show_spinner=False)
-def _alerts_of(url: str, incident_ids: tuple[str, ...]) -> list[AlertRow]:
-    return queries.alerts_of(_engine(url), incident_ids)
-
-
-@st.cache_data(ttl=_TTL_SECONDS, max_entries=1, show_spinner=False)
-def _orders(url: str) -> MuteState:
-    return queries.mute_state(_engine(url), context.config().alerts.maintenance, context.now())
-
-
-@st.cache_data(ttl=_TTL_SECONDS, max_entries=1, show_spinner=False)
-def _silences(url: str) -> list[Silence]:
-    return queries.silences(_engine(url), context.now())
-
-
-@st.cache_data(ttl=_TTL_SECONDS, max_entries=50, show_spinner=False)
-def _actions(url: str, query: ListQuery) -> ListPage[ActionRow]:
-    return _page(_engine(url), query, queries.actions, queries.count_actions)
-
-
-@st.cache_data(ttl=_TTL_SECONDS, max_entries=1, show_spinner=False)
-def _dead(url: str) -> list[DeliveryRow]:
-    return queries.deliveries(_engine(url), state="dead", limit=MAX_ROWS)
-
-
-@st.cache_data(ttl=_TTL_SECONDS, max_entries=1, show_spinner=False)
-def _summary_sizes(url: str) -> dict[int, int]:
-    return queries.summary_sizes(_engine(url))

@@ -26,7 +26,7 @@ class Appearance:
         return f"{self.sign} {self.word}"
 
 
-STATUS_APPEARANCES: dict[Status, Appearance] = {
+STATUS_APPEARANCES: dict[str, Appearance] = {
     Status.LOSING_DATA: Appearance(
         "losing data", "✕", "#9F1239", "red", "Records were deleted by retention before the group read them."
     ),
@@ -64,7 +64,7 @@ STATUS_APPEARANCES: dict[Status, Appearance] = {
     Status.UNKNOWN: Appearance("unknown", "?", "#475569", "gray", "It cannot be known; the reason says why."),
 }
 
-CAPACITY_APPEARANCES: dict[CapacityVerdict, Appearance] = {
+CAPACITY_APPEARANCES: dict[str, Appearance] = {
     CapacityVerdict.SHORT: Appearance("short", "▲", "#DC2626", "red", "What runs cannot carry today's peak."),
     CapacityVerdict.TIGHT: Appearance(
         "tight", "↗", "#B45309", "orange", "The peak, or the one forecast, is not carried with the slack asked for."
@@ -76,7 +76,7 @@ CAPACITY_APPEARANCES: dict[CapacityVerdict, Appearance] = {
     ),
 }
 
-REASONS: dict[UnknownReason, str] = {
+REASONS: dict[str, str] = {
     UnknownReason.UNREADABLE: "it could not be read from the cluster",
     UnknownReason.EXPIRED: "its committed offsets expired",
     UnknownReason.NO_COMMIT: "nothing has been committed yet",
@@ -90,22 +90,17 @@ REASONS: dict[UnknownReason, str] = {
 
 def of_status(status: str | None) -> Appearance:
     """How a status from the lake looks; a word this version does not know is shown as it is, in grey."""
-    try:
-        return STATUS_APPEARANCES[Status(status or "")]
-    except ValueError:
-        return Appearance(
-            status or "—", "?", "#475569", "gray", "A status this version of the dashboard does not know."
-        )
+    return STATUS_APPEARANCES.get(status or "") or _of_unknown_word(status, "status")
 
 
 def of_capacity_verdict(verdict: str | None) -> Appearance:
     """How a capacity verdict from the lake looks; an unknown word as in :func:`of_status`."""
-    try:
-        return CAPACITY_APPEARANCES[CapacityVerdict(verdict or "")]
-    except ValueError:
-        return Appearance(
-            verdict or "—", "?", "#475569", "gray", "A verdict this version of the dashboard does not know."
-        )
+    return CAPACITY_APPEARANCES.get(verdict or "") or _of_unknown_word(verdict, "verdict")
+
+
+def _of_unknown_word(word: str | None, noun: str) -> Appearance:
+    meaning = f"A {noun} this version of the dashboard does not know."
+    return Appearance(word or "—", "?", "#475569", "gray", meaning)
 
 
 def label(status: str | None, reason: str | None = None) -> str:
@@ -116,9 +111,4 @@ def label(status: str | None, reason: str | None = None) -> str:
 
 def reason_in_words(reason: str | None) -> str | None:
     """Why something is unknown, as half a sentence; None where there is no reason."""
-    if not reason:
-        return None
-    try:
-        return REASONS[UnknownReason(reason)]
-    except ValueError:
-        return reason.replace("_", " ")
+    return REASONS.get(reason, reason.replace("_", " ")) if reason else None

@@ -90,6 +90,25 @@ def line(x: Sequence[Any], y: Sequence[Any], **style: Any) -> Any:
     return kind(x=x, y=y, mode="lines", **style)
 
 
+def label(made: go.Figure, x: Any, y: float, text: str, *, left: bool = False) -> None:
+    """Write a text above a point, to the right of it or to its left."""
+    made.add_annotation(
+        x=x,
+        y=y,
+        text=text,
+        showarrow=False,
+        xanchor="right" if left else "left",
+        yanchor="bottom",
+        font={"size": 12},
+    )
+
+
+def upright(made: go.Figure, x: Any, top: float, text: str, colour: str, *, left: bool = False) -> None:
+    """Draw a dotted line upwards from a place on the horizontal axis, with a label at its end."""
+    made.add_shape(type="line", x0=x, x1=x, y0=0, y1=top, line={"color": colour, "width": 1.5, "dash": "dot"})
+    label(made, x, top, text, left=left)
+
+
 def _dressed(made: go.Figure, height: int, zoom: str) -> go.Figure:
     made.update_layout(template=_TEMPLATE, height=height, uirevision=zoom)
     # A template does not reach axes that Streamlit's own theme sets, too.

@@ -9,8 +9,8 @@ import pytest
 
 from lagwise.domain.humanise import count
 from lagwise_dashboard import appearance, tables
+from lagwise_dashboard.csv_export import as_csv, file_name
 from lagwise_dashboard.tables import TableColumn
-from lagwise_dashboard.tables.csv_export import as_csv, file_name
 
 NOW = datetime(2026, 11, 21, 12, 0, 5, tzinfo=UTC)
 

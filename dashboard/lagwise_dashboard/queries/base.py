@@ -83,6 +83,21 @@ def rows(
     return result
 
 
+def first_row(
+    lake: Lake, tables: Mapping[Table, ScanLimit], sql: str, parameters: Mapping[str, Any] | None = None
+) -> Row | None:
+    """Like :func:`rows`, of one row at most; None where there is none."""
+    return next(iter(rows(lake, tables, sql, parameters)), None)
+
+
+def first_column(
+    lake: Lake, tables: Mapping[Table, ScanLimit], sql: str, parameters: Mapping[str, Any] | None = None
+) -> list[Any]:
+    """Like :func:`rows`, of one column alone."""
+    result: list[Any] = run(lake, tables, sql, parameters)[0].to_pylist()
+    return result
+
+
 def days(since: datetime, until: datetime) -> Days:
     """The UTC days from one moment to another, for leaving out other days' files."""
     return since.date().isoformat(), until.date().isoformat()

@@ -8,33 +8,23 @@ from lagwise.domain.capacity.verdict import CapacityVerdict, busy_minutes
 from lagwise.tables.analysis import GROUP_HISTORY, GROUP_STATUS, PARTITION_STATUS
 from lagwise.tables.capacity import CAPACITY, DEMAND, FORECASTS
 from lagwise.tables.store import Lake
-from lagwise_dashboard.queries.base import Row, days, reads, rows
-from lagwise_dashboard.queries.listing import (
-    FIRST_PAGE,
-    ListPage,
-    ListQuery,
-    Orders,
-    Term,
-    Terms,
-    falling,
-    order_by,
-    page_of,
-    rising,
-)
+from lagwise_dashboard.queries.base import Row, days, first_row, reads, rows
+from lagwise_dashboard.queries.expressions import rank
+from lagwise_dashboard.queries.listing import FIRST_PAGE, ListPage, ListQuery, Orders, page_of
 
-_VERDICTS = [str(verdict) for verdict in CapacityVerdict]
-#: A verdict that this version does not know comes first: it is not to be overlooked.
-_WORST: Terms = (Term("coalesce(list_position($verdicts, verdict), 0)"), Term("enough_until"))
-_TIES: Terms = (*_WORST, Term("cluster"), Term('"group"'), Term("topic"))
-#: By the parameter `headroom_sort` of the address.
-ORDERS: Orders = {
-    "worst": _WORST,
-    "group": rising('"group"'),
-    "topic": rising("topic"),
-    "peak": falling("peak_rate_per_second"),
-    "forecast": falling("forecast_peak_rate_per_second"),
-    "cluster": rising("cluster"),
-}
+#: By the parameter `headroom_sort` of the address. A verdict that this version does not know comes first: it is not to
+#: be overlooked.
+ORDERS = Orders(
+    {
+        "worst": [f"coalesce({rank('verdict', CapacityVerdict)}, 0)", "enough_until"],
+        "group": ['"group"'],
+        "topic": ["topic"],
+        "peak": ["peak_rate_per_second desc"],
+        "forecast": ["forecast_peak_rate_per_second desc"],
+        "cluster": ["cluster"],
+    },
+    key=["cluster", '"group"', "topic"],
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,43 +50,30 @@ class RecordedLoad:
 @reads(GROUP_STATUS, GROUP_HISTORY, PARTITION_STATUS)
 def load(lake: Lake, cluster: str, group: str, since: datetime, until: datetime) -> RecordedLoad | None:
     """The load of a group over a span; None if there is no such group."""
-    result = rows(
+    row = first_row(
         lake,
         {GROUP_STATUS: None, GROUP_HISTORY: days(since, until), PARTITION_STATUS: None},
         """
         with history as (
-            select max(produce_rate_per_second) as peak, quantile_cont(produce_rate_per_second, 0.99) as usual,
+            select max(produce_rate_per_second) as peak_rate_per_second,
+                quantile_cont(produce_rate_per_second, 0.99) as usual_peak_rate_per_second,
                 count(*) as rounds, min(as_of) as first_at, max(as_of) as last_at
             from group_history
             where cluster = $cluster and "group" = $group and as_of between $since and $until
                 and produce_rate_per_second is not null
         ), spread as (
-            select max(produce_rate_per_second) / nullif(sum(produce_rate_per_second), 0) as hottest,
+            select max(produce_rate_per_second) / nullif(sum(produce_rate_per_second), 0) as share,
                 count(*) filter (produce_rate_per_second is null) as unknown
             from partition_status
             where cluster = $cluster and "group" = $group and status <> 'ghost'
         )
-        select partitions, len(topics) as topics, lag, peak, usual, rounds, first_at, last_at,
-            case when unknown = 0 then hottest end as hottest
+        select partitions, len(topics) as topics, lag, history.*, case when unknown = 0 then share end as hottest_share
         from group_status, history, spread
         where cluster = $cluster and "group" = $group limit 1
         """,
         {"cluster": cluster, "group": group, "since": since, "until": until},
     )
-    if not result:
-        return None
-    row = result[0]
-    return RecordedLoad(
-        partitions=row["partitions"],
-        topics=row["topics"],
-        peak_rate_per_second=row["peak"],
-        usual_peak_rate_per_second=row["usual"],
-        rounds=row["rounds"],
-        first_at=row["first_at"],
-        last_at=row["last_at"],
-        hottest_share=row["hottest"],
-        lag=row["lag"],
-    )
+    return RecordedLoad(**row) if row else None
 
 
 @reads(CAPACITY)
@@ -108,10 +85,9 @@ def headroom(lake: Lake, query: ListQuery = FIRST_PAGE) -> ListPage[Row]:
         {CAPACITY: None},
         """select *, min(as_of) over () as oldest from capacity
             where contains(lower("group"), lower($text)) or contains(lower(topic), lower($text))""",
-        {"verdicts": _VERDICTS, "text": query.text},
+        {"text": query.text},
         query,
         ORDERS,
-        _TIES,
     )
 
 
@@ -123,8 +99,8 @@ def verdicts_of(lake: Lake, cluster: str, group: str) -> list[Row]:
         lake,
         {CAPACITY: None},
         f"""select * from capacity where cluster = $cluster and "group" = $group
-        order by starts_with(topic, '%'), {order_by(ORDERS, "worst", _TIES)}""",  # noqa: S608 (our own constants)
-        {"cluster": cluster, "group": group, "verdicts": _VERDICTS},
+        order by starts_with(topic, '%'), {ORDERS.as_sql("worst")}""",  # noqa: S608 (our own constants)
+        {"cluster": cluster, "group": group},
     )
 
 
@@ -136,7 +112,7 @@ _NEWEST_FORECAST = timedelta(days=4)
 def outlook(lake: Lake, cluster: str, topic: str, now: datetime) -> Outlook:
     """The newest forecast of a topic, day by day from now on."""
     about = {"cluster": cluster, "topic": topic}
-    demand = rows(lake, {DEMAND: None}, "select * from demand where cluster = $cluster and topic = $topic", about)
+    demand = first_row(lake, {DEMAND: None}, "select * from demand where cluster = $cluster and topic = $topic", about)
     hours = rows(
         lake,
         {FORECASTS: days(now - _NEWEST_FORECAST, now)},
@@ -149,9 +125,9 @@ def outlook(lake: Lake, cluster: str, topic: str, now: datetime) -> Outlook:
         """,
         about | {"now": now},
     )
-    peak = demand[0]["forecast_peak_per_second"] if demand else None
+    peak = demand["forecast_peak_per_second"] if demand else None
     if peak is None:
-        return Outlook(demand[0] if demand else None, ())
+        return Outlook(demand, ())
     ahead = busy_minutes([(hour["at"], hour["mean"], hour["high"]) for hour in hours], peak)
     busiest: dict[int, DayAhead] = {}
     for hour, point in zip(hours, ahead, strict=True):
@@ -159,4 +135,4 @@ def outlook(lake: Lake, cluster: str, topic: str, now: datetime) -> Outlook:
         if day not in busiest or point.mean > busiest[day].peak:
             low = point.mean * min(1.0, max(0.0, hour["low_share"] or 0.0))
             busiest[day] = DayAhead(point.at, low, point.mean, point.upper)
-    return Outlook(demand[0], tuple(busiest.values()))
+    return Outlook(demand, tuple(busiest.values()))

@@ -4,67 +4,53 @@ from datetime import datetime, timedelta
 
 import pyarrow as pa
 
-from lagwise.domain.vocabulary import DISPLAY_ORDER
 from lagwise.tables.analysis import GROUP_HISTORY, GROUP_STATUS, PARTITION_STATUS, STATUS_CHANGES
 from lagwise.tables.membership import ASSIGNMENTS, REBALANCE_STATS
 from lagwise.tables.raw import EVENTS, GROUPS, MEMBERS
 from lagwise.tables.store import Lake
 from lagwise.tables.trends import TABLES as TREND_TABLES
 from lagwise.tables.trends import in_words, trends
-from lagwise_dashboard.queries.base import Row, bucket_seconds, days, reads, rows, run
-from lagwise_dashboard.queries.listing import (
-    FIRST_PAGE,
-    ListPage,
-    ListQuery,
-    Orders,
-    Term,
-    Terms,
-    falling,
-    page_of,
-    rising,
-)
+from lagwise_dashboard.queries.base import Row, bucket_seconds, days, first_row, reads, rows, run
+from lagwise_dashboard.queries.expressions import LAG_OF_SEVERAL, WORST_FIRST, WORST_STATUS
+from lagwise_dashboard.queries.listing import FIRST_PAGE, ListPage, ListQuery, Orders, page_of
 
-_RANKS = [str(s) for s in DISPLAY_ORDER]
-_WORST: Terms = (
-    Term("list_position($ranks, status)"),
-    Term("lag_seconds", descending=True),
-    Term("lag", descending=True),
-)
-_PLACE: Terms = (Term("topic"), Term("partition"))
+_PLACE = ["topic", "partition"]
 #: Of the partitions, by the parameter `partitions_sort` of the address.
-PARTITION_ORDERS: Orders = {
-    "worst": _WORST,
-    "age": falling("lag_seconds"),
-    "lag": falling("lag"),
-    "in": falling("produce_rate_per_second"),
-    "out": falling("consume_rate_per_second"),
-    "number": rising("partition"),
-    "topic": _PLACE,
-    "owner": (Term("client_id"), Term("host"), Term("owner")),
-    "committed": falling("committed"),
-    "unmoved": falling("case when committed is not null then epoch(as_of) - epoch(committed_since) end"),
-    "log_start": falling("log_start"),
-    "log_end": falling("high_watermark"),
-    "loss": rising("seconds_to_loss"),
-    "lost": falling("nullif(records_lost, 0)"),
-}
-_OWNS: Terms = (Term("assigned_partitions", descending=True), Term("client_id"), Term("member_id"))
+PARTITION_ORDERS = Orders(
+    {
+        "worst": WORST_FIRST,
+        "age": ["lag_seconds desc"],
+        "lag": ["lag desc"],
+        "in": ["produce_rate_per_second desc"],
+        "out": ["consume_rate_per_second desc"],
+        "number": ["partition"],
+        "topic": _PLACE,
+        "owner": ["client_id", "host", "owner"],
+        "committed": ["committed desc"],
+        "unmoved": ["case when committed is not null then epoch(as_of) - epoch(committed_since) end desc"],
+        "log_start": ["log_start desc"],
+        "log_end": ["high_watermark desc"],
+        "loss": ["seconds_to_loss"],
+        "lost": ["nullif(records_lost, 0) desc"],
+    },
+    key=_PLACE,
+)
 #: Of the members, by the parameter `members_sort`.
-MEMBER_ORDERS: Orders = {
-    "owns": _OWNS,
-    "status": _WORST,
-    "client": rising("client_id"),
-    "host": rising("host"),
-    "age": falling("lag_seconds"),
-    "lag": falling("lag"),
-    "in": falling("produce_rate_per_second"),
-    "out": falling("consume_rate_per_second"),
-    "static_id": rising("static_instance_id"),
-    "id": rising("member_id"),
-}
-#: What happened has one order: the newest first.
-_NEWEST: Orders = {"": falling('"at"')}
-_NEWEST_HOUR: Orders = {"": falling("hour")}
+MEMBER_ORDERS = Orders(
+    {
+        "owns": ["assigned_partitions desc", "client_id", "member_id"],
+        "status": WORST_FIRST,
+        "client": ["client_id"],
+        "host": ["host"],
+        "age": ["lag_seconds desc"],
+        "lag": ["lag desc"],
+        "in": ["produce_rate_per_second desc"],
+        "out": ["consume_rate_per_second desc"],
+        "static_id": ["static_instance_id"],
+        "id": ["member_id"],
+    },
+    key=["member_id"],
+)
 #: How far back the members of a group are looked for: longer than any pause between two samples that still counts.
 _RECENT = timedelta(hours=1)
 
@@ -72,13 +58,12 @@ _RECENT = timedelta(hours=1)
 @reads(GROUP_STATUS)
 def verdict(lake: Lake, cluster: str, group: str) -> Row | None:
     """The group as it stands; None if there is no such group."""
-    result = rows(
+    return first_row(
         lake,
         {GROUP_STATUS: None},
         'select * from group_status where cluster = $cluster and "group" = $group limit 1',
         {"cluster": cluster, "group": group},
     )
-    return result[0] if result else None
 
 
 @reads(*TREND_TABLES)
@@ -102,10 +87,9 @@ def partitions(
             and (len($statuses) = 0 or list_contains($statuses, status))
             and contains(lower(concat_ws(' ', topic || '-' || partition, client_id, host, owner)), lower($text))
         """,
-        {"cluster": cluster, "group": group, "statuses": list(statuses), "text": query.text, "ranks": _RANKS},
+        {"cluster": cluster, "group": group, "statuses": list(statuses), "text": query.text},
         query,
         PARTITION_ORDERS,
-        (*_WORST, *_PLACE),
     )
 
 
@@ -149,27 +133,20 @@ def history(lake: Lake, cluster: str, group: str, since: datetime, until: dateti
     return run(
         lake,
         {GROUP_HISTORY: since},
-        """
+        f"""
         select max(as_of) as "at",
             max(lag_seconds) as lag_seconds,
             coalesce(bool_or(lag_seconds_is_lower_bound), false) as lag_seconds_is_lower_bound,
             max(lag) as lag,
             avg(produce_rate_per_second) as produce_rate_per_second,
             avg(consume_rate_per_second) as consume_rate_per_second,
-            arg_min(status, coalesce(list_position($ranks, status), 99)) as status
+            {WORST_STATUS}
         from group_history
         where cluster = $cluster and "group" = $group and as_of between $since and $until
         group by floor(epoch(as_of) / $width)
         order by "at"
-        """,
-        {
-            "cluster": cluster,
-            "group": group,
-            "since": since,
-            "until": until,
-            "ranks": _RANKS,
-            "width": bucket_seconds(since, until),
-        },
+        """,  # noqa: S608 (our own constants)
+        {"cluster": cluster, "group": group, "since": since, "until": until, "width": bucket_seconds(since, until)},
     )
 
 
@@ -187,8 +164,7 @@ def changes(
         """,
         {"cluster": cluster, "group": group, "since": since, "until": until},
         query,
-        _NEWEST,
-        (),
+        Orders({"": ['"at" desc']}),
     )
 
 
@@ -226,8 +202,7 @@ def events(
             "text": query.text,
         },
         query,
-        _NEWEST,
-        (Term("kind"), *_PLACE),
+        Orders({"": ['"at" desc']}, key=["kind", *_PLACE]),
     )
 
 
@@ -245,21 +220,19 @@ def rebalances(
         """,
         {"cluster": cluster, "group": group, "since": since, "until": until},
         query,
-        _NEWEST_HOUR,
-        (),
+        Orders({"": ["hour desc"]}),
     )
 
 
 @reads(ASSIGNMENTS)
 def assignment(lake: Lake, cluster: str, group: str) -> Row | None:
     """How even the group's assignment is and what the assignors would change; None where it is not settled."""
-    result = rows(
+    return first_row(
         lake,
         {ASSIGNMENTS: None},
         'select * from assignments where cluster = $cluster and "group" = $group limit 1',
         {"cluster": cluster, "group": group},
     )
-    return result[0] if result else None
 
 
 @reads(GROUPS, MEMBERS, PARTITION_STATUS)
@@ -276,17 +249,12 @@ def members(lake: Lake, cluster: str, group: str, as_of: datetime, query: ListQu
     return page_of(
         lake,
         {GROUPS: limit, MEMBERS: limit, PARTITION_STATUS: None},
-        """
+        f"""
         with newest as (
             select arg_max(sample_id, sampled_at) as sample_id from groups
             where cluster = $cluster and "group" = $group and sampled_at between $since and $as_of
         ), per_owner as (
-            select owner as member_id, max(as_of) as as_of,
-                arg_min(status, coalesce(list_position($ranks, status), 99)) as status,
-                sum(lag)::bigint as lag, max(lag_seconds) as lag_seconds,
-                arg_max(coalesce(lag_seconds_is_lower_bound, false), lag_seconds) as lag_seconds_is_lower_bound,
-                sum(produce_rate_per_second) as produce_rate_per_second,
-                sum(consume_rate_per_second) as consume_rate_per_second
+            select owner as member_id, max(as_of) as as_of, {WORST_STATUS}, {LAG_OF_SEVERAL}
             from partition_status where cluster = $cluster and "group" = $group and owner is not null group by owner
         ), its as (
             select member_id, client_id, host, static_instance_id, assignment, assigned_partitions, sampled_at,
@@ -299,18 +267,10 @@ def members(lake: Lake, cluster: str, group: str, as_of: datetime, query: ListQu
         )
         select * from its
         where contains(lower(concat_ws(' ', client_id, host, static_instance_id, member_id)), lower($text))
-        """,
-        {
-            "cluster": cluster,
-            "group": group,
-            "since": since,
-            "as_of": as_of,
-            "text": query.text,
-            "ranks": _RANKS,
-        },
+        """,  # noqa: S608 (our own constants)
+        {"cluster": cluster, "group": group, "since": since, "as_of": as_of, "text": query.text},
         query,
         MEMBER_ORDERS,
-        _OWNS,
     )
 
 
@@ -320,7 +280,7 @@ def description(lake: Lake, cluster: str, group: str, as_of: datetime) -> Row:
     ``unacknowledged`` messages and ``subscriptions``, null where that is not known. Empty if it has not been sampled
     lately."""
     since = as_of - _RECENT
-    result = rows(
+    result = first_row(
         lake,
         {GROUPS: days(since, as_of + timedelta(minutes=5))},
         """
@@ -330,4 +290,4 @@ def description(lake: Lake, cluster: str, group: str, as_of: datetime) -> Row:
         """,
         {"cluster": cluster, "group": group, "since": since, "as_of": as_of},
     )
-    return result[0] if result else {}
+    return result or {}

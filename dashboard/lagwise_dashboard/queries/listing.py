@@ -14,50 +14,46 @@ from lagwise_dashboard.queries.base import Row, ScanLimit, rows
 T = TypeVar("T")
 
 
+#: Expressions of SQL to sort by, the first of them first; one that ends in ``desc`` has the largest value first. What
+#: is unknown comes last, whichever way round.
+Terms = list[str]
+_DESCENDING = " desc"
+
+
 @dataclass(frozen=True, slots=True)
-class Term:
-    """An expression of SQL to sort by. What is unknown comes last, whichever way round."""
+class Orders:
+    """The orders of a list by their names in its address, the usual one first.
 
-    sql: str
-    descending: bool = False
+    Rows that are alike in one stand in the usual order, and then by ``key``, so that a page does not flicker.
+    """
 
-    def as_sql(self, *, turned: bool) -> str:
-        """The term as it stands in a statement, turned round or not."""
-        return f"{self.sql} {'desc' if self.descending != turned else 'asc'} nulls last"
+    by_name: Mapping[str, Terms]
+    key: Sequence[str] = ()
 
+    def as_sql(self, order: str) -> str:
+        """A statement's ``order by``: an order by its name, turned round with a ``-`` before it. A name that is not
+        there is the usual order."""
+        terms, turned = self._find(order)
+        usual = next(iter(self.by_name.values()))
+        return ", ".join(
+            [*(_as_sql(t, turned=turned) for t in terms), *(_as_sql(t, turned=False) for t in (*usual, *self.key))]
+        )
 
-#: What is sorted by first, second, …
-Terms = tuple[Term, ...]
-#: The orders of a list by their names in its address.
-Orders = Mapping[str, Terms]
+    def is_descending(self, order: str) -> bool:
+        """Whether this order begins with the largest."""
+        terms, turned = self._find(order)
+        return terms[0].endswith(_DESCENDING) != turned
 
-
-def rising(sql: str) -> Terms:
-    """The smallest first."""
-    return (Term(sql),)
-
-
-def falling(sql: str) -> Terms:
-    """The largest first."""
-    return (Term(sql, descending=True),)
-
-
-def order_by(orders: Orders, query: str, ties: Terms) -> str:
-    """The terms of a statement's ``order by``: an order by its name, turned round with a ``-`` before it. Those that
-    are alike stand as ``ties`` says, so that a page does not flicker. A name that is not there is the first order."""
-    terms, turned = _order_of(orders, query)
-    return ", ".join([*(t.as_sql(turned=turned) for t in terms), *(t.as_sql(turned=False) for t in ties)])
+    def _find(self, order: str) -> tuple[Terms, bool]:
+        name = order.removeprefix(REVERSED)
+        if name in self.by_name:
+            return self.by_name[name], name != order
+        return next(iter(self.by_name.values())), False
 
 
-def is_descending(orders: Orders, query: str) -> bool:
-    """Whether this order begins with the largest."""
-    terms, turned = _order_of(orders, query)
-    return terms[0].descending != turned
-
-
-def _order_of(orders: Orders, query: str) -> tuple[Terms, bool]:
-    key = query.removeprefix(REVERSED)
-    return (orders[key], query != key) if key in orders else (next(iter(orders.values())), False)
+def _as_sql(term: str, *, turned: bool) -> str:
+    is_descending = term.endswith(_DESCENDING) != turned
+    return f"{term.removesuffix(_DESCENDING)} {'desc' if is_descending else 'asc'} nulls last"
 
 
 PAGE_ROWS = 500
@@ -131,15 +127,14 @@ def page_of(
     parameters: Mapping[str, Any],
     query: ListQuery,
     orders: Orders,
-    ties: Terms,
 ) -> ListPage[Row]:
     """One page of what the statement ``matching`` finds. Beyond the last page it is the last."""
-    order = order_by(orders, query.order, ties)
     result = rows(
         lake,
         tables,
         f"""with matching as ({matching})
-            select *, count(*) over () as total_rows from matching order by {order} limit $limit offset $offset""",  # noqa: S608 (statements of our own)
+            select *, count(*) over () as total_rows from matching
+            order by {orders.as_sql(query.order)} limit $limit offset $offset""",  # noqa: S608 (statements of our own)
         {**parameters, "limit": query.page_rows, "offset": query.offset},
     )
     if result:
@@ -148,6 +143,6 @@ def page_of(
         )
     if query.page == 1:
         return ListPage([], 0, query)
-    first = page_of(lake, tables, matching, parameters, replace(query, page=1), orders, ties)
+    first = page_of(lake, tables, matching, parameters, replace(query, page=1), orders)
     last = query.within(first.total)
-    return first if last.page == 1 else page_of(lake, tables, matching, parameters, last, orders, ties)
+    return first if last.page == 1 else page_of(lake, tables, matching, parameters, last, orders)

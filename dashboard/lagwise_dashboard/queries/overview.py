@@ -1,63 +1,45 @@
 """The list of groups: who is in trouble, and how many are in which status."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from lagwise.domain.vocabulary import DISPLAY_ORDER, QUIET_STATUSES, QUIET_UNKNOWN_STATES
+from lagwise.domain.vocabulary import QUIET_STATUSES, QUIET_UNKNOWN_STATES
 from lagwise.tables.analysis import GROUP_HISTORY, GROUP_STATUS
 from lagwise.tables.store import Lake
-from lagwise_dashboard.queries.base import Row, reads, rows
-from lagwise_dashboard.queries.listing import (
-    FIRST_PAGE,
-    ListPage,
-    ListQuery,
-    Orders,
-    Term,
-    Terms,
-    falling,
-    page_of,
-    rising,
-)
+from lagwise_dashboard.queries.base import Row, first_column, reads, rows
+from lagwise_dashboard.queries.expressions import WORST_FIRST, quoted
+from lagwise_dashboard.queries.listing import FIRST_PAGE, ListPage, ListQuery, Orders, page_of
 
-
-def _quoted(words: Iterable[str]) -> str:
-    return ", ".join(f"'{word}'" for word in words)
-
-
-_RANKS = [str(s) for s in DISPLAY_ORDER]
 #: A sparkline's longest span, and how many points it has at most.
 TREND_SPAN = timedelta(hours=1)
 TREND_POINTS = 30
 #: Fewer are drawn as a block, which tells nothing.
 MIN_TREND_POINTS = 4
 
-_WORST: Terms = (
-    Term("list_position($ranks, status)"),
-    Term("lag_seconds", descending=True),
-    Term("lag", descending=True),
-)
-_NAME: Terms = (Term('lower("group")'), Term('"group"'), Term("cluster"))
-_TIES: Terms = (*_WORST, *_NAME)
+_NAME = ['lower("group")', '"group"', "cluster"]
 #: By the parameter `sort` of the address.
-ORDERS: Orders = {
-    "worst": _WORST,
-    "age": falling("lag_seconds"),
-    "lag": falling("lag"),
-    "catch_up": falling("coalesce(seconds_to_catch_up, case when lag > 0 then 'inf'::double end)"),
-    "in": falling("produce_rate_per_second"),
-    "out": falling("consume_rate_per_second"),
-    "loss": rising("seconds_to_loss"),
-    "since": falling("since"),
-    "members": falling("members"),
-    "name": _NAME,
-    "cluster": rising("cluster"),
-}
+ORDERS = Orders(
+    {
+        "worst": WORST_FIRST,
+        "age": ["lag_seconds desc"],
+        "lag": ["lag desc"],
+        "catch_up": ["coalesce(seconds_to_catch_up, case when lag > 0 then 'inf'::double end) desc"],
+        "in": ["produce_rate_per_second desc"],
+        "out": ["consume_rate_per_second desc"],
+        "loss": ["seconds_to_loss"],
+        "since": ["since desc"],
+        "members": ["members desc"],
+        "name": _NAME,
+        "cluster": ["cluster"],
+    },
+    key=_NAME,
+)
 
 #: Groups that need no attention, as :func:`lagwise.domain.vocabulary.is_quiet` has it.
 _QUIET = (
-    f"(status in ({_quoted(QUIET_STATUSES)})"
-    f" or (status = 'unknown' and coalesce(state, '') in ({_quoted(QUIET_UNKNOWN_STATES)})))"
+    f"(status in ({quoted(QUIET_STATUSES)})"
+    f" or (status = 'unknown' and coalesce(state, '') in ({quoted(QUIET_UNKNOWN_STATES)})))"
 )
 _MATCHES = """
     ($cluster is null or cluster = $cluster)
@@ -118,8 +100,9 @@ def counts(lake: Lake, cluster: str | None, text: str, among: GroupKeys | None =
 @reads(GROUP_STATUS)
 def clusters(lake: Lake) -> list[str]:
     """Names of the clusters that have groups."""
-    result = rows(lake, {GROUP_STATUS: None}, "select distinct cluster from group_status order by cluster limit 1000")
-    return [r["cluster"] for r in result]
+    return first_column(
+        lake, {GROUP_STATUS: None}, "select distinct cluster from group_status order by cluster limit 1000"
+    )
 
 
 @reads(GROUP_STATUS)
@@ -130,23 +113,21 @@ def names(lake: Lake, query: ListQuery) -> ListPage[Row]:
         {GROUP_STATUS: None},
         """select cluster, "group", status, lag_seconds, lag from group_status
             where contains(lower("group"), lower($text))""",
-        {"text": query.text, "ranks": _RANKS},
+        {"text": query.text},
         query,
         ORDERS,
-        _TIES,
     )
 
 
 @reads(GROUP_STATUS)
 def clusters_of(lake: Lake, group: str) -> list[str]:
     """The clusters that have a group of this name."""
-    result = rows(
+    return first_column(
         lake,
         {GROUP_STATUS: None},
         'select distinct cluster from group_status where "group" = $group order by cluster',
         {"group": group},
     )
-    return [r["cluster"] for r in result]
 
 
 @reads(GROUP_STATUS, GROUP_HISTORY)
@@ -167,7 +148,6 @@ def groups(lake: Lake, filters: GroupFilters, query: ListQuery = FIRST_PAGE, *, 
             and ($quiet is null or {_QUIET} = $quiet)
         """,  # noqa: S608 (our own constants)
         {
-            "ranks": _RANKS,
             "statuses": list(filters.statuses),
             "cluster": filters.cluster,
             "text": query.text,
@@ -176,9 +156,8 @@ def groups(lake: Lake, filters: GroupFilters, query: ListQuery = FIRST_PAGE, *, 
         },
         query,
         ORDERS,
-        _TIES,
     )
-    newest = _newest(lake) if result else None
+    newest = first_column(lake, {GROUP_STATUS: None}, "select max(as_of) from group_status")[0] if result else None
     if newest is None:
         return result
     trends = _trends(lake, newest - TREND_SPAN, [(row["cluster"], row["group"]) for row in result])
@@ -212,9 +191,3 @@ def _trends(lake: Lake, since: datetime, names: Sequence[tuple[str, str]]) -> di
 
 def _as_structs(among: Sequence[tuple[str, str]] | None) -> list[dict[str, str]] | None:
     return None if among is None else [{"cluster": cluster, "group": group} for cluster, group in among]
-
-
-def _newest(lake: Lake) -> datetime | None:
-    result = rows(lake, {GROUP_STATUS: None}, "select max(as_of) as newest from group_status")
-    newest: datetime | None = result[0]["newest"]
-    return newest

@@ -6,35 +6,27 @@ from lagwise.tables.membership import REBALANCE_STATS
 from lagwise.tables.raw import EVENTS, GROUPS, MEMBERS
 from lagwise.tables.store import Lake
 from lagwise_dashboard.queries.base import Row, days, reads, rows
-from lagwise_dashboard.queries.listing import (
-    FIRST_PAGE,
-    ListPage,
-    ListQuery,
-    Orders,
-    Term,
-    Terms,
-    falling,
-    page_of,
-    rising,
-)
+from lagwise_dashboard.queries.listing import FIRST_PAGE, ListPage, ListQuery, Orders, page_of
 
-_STORMS: Terms = (
-    Term("storm_hours", descending=True),
-    Term("coalesce(downtime_seconds, downtime_seconds_at_most)", descending=True),
-    Term("rebalances", descending=True),
-)
 #: Of the groups, by the parameter `rebalanced_sort` of the address.
-ORDERS: Orders = {
-    "storms": _STORMS,
-    "group": rising('"group"'),
-    "rebalances": falling("rebalances"),
-    "downtime": falling("coalesce(downtime_seconds_at_most, downtime_seconds)"),
-    "moved": falling("partitions_moved"),
-    "joined": falling("joined"),
-    "left": falling('"left"'),
-    "last": falling("last_at"),
-    "cluster": rising("cluster"),
-}
+ORDERS = Orders(
+    {
+        "storms": [
+            "storm_hours desc",
+            "coalesce(downtime_seconds, downtime_seconds_at_most) desc",
+            "rebalances desc",
+        ],
+        "group": ['"group"'],
+        "rebalances": ["rebalances desc"],
+        "downtime": ["coalesce(downtime_seconds_at_most, downtime_seconds) desc"],
+        "moved": ["partitions_moved desc"],
+        "joined": ["joined desc"],
+        "left": ['"left" desc'],
+        "last": ["last_at desc"],
+        "cluster": ["cluster"],
+    },
+    key=['"group"', "cluster"],
+)
 #: Rows of the timeline: periods of one member with one assignment.
 MAX_PERIODS = 20_000
 
@@ -67,7 +59,6 @@ def groups(
         {"since": since, "until": until, "cluster": cluster, "text": query.text},
         query,
         ORDERS,
-        (*_STORMS, Term('"group"'), Term("cluster")),
     )
 
 
@@ -87,8 +78,7 @@ def events(
         """,
         {"cluster": cluster, "group": group, "since": since, "until": until},
         query,
-        {"": falling('"at"')},
-        (Term("generation", descending=True),),
+        Orders({"": ['"at" desc']}, key=["generation desc"]),
     )
 
 

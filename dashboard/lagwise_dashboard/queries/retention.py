@@ -2,38 +2,30 @@
 
 from dataclasses import dataclass
 
-from lagwise.domain.vocabulary import DISPLAY_ORDER
 from lagwise.tables.analysis import PARTITION_STATUS
 from lagwise.tables.raw import TOPICS
 from lagwise.tables.store import Lake
 from lagwise_dashboard.queries.base import Row, reads, rows
-from lagwise_dashboard.queries.listing import (
-    FIRST_PAGE,
-    ListPage,
-    ListQuery,
-    Orders,
-    Term,
-    Terms,
-    falling,
-    page_of,
-    rising,
-)
+from lagwise_dashboard.queries.expressions import FIRST_LOSS, LAG_OF_SEVERAL, STATUS_RANK
+from lagwise_dashboard.queries.listing import FIRST_PAGE, ListPage, ListQuery, Orders, page_of
 
-_SOONEST: Terms = (Term("seconds_to_loss"), Term("lag", descending=True))
 #: By the parameter `losses_sort` of the address.
-ORDERS: Orders = {
-    "soonest": _SOONEST,
-    "status": rising("rank"),
-    "group": rising('"group"'),
-    "topic": rising("topic"),
-    "unread": falling("lag"),
-    "age": falling("lag_seconds"),
-    "in": falling("produce_rate_per_second"),
-    "out": falling("consume_rate_per_second"),
-    "lost": falling("nullif(lost_at_least, 0)"),
-    "partitions": falling("partitions"),
-    "cluster": rising("cluster"),
-}
+ORDERS = Orders(
+    {
+        "soonest": ["seconds_to_loss", "lag desc"],
+        "status": ["rank"],
+        "group": ['"group"'],
+        "topic": ["topic"],
+        "unread": ["lag desc"],
+        "age": ["lag_seconds desc"],
+        "in": ["produce_rate_per_second desc"],
+        "out": ["consume_rate_per_second desc"],
+        "lost": ["nullif(lost_at_least, 0) desc"],
+        "partitions": ["partitions desc"],
+        "cluster": ["cluster"],
+    },
+    key=['"group"', "topic", "cluster", "loss_cause"],
+)
 _AT_STAKE = """
     seconds_to_loss is not null and status <> 'ghost'
     and ($cluster is null or cluster = $cluster)
@@ -90,30 +82,24 @@ def losses(
         f"""
         with found as (
             select cluster, "group", topic, loss_cause, max(as_of) as as_of,
-                min(seconds_to_loss) as seconds_to_loss,
-                arg_min(coalesce(seconds_to_loss_is_upper_bound, false), seconds_to_loss)
-                    as seconds_to_loss_is_upper_bound,
+                {FIRST_LOSS},
                 arg_min(coalesce(seconds_to_loss_at_latest, -1), seconds_to_loss) as at_latest,
                 arg_min(partition, seconds_to_loss) as partition,
                 arg_min(status, seconds_to_loss) as status,
-                count(*) as partitions, sum(lag)::bigint as lag, max(lag_seconds) as lag_seconds,
-                arg_max(coalesce(lag_seconds_is_lower_bound, false), lag_seconds) as lag_seconds_is_lower_bound,
-                sum(produce_rate_per_second) as produce_rate_per_second,
-                sum(consume_rate_per_second) as consume_rate_per_second,
+                count(*) as partitions, {LAG_OF_SEVERAL},
                 sum(lost_at_least)::bigint as lost_at_least, sum(lost_at_most)::bigint as lost_at_most
             from partition_status where {_AT_STAKE} group by cluster, "group", topic, loss_cause
         ), kept as (
             select cluster, topic, arg_max({{'ms': retention_ms, 'bytes': retention_bytes}}, sampled_at) as retention
             from topics group by cluster, topic
         )
-        select found.* exclude (at_latest), list_position($ranks, status) as rank,
+        select found.* exclude (at_latest), {STATUS_RANK} as rank,
             nullif(at_latest, -1) as seconds_to_loss_at_latest,
             retention.ms as retention_ms, retention.bytes as retention_bytes
         from found left join kept using (cluster, topic)
         where $within is null or seconds_to_loss <= $within
         """,  # noqa: S608 (our own constants)
-        {"cluster": cluster, "text": text, "within": within_seconds, "ranks": [str(s) for s in DISPLAY_ORDER]},
+        {"cluster": cluster, "text": text, "within": within_seconds},
         query,
         ORDERS,
-        (*_SOONEST, Term('"group"'), Term("topic"), Term("cluster"), Term("loss_cause")),
     )

@@ -6,57 +6,46 @@ from enum import StrEnum
 
 import pyarrow as pa
 
-from lagwise.domain.vocabulary import DISPLAY_ORDER
 from lagwise.tables.analysis import PARTITION_STATUS
 from lagwise.tables.capacity import TOPIC_HOURS
 from lagwise.tables.minutes import WATERMARK_FIVE_MINUTES, WATERMARK_MINUTES
 from lagwise.tables.raw import TOPICS, WATERMARKS
 from lagwise.tables.schema import Table
 from lagwise.tables.store import Lake
-from lagwise_dashboard.queries.base import Row, bucket_seconds, days, reads, rows, run
-from lagwise_dashboard.queries.listing import (
-    FIRST_PAGE,
-    ListPage,
-    ListQuery,
-    Orders,
-    Term,
-    Terms,
-    falling,
-    page_of,
-    rising,
-)
+from lagwise_dashboard.queries.base import Row, bucket_seconds, days, first_column, first_row, reads, rows, run
+from lagwise_dashboard.queries.expressions import FIRST_LOSS, LAG_OF_SEVERAL, STATUS_RANK, rank
+from lagwise_dashboard.queries.listing import FIRST_PAGE, ListPage, ListQuery, Orders, page_of
 
-_NAME: Terms = (Term("lower(topic)"), Term("topic"), Term("cluster"))
-_NEAREST_TO_LOSS: Terms = (
-    Term("status = 'ghost'"),
-    Term("seconds_to_loss"),
-    Term("lag_seconds", descending=True),
-    Term("lag", descending=True),
-)
 #: Of the readers, by the parameter `readers_sort` of the address.
-READER_ORDERS: Orders = {
-    "loss": _NEAREST_TO_LOSS,
-    "status": rising("rank"),
-    "group": rising('"group"'),
-    "age": falling("lag_seconds"),
-    "lag": falling("lag"),
-    "in": falling("produce_rate_per_second"),
-    "out": falling("consume_rate_per_second"),
-    "slowest": rising("slowest_partition"),
-    "partitions": falling("partitions"),
-    "members": falling("members"),
-}
+READER_ORDERS = Orders(
+    {
+        "loss": ["status = 'ghost'", "seconds_to_loss", "lag_seconds desc", "lag desc"],
+        "status": ["rank"],
+        "group": ['"group"'],
+        "age": ["lag_seconds desc"],
+        "lag": ["lag desc"],
+        "in": ["produce_rate_per_second desc"],
+        "out": ["consume_rate_per_second desc"],
+        "slowest": ["slowest_partition"],
+        "partitions": ["partitions desc"],
+        "members": ["members desc"],
+    },
+    key=['"group"'],
+)
 #: Of the partitions, by the parameter `topic_partitions_sort`.
-PARTITION_ORDERS: Orders = {
-    "in": falling("rate_per_second"),
-    "number": rising("partition"),
-    "replicas": rising("replicas_rank"),
-    "leader": rising("leader"),
-    "log_start": falling("log_start"),
-    "log_end": falling("high_watermark"),
-    "reader": rising("slowest_group"),
-    "behind": falling("lag_seconds"),
-}
+PARTITION_ORDERS = Orders(
+    {
+        "in": ["rate_per_second desc"],
+        "number": ["partition"],
+        "replicas": ["replicas_rank"],
+        "leader": ["leader"],
+        "log_start": ["log_start desc"],
+        "log_end": ["high_watermark desc"],
+        "reader": ["slowest_group"],
+        "behind": ["lag_seconds desc"],
+    },
+    key=["partition"],
+)
 #: A partition's own name does not change; the newest samples have it.
 _LABEL_SPAN = timedelta(minutes=5)
 #: Over this time up to the newest sample a partition's rate is measured.
@@ -110,33 +99,30 @@ def names(lake: Lake, query: ListQuery) -> ListPage[Row]:
         """,
         {"text": query.text},
         query,
-        {"": _NAME},
-        (),
+        Orders({"": ["lower(topic)"]}, key=["topic", "cluster"]),
     )
 
 
 @reads(PARTITION_STATUS)
 def clusters_of(lake: Lake, topic: str) -> list[str]:
     """The clusters in which somebody reads or once read a topic of this name."""
-    result = rows(
+    return first_column(
         lake,
         {PARTITION_STATUS: None},
         "select distinct cluster from partition_status where topic = $topic order by cluster",
         {"topic": topic},
     )
-    return [r["cluster"] for r in result]
 
 
 @reads(TOPICS)
 def settings(lake: Lake, cluster: str, topic: str) -> Row | None:
     """The topic's partitions, replication and retention as they were described last; None if they never were."""
-    result = rows(
+    return first_row(
         lake,
         {TOPICS: None},
         "select * from topics where cluster = $cluster and topic = $topic order by sampled_at desc limit 1",
         {"cluster": cluster, "topic": topic},
     )
-    return result[0] if result else None
 
 
 @reads(PARTITION_STATUS)
@@ -149,29 +135,21 @@ def readers(lake: Lake, cluster: str, topic: str, query: ListQuery = FIRST_PAGE)
     return page_of(
         lake,
         {PARTITION_STATUS: None},
-        """
+        f"""
         with its as (
-            select *, coalesce(list_position($ranks, status), 99) as rank from partition_status
+            select *, coalesce({STATUS_RANK}, 99) as rank from partition_status
             where cluster = $cluster and topic = $topic
         )
         select "group", arg_min(status, rank) as status, arg_min(reason, rank) as reason, min(rank) as rank,
-            max(as_of) as as_of, count(*) as partitions, count(distinct owner) as members, sum(lag)::bigint as lag,
-            max(lag_seconds) as lag_seconds,
-            arg_max(coalesce(lag_seconds_is_lower_bound, false), lag_seconds) as lag_seconds_is_lower_bound,
-            arg_max(partition, lag_seconds) as slowest_partition,
-            sum(produce_rate_per_second) as produce_rate_per_second,
-            sum(consume_rate_per_second) as consume_rate_per_second,
-            min(seconds_to_loss) as seconds_to_loss,
-            arg_min(coalesce(seconds_to_loss_is_upper_bound, false), seconds_to_loss)
-                as seconds_to_loss_is_upper_bound,
-            arg_min(loss_cause, seconds_to_loss) as loss_cause,
+            max(as_of) as as_of, count(*) as partitions, count(distinct owner) as members,
+            {LAG_OF_SEVERAL}, arg_max(partition, lag_seconds) as slowest_partition,
+            {FIRST_LOSS}, arg_min(loss_cause, seconds_to_loss) as loss_cause,
             sum(records_lost)::bigint as records_lost
         from its where contains(lower("group"), lower($text)) group by "group"
-        """,
-        {"cluster": cluster, "topic": topic, "ranks": [str(s) for s in DISPLAY_ORDER], "text": query.text},
+        """,  # noqa: S608 (our own constants)
+        {"cluster": cluster, "topic": topic, "text": query.text},
         query,
         READER_ORDERS,
-        (*_NEAREST_TO_LOSS, Term('"group"')),
     )
 
 
@@ -224,19 +202,14 @@ def partitions(
             select partition, max(lag_seconds) as lag_seconds, arg_max("group", lag_seconds) as slowest_group
             from partition_status where cluster = $cluster and topic = $topic and status <> 'ghost' group by partition
         )
-        select *, list_position($replica_states, replica_state) as replicas_rank
+        select *, {rank("replica_state", ReplicaState)} as replicas_rank
         from its left join slowest using (partition)
         where $text = '' or partition::varchar = $text
             or contains(lower(concat_ws(' ', 'leader ' || leader, label, slowest_group)), lower($text))
         """,  # noqa: S608 (our own constants)
-        {
-            **_of_partitions(cluster, topic, as_of, min_isr),
-            "text": query.text,
-            "replica_states": [str(state) for state in ReplicaState],
-        },
+        _of_partitions(cluster, topic, as_of, min_isr) | {"text": query.text},
         query,
         PARTITION_ORDERS,
-        (Term("rate_per_second", descending=True), Term("partition")),
     )
 
 

@@ -1,28 +1,21 @@
 """The whole advice as figures: one line a number, as exact as it is known."""
 
-import csv
-import io
 from collections.abc import Iterable
 from dataclasses import asdict
 
 from lagwise.domain.sizing.advice import SizingAdvice, inputs_of
 from lagwise.domain.sizing.known_workload import say_missing
+from lagwise_dashboard.csv_export import rows_as_csv
 from lagwise_dashboard.report.capacity_report import CapacityReport
-from lagwise_dashboard.tables.csv_export import cell
 
 
 def as_csv(report: CapacityReport) -> str:
     """One line a number, as exact as it is known: section, name, value, unit, where from or why."""
-    made = io.StringIO()
-    writer = csv.writer(made, lineterminator="\n")
-    writer.writerow(("section", "name", "value", "unit", "note"))
-    for line in _lines(report):
-        writer.writerow([cell(value) for value in line])
-    return made.getvalue()
+    return rows_as_csv([("section", "name", "value", "unit", "note"), *_lines(report)])
 
 
 def _plain(value: object) -> object:
-    return value if isinstance(value, int | float) else str(value)
+    return value if value is None or isinstance(value, int | float) else str(value)
 
 
 def _lines(report: CapacityReport) -> Iterable[tuple[object, ...]]:
@@ -48,7 +41,7 @@ def _lines(report: CapacityReport) -> Iterable[tuple[object, ...]]:
 
 def _advice(advice: SizingAdvice, report: CapacityReport) -> Iterable[tuple[object, ...]]:
     for name, value in inputs_of(advice.workload).items():
-        yield "asked", name, None if value is None else _plain(value), "", report.sources.get(name, "default")
+        yield "asked", name, _plain(value), "", report.sources.get(name, "default")
     yield "advice", "verdict", advice.verdict, "", ""
     for name, value in asdict(advice.triple).items() if advice.triple else ():
         yield "advice", name, value, "", ""
@@ -65,7 +58,7 @@ def _advice(advice: SizingAdvice, report: CapacityReport) -> Iterable[tuple[obje
         yield "what if", f"{label}: drained after", outcome.drain_seconds, "s", question
     for one in report.scenarios:
         for name, value in inputs_of(one.advice.workload).items():
-            yield "scenario", f"{one.name}: {name}", None if value is None else _plain(value), "", "asked"
+            yield "scenario", f"{one.name}: {name}", _plain(value), "", "asked"
         for name, value in asdict(one.advice.triple).items() if one.advice.triple else ():
             yield "scenario", f"{one.name}: {name}", value, "", "advised"
         if one.outcome is not None:

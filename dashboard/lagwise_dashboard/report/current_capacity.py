@@ -8,6 +8,7 @@ from lagwise.domain.sizing.downstream import MEMBERS_INPUT, RATE_INPUT
 from lagwise.domain.sizing.words import say_duration, say_number, say_share
 from lagwise_dashboard import tables
 from lagwise_dashboard.queries.base import Row
+from lagwise_dashboard.report.advice_tables import LABELS
 from lagwise_dashboard.tables import TableColumn
 
 #: Where it is known from what the group can do.
@@ -19,14 +20,9 @@ SOURCES = {
     "throughput": "a lower bound: what it did without a backlog",
     "none": "nothing is known of it",
 }
-_INPUTS = {
-    "partitions": "Partitions",
+_INPUTS = LABELS | {
     "members": "Members",
     "nodes": "Nodes",
-    "hottest_share": "Hottest partition",
-    "cores": "Cores of a node",
-    "t1_seconds": "T1, waiting",
-    "t2_seconds": "T2, on the CPU",
     "threads_per_node": "Threads on a node",
     RATE_INPUT: "Downstream is full at",
     MEMBERS_INPUT: "Members that fill it",
@@ -38,7 +34,6 @@ _INPUTS = {
     "threads": "Threads",
     "observed_rate_per_second": "Seen under saturation",
     "at_least_per_second": "Does at least",
-    "peak_rate_per_second": "Peak",
     "forecast_peak_per_second": "Forecast peak",
 }
 

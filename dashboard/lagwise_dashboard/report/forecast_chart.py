@@ -18,35 +18,23 @@ def chart(row: Row, outlook: Outlook, target: float) -> go.Figure:
     days = outlook.days
     at = [day.at for day in days]
     made = plot_theme.figure(height=_HEIGHT, zoom=f"{row['cluster']}/{row['group']}/{row['topic']}")
-    made.add_trace(plot_theme.line(at, [d.high for d in days], name="upper end", line={"width": 0}, showlegend=False))
-    made.add_trace(
-        plot_theme.line(
-            at,
-            [d.low for d in days],
-            name="lower end",
-            line={"width": 0},
-            fill="tonexty",
-            fillcolor=_BAND,
-            showlegend=False,
-        )
-    )
-    made.add_trace(
-        plot_theme.line(
-            at,
-            [d.peak for d in days],
-            name="forecast, with its 90 % band",
-            line={"color": plot_theme.PRODUCED, "width": 2.4},
-        )
-    )
-    for trace in made.data:
-        trace.update(customdata=[say_rate(y) for y in trace.y], hovertemplate="%{customdata}")
+    forecast = {"color": plot_theme.PRODUCED, "width": 2.4}
+    invisible = {"line": {"width": 0}, "showlegend": False}
+    for name, rates, style in (
+        ("upper end", [d.high for d in days], invisible),
+        ("lower end", [d.low for d in days], invisible | {"fill": "tonexty", "fillcolor": _BAND}),
+        ("forecast, with its 90 % band", [d.peak for d in days], {"line": forecast}),
+    ):
+        texts = [say_rate(rate) for rate in rates]
+        made.add_trace(plot_theme.line(at, rates, name=name, customdata=texts, hovertemplate="%{customdata}", **style))
     top = max(d.high for d in days)
     low, high = row["capacity_low_per_second"], row["capacity_high_per_second"]
     if low is not None:
         top = max(top, high or low)
         _mark_capacity(made, low, high, target, at)
     if row["enough_until"] is not None:
-        _mark_crossing(made, row["enough_until"], top)
+        day = f"{row['enough_until'].astimezone(UTC):%Y-%m-%d}"
+        plot_theme.upright(made, row["enough_until"], 1.1 * top, f"enough until {day}", plot_theme.MARK)
     made.update_xaxes(range=[at[0], at[-1]], hoverformat="%Y-%m-%d")
     made.update_yaxes(range=[0, 1.2 * top], ticksuffix="/s")
     return made
@@ -59,37 +47,6 @@ def _mark_capacity(made: go.Figure, low: float, high: float | None, target: floa
     can += f" to {say_number(high)}/s" if high is not None and say_number(high) != say_number(low) else "/s"
     free = f"with {say_share(1 - target)} kept free: {say_number(low * target)}/s"
     # At the two ends, so that the labels never meet.
-    for y, text, dash, x, anchor in (
-        (high or low, can, "solid", at[-1], "right"),
-        (low * target, free, "dash", at[0], "left"),
-    ):
+    for y, text, dash, end in ((high or low, can, "solid", -1), (low * target, free, "dash", 0)):
         made.add_hline(y=y, line={"color": plot_theme.LAG, "width": 1.6, "dash": dash})
-        made.add_annotation(
-            x=x,
-            y=y,
-            text=text,
-            showarrow=False,
-            xanchor=anchor,
-            yanchor="bottom",
-            font={"size": 12},
-        )
-
-
-def _mark_crossing(made: go.Figure, until: datetime, top: float) -> None:
-    made.add_shape(
-        type="line",
-        x0=until,
-        x1=until,
-        y0=0,
-        y1=1.1 * top,
-        line={"color": plot_theme.MARK, "width": 1.6, "dash": "dot"},
-    )
-    made.add_annotation(
-        x=until,
-        y=1.1 * top,
-        text=f"enough until {until.astimezone(UTC):%Y-%m-%d}",
-        showarrow=False,
-        xanchor="left",
-        yanchor="bottom",
-        font={"size": 12},
-    )
+        plot_theme.label(made, at[end], y, text, left=end == -1)

@@ -34,29 +34,23 @@ def chart(advice: SizingAdvice) -> go.Figure:
     lines = [min(n * alone, ceiling) for n in corners]
 
     made = plot_theme.figure(height=_HEIGHT, zoom=f"{w.t1_seconds}/{w.t2_seconds}/{w.cores}/{last}")
-    made.add_trace(
-        plot_theme.line(
-            corners,
-            lines,
-            name="the formula's straight lines",
-            line={"color": plot_theme.MARK, "width": 1.6, "dash": "dash"},
-            customdata=[say_rate(line) for line in lines],
-            hovertemplate="%{customdata}",
+    for name, x, rates, style in (
+        ("the formula's straight lines", corners, lines, {"color": plot_theme.MARK, "width": 1.6, "dash": "dash"}),
+        ("what the node does", [0, *threads], [0.0, *really], {"color": plot_theme.LAG, "width": 2.6}),
+    ):
+        texts = [say_rate(rate) for rate in rates]
+        made.add_trace(
+            plot_theme.line(x, rates, name=name, line=style, customdata=texts, hovertemplate="%{customdata}")
         )
-    )
-    made.add_trace(
-        plot_theme.line(
-            [0, *threads],
-            [0.0, *really],
-            name="what the node does",
-            line={"color": plot_theme.LAG, "width": 2.6},
-            customdata=[say_rate(rate) for rate in (0.0, *really)],
-            hovertemplate="%{customdata}",
-        )
-    )
-    needed = _needed(advice)
+    nodes = advice.triple.working_nodes if advice.triple else nodes_by_cpu(w)
+    needed = w.required_rate_per_second / nodes
     top = max(*lines, needed)
-    _mark_needed(made, advice, needed, last if needed < 0.5 * top else 0)
+    of = f"each of {humanise.plural(nodes, 'node')}" if nodes > 1 else "the node"
+    if_allowed = "" if advice.triple else ", if the partitions allowed it,"
+    made.add_hline(y=needed, line={"color": plot_theme.PRODUCED, "width": 1.6, "dash": "dot"})
+    is_low = needed < 0.5 * top
+    text = f"{of}{if_allowed} must do {say_number(needed)}/s"
+    plot_theme.label(made, last if is_low else 0, needed, text, left=is_low)
     fills = "fills the node" if threads_that_fill_a_node(w) else "the most it may have"
     label = "advised" if advice.triple else fills
     marks = [(float(advised), f"{label} {humanise.count(advised)}", plot_theme.LAG)]
@@ -64,7 +58,7 @@ def chart(advice: SizingAdvice) -> go.Figure:
         marks.append((shown_knee, f"knee {say_number(shown_knee)}", plot_theme.MARK))
     # The lower one is labelled to its left, the higher one to its right: so they never overlap.
     for i, (at, text, colour) in enumerate(sorted(marks)):
-        _mark_threads(made, at, text, top, colour, left_of_line=i == 0 and len(marks) > 1)
+        plot_theme.upright(made, at, 1.1 * top, text, colour, left=i == 0 and len(marks) > 1)
     made.add_trace(
         go.Scatter(
             x=[advised],
@@ -78,40 +72,3 @@ def chart(advice: SizingAdvice) -> go.Figure:
     made.update_xaxes(type="linear", range=[0, last], title={"text": "threads on one node"}, hoverformat=",d")
     made.update_yaxes(range=[0, 1.18 * top], ticksuffix="/s")
     return made
-
-
-def _needed(advice: SizingAdvice) -> float:
-    """What each node must do, messages per second."""
-    nodes = advice.triple.working_nodes if advice.triple else nodes_by_cpu(advice.workload)
-    return advice.workload.required_rate_per_second / nodes
-
-
-def _mark_needed(made: go.Figure, advice: SizingAdvice, needed: float, at: int) -> None:
-    nodes = advice.triple.working_nodes if advice.triple else nodes_by_cpu(advice.workload)
-    of = f"each of {humanise.plural(nodes, 'node')}" if nodes > 1 else "the node"
-    if_allowed = "" if advice.triple else ", if the partitions allowed it,"
-    made.add_hline(y=needed, line={"color": plot_theme.PRODUCED, "width": 1.6, "dash": "dot"})
-    made.add_annotation(
-        x=at,
-        y=needed,
-        text=f"{of}{if_allowed} must do {say_number(needed)}/s",
-        showarrow=False,
-        xanchor="right" if at else "left",
-        yanchor="bottom",
-        font={"size": 12},
-    )
-
-
-def _mark_threads(made: go.Figure, threads: float, text: str, top: float, colour: str, *, left_of_line: bool) -> None:
-    made.add_shape(
-        type="line", x0=threads, x1=threads, y0=0, y1=1.1 * top, line={"color": colour, "width": 1.4, "dash": "dot"}
-    )
-    made.add_annotation(
-        x=threads,
-        y=1.1 * top,
-        text=text,
-        showarrow=False,
-        xanchor="right" if left_of_line else "left",
-        yanchor="bottom",
-        font={"size": 12},
-    )

@@ -36,8 +36,6 @@ class _Axis:
     pixels: float
     flipped: bool
     ticks: Sequence[tuple[float, str]]
-    title: str
-    suffix: str
     says: Callable[[float], str]
 
     def at(self, value: Any) -> float:
@@ -106,13 +104,11 @@ def _axis(axis: Any, values: Sequence[Any], pixels: float, *, flipped: bool) -> 
         low, high = min(0.0, low), high + 0.05 * (high - min(0.0, low))
     if high <= low:
         high = low + 1.0
-    suffix = axis.ticksuffix or ""
     if axis.type == "date":
-        return _Axis(
-            low, high, pixels, flipped, _days(low, high), _title(axis), suffix, lambda v: f"{_time(v):%Y-%m-%d}"
-        )
+        return _Axis(low, high, pixels, flipped, _days(low, high), lambda v: f"{_time(v):%Y-%m-%d}")
+    suffix = axis.ticksuffix or ""
     ticks = [(tick, f"{_plain(tick)}{suffix}") for tick in _steps(low, high)]
-    return _Axis(low, high, pixels, flipped, ticks, _title(axis), suffix, lambda v: f"{say_number(v)}{suffix}")
+    return _Axis(low, high, pixels, flipped, ticks, lambda v: f"{say_number(v)}{suffix}")
 
 
 def _title(axis: Any) -> str:

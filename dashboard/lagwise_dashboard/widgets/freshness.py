@@ -120,15 +120,27 @@ def judge(newest: health.Newest, config: Config, now: datetime, started_at: date
     sampled: dict[str, Row] = {row["cluster"]: row for row in newest.samples}
     intervals = {cluster.name: cluster.interval_seconds for cluster in config.clusters}
     intervals |= {name: sample["interval_seconds"] for name, sample in sampled.items()}
-    collections = tuple(_collection(name, sampled.get(name), intervals[name], now, is_new) for name in intervals)
+    collections = tuple(
+        DataSource(
+            name,
+            sample["read_at"] if sample else None,
+            interval,
+            _allowed_seconds(interval, sample),
+            now,
+            _trouble(sample) if sample else None,
+            has_just_started=is_new,
+        )
+        for name, interval in intervals.items()
+        for sample in (sampled.get(name),)
+    )
     each, tick = config.analysis.interval_seconds, newest.tick
-    analysis = _source(
+    analysis = DataSource(
         "analysis",
         tick["finished_at"] if tick else None,
         each,
-        tick["wall_seconds"] if tick else 0.0,
+        _allowed_seconds(each, tick),
         now,
-        is_new_to_the_analysis,
+        has_just_started=is_new_to_the_analysis,
     )
     verdicts = tuple(
         DataSource(
@@ -144,24 +156,9 @@ def judge(newest: health.Newest, config: Config, now: datetime, started_at: date
     return Freshness(collections, analysis, verdicts, now, newest.trouble)
 
 
-def _collection(name: str, sample: Row | None, interval_seconds: float, now: datetime, is_new: bool) -> DataSource:
-    if sample is None:
-        return _source(name, None, interval_seconds, 0.0, now, is_new)
-    return _source(name, sample["read_at"], interval_seconds, sample["wall_seconds"], now, is_new, _trouble(sample))
-
-
-def _source(
-    name: str,
-    at: datetime | None,
-    interval_seconds: float,
-    round_seconds: float,
-    now: datetime,
-    is_new: bool,
-    trouble: tuple[str, str] | None = None,
-) -> DataSource:
-    """Something that may be late by some intervals and the time that one round takes."""
-    allowed = staleness.STALE_INTERVALS * interval_seconds + round_seconds
-    return DataSource(name, at, interval_seconds, allowed, now, trouble, is_new)
+def _allowed_seconds(interval_seconds: float, newest_round: Row | None) -> float:
+    """Something may be late by some intervals and the time that a round takes."""
+    return staleness.STALE_INTERVALS * interval_seconds + (newest_round["wall_seconds"] if newest_round else 0.0)
 
 
 def _age_or_never(source: DataSource) -> float:

@@ -12,9 +12,9 @@ import streamlit as st
 
 from lagwise.links.parameter_types import REVERSED, Parameter
 from lagwise_dashboard import address, context
-from lagwise_dashboard.queries.listing import Orders, is_descending
-from lagwise_dashboard.tables.columns import TableColumn
-from lagwise_dashboard.tables.csv_export import as_csv, file_name
+from lagwise_dashboard.csv_export import as_csv, file_name
+from lagwise_dashboard.queries.listing import Orders
+from lagwise_dashboard.tables import TableColumn
 
 _HERE = Path(__file__).parent
 _COMPONENT = st.components.v2.component(
@@ -48,7 +48,7 @@ class Sorting:
     @property
     def direction(self) -> str:
         """Of what is in force, as ARIA calls it."""
-        return "descending" if is_descending(self.orders, address.get(self.parameter)) else "ascending"
+        return "descending" if self.orders.is_descending(address.get(self.parameter)) else "ascending"
 
 
 def show(

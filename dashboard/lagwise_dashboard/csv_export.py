@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from lagwise_dashboard import escaping
-from lagwise_dashboard.tables.columns import TableColumn
+from lagwise_dashboard.tables import TableColumn
 
 #: Longer names are cut: a file's name holds 255 bytes.
 _MAX_PART_LENGTH = 60
@@ -17,11 +17,14 @@ _MAX_PART_LENGTH = 60
 
 def as_csv(columns: Sequence[TableColumn]) -> str:
     """The table; one column may make several, a trend makes none."""
+    raw = ((name, *values) for column in columns for name, values in column.raw.items())
+    return rows_as_csv(zip(*raw, strict=True))
+
+
+def rows_as_csv(rows: Iterable[Iterable[object]]) -> str:
+    """Rows, the first of which holds the names of the columns."""
     made = io.StringIO()
-    writer = csv.writer(made, lineterminator="\n")
-    raw = [(name, values) for column in columns for name, values in column.raw.items()]
-    writer.writerow(cell(name) for name, _ in raw)
-    writer.writerows([cell(value) for value in row] for row in zip(*(values for _, values in raw), strict=True))
+    csv.writer(made, lineterminator="\n").writerows([_cell(value) for value in row] for row in rows)
     return made.getvalue()
 
 
@@ -39,7 +42,7 @@ def _plain(part: Any) -> str:
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
-def cell(value: object) -> object:
+def _cell(value: object) -> object:
     """Text on one line and never a formula, moments as ISO 8601 in UTC; what is not known is empty."""
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return ""

@@ -99,23 +99,23 @@ def count(
     width: int | None = None,
 ) -> TableColumn:
     """How many. ``of`` is the unit, where the title is not: ``records``."""
-    return _numbers(title, values, _formatted(values, formatter), _name(title, of), width)
+    return _numbers(title, values, formatter, _name(title, of), width)
 
 
 def number(title: str, values: NumberCells) -> TableColumn:
     """Numbers that are names (partitions, nodes, processes): digit by digit."""
-    return _numbers(title, values, _formatted(values, str), _slug(title))
+    return _numbers(title, values, str, _slug(title))
 
 
 def offset(title: str, values: NumberCells) -> TableColumn:
     """Positions in a log, to the last digit."""
-    return _numbers(title, values, _formatted(values, lambda v: f"{v:,}"), _slug(title))
+    return _numbers(title, values, lambda v: f"{v:,}", _slug(title))
 
 
 def rate(title: str, per_second: NumberCells, *, unit: str = "", width: int | None = None) -> TableColumn:
     """How many a second. ``unit`` is written behind each where the title does not say it: ``/s``."""
-    shown = _formatted(per_second, lambda r: f"{humanise.rate(r)}{unit}")
-    return _numbers(title, per_second, shown, _name(title.removesuffix("/s"), "per_second"), width)
+    name = _name(title.removesuffix("/s"), "per_second")
+    return _numbers(title, per_second, lambda r: f"{humanise.rate(r)}{unit}", name, width)
 
 
 def between(
@@ -166,27 +166,24 @@ def duration(
     bounds = [at_least or [False] * len(seconds), at_most or [False] * len(seconds)]
     name = _name(title, "seconds")
     cells = [formatted(s, least=least, most=most) for s, least, most in zip(seconds, *bounds, strict=True)]
-    made = _numbers(title, seconds, cells, name, width)
     flags = {f"{name}_is_{what}": f for what, f in (("lower_bound", at_least), ("upper_bound", at_most)) if f}
-    return replace(made, raw={**made.raw, **flags})
+    return TableColumn(title, ColumnKind.NUMBER, cells, _order(seconds), {name: seconds, **flags}, width=width)
 
 
 def share(title: str, shares: NumberCells, *, places: int = 1, bar: bool = False) -> TableColumn:
     """Shares of one, as per cent; with a ``bar`` behind the number."""
-    shown = _formatted(shares, lambda s: f"{100 * s:.{places}f} %")
-    made = _numbers(title, shares, shown, _name(title, "share"))
+    made = _numbers(title, shares, lambda s: f"{100 * s:.{places}f} %", _name(title, "share"))
     return replace(made, kind=ColumnKind.SHARE) if bar else made
 
 
 def ratio(title: str, values: NumberCells) -> TableColumn:
     """One number over another."""
-    return _numbers(title, values, _formatted(values, lambda v: f"{v:.2f}"), _slug(title))
+    return _numbers(title, values, lambda v: f"{v:.2f}", _slug(title))
 
 
 def size(title: str, number_of_bytes: NumberCells) -> TableColumn:
     """Bytes."""
-    shown = _formatted(number_of_bytes, humanise.size)
-    return _numbers(title, number_of_bytes, shown, _name(title, "bytes"))
+    return _numbers(title, number_of_bytes, humanise.size, _name(title, "bytes"))
 
 
 def moment(title: str, at: MomentCells, now: datetime) -> TableColumn:
@@ -219,13 +216,10 @@ def without_empty(columns: Iterable[TableColumn], *names: str) -> list[TableColu
     return [column for column in columns if column.title not in names or not column.is_empty]
 
 
-def _formatted(values: NumberCells, formatter: Callable[[float], str]) -> list[str | None]:
-    return [None if v is None or math.isnan(v) else formatter(v) for v in values]
-
-
 def _numbers(
-    title: str, values: NumberCells, shown: Sequence[str | None], name: str, width: int | None = None
+    title: str, values: NumberCells, formatter: Callable[[float], str], name: str, width: int | None = None
 ) -> TableColumn:
+    shown = [None if v is None or math.isnan(v) else formatter(v) for v in values]
     return TableColumn(title, ColumnKind.NUMBER, shown, _order(values), {name: values}, width=width)
 
 
