@@ -49,6 +49,8 @@ class TableColumn:
     wraps: bool = False
     #: Of badges, by label.
     colours: Mapping[str, str] = field(default_factory=dict)
+    #: The order that a click on the heading asks for, where the rows are a page of a list: a name in the list's ORDERS.
+    list_order: str | None = None
 
     @property
     def is_empty(self) -> bool:
@@ -58,6 +60,10 @@ class TableColumn:
     def with_help(self, help: str) -> "TableColumn":
         """The same with an explanation."""
         return replace(self, help=help)
+
+    def sorts_by(self, list_order: str) -> "TableColumn":
+        """The same, where a click on the heading asks the list for this order."""
+        return replace(self, list_order=list_order)
 
 
 def text(title: str, values: Iterable[object], *, width: int | None = None, wraps: bool = False) -> TableColumn:

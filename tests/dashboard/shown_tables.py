@@ -7,12 +7,14 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Shown:
-    """One table: its cells as text (badges as lists, None where a dash stands) and what its columns sort by."""
+    """One table: its cells as text (badges as lists, None where a dash stands), what its columns sort by, and the
+    orders of its list that its headings ask for."""
 
     name: str
     cells: dict[str, list[Any]]
     order: dict[str, list[float | None]]
     rows: int
+    list_orders: dict[str, str]
 
     @property
     def titles(self) -> list[str]:
@@ -36,6 +38,7 @@ def tables(app: Any) -> list[Shown]:
                 {c["title"]: c["cells"] for c in columns},
                 {c["title"]: c["order"] for c in columns if c["order"] is not None},
                 len(data["keys"]),
+                data["orders"] or {},
             )
         )
     return found

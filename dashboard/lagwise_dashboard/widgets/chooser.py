@@ -9,13 +9,22 @@ from lagwise.links.pages import Page
 from lagwise_dashboard import address, appearance, escaping
 from lagwise_dashboard.cache import ask
 from lagwise_dashboard.queries import overview, topic
-from lagwise_dashboard.queries.base import Row
+from lagwise_dashboard.queries.base import Query, Row
 from lagwise_dashboard.queries.listing import ListPage
 from lagwise_dashboard.widgets import filters, list_view
 
 #: Links of a page.
 PAGE_LINKS = 20
 _WIDTH = 560
+
+
+def cluster_of(clusters_of: Query[[str], list[str]], name: str) -> str:
+    """The cluster of the address. Without one, the only cluster that has the group or topic of this name; empty where
+    none or several have it."""
+    if cluster := address.get(parameters.CLUSTER):
+        return cluster
+    result = ask(clusters_of, name)
+    return result[0] if len(result) == 1 else ""
 
 
 def group(page: Page, prompt: str) -> None:

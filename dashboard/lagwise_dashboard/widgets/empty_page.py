@@ -1,6 +1,7 @@
 """What a page says when there is nothing to show: why, and what to do about it."""
 
 from collections.abc import Callable
+from datetime import datetime
 
 import streamlit as st
 
@@ -10,6 +11,22 @@ from lagwise.links.first_commands import shell_word
 from lagwise_dashboard import context, escaping
 from lagwise_dashboard.widgets import collection_errors, freshness
 from lagwise_dashboard.widgets.freshness import Freshness
+
+
+def fresh_data(now: datetime, *, judged: bool = True) -> Freshness | None:
+    """Draw how old the data is, and return it; None where there is none, which the page then explains.
+
+    Without ``judged``, samples are enough: the page needs no verdicts.
+    """
+    fresh = freshness.read(now)
+    freshness.strip(fresh)
+    if fresh.nothing_collected:
+        nothing_collected(fresh)
+    elif judged and fresh.as_of is None:
+        nothing_judged(fresh)
+    else:
+        return fresh
+    return None
 
 
 def nothing_collected(fresh: Freshness) -> None:

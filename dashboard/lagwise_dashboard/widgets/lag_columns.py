@@ -21,28 +21,42 @@ def labels(*statuses: str | None) -> list[str]:
     return [appearance.of_status(status).label for status in statuses if status is not None]
 
 
+def statuses(rows: Sequence[Row]) -> TableColumn:
+    """The status of each row."""
+    return tables.statuses("Status", [labels(r["status"]) for r in rows])
+
+
 def oldest_unread(rows: Sequence[Row], help: str) -> TableColumn:
     """The age of the oldest unread record."""
-    return tables.duration(
-        "Oldest unread",
-        [r["lag_seconds"] for r in rows],
-        at_least=[r["lag_seconds_is_lower_bound"] for r in rows],
-    ).with_help(f"{help} ≥ marks a lower bound: it is older than the history that was kept.")
+    made = tables.duration(
+        "Oldest unread", [r["lag_seconds"] for r in rows], at_least=[r["lag_seconds_is_lower_bound"] for r in rows]
+    )
+    return made.with_help(f"{help} ≥ marks a lower bound: it is older than the history kept.").sorts_by("age")
 
 
-def lag(rows: Sequence[Row], help: str, title: str = "Lag") -> TableColumn:
+def lag(rows: Sequence[Row], help: str) -> TableColumn:
     """Unread records."""
-    return tables.count(title, [r["lag"] for r in rows], of="records").with_help(help)
+    return tables.count("Lag", [r["lag"] for r in rows], of="records").with_help(help).sorts_by("lag")
 
 
 def written(rows: Sequence[Row], help: str = WRITTEN_HELP) -> TableColumn:
     """Records written per second."""
-    return tables.rate("In/s", [r["produce_rate_per_second"] for r in rows]).with_help(help)
+    return tables.rate("In/s", [r["produce_rate_per_second"] for r in rows]).with_help(help).sorts_by("in")
 
 
 def read(rows: Sequence[Row]) -> TableColumn:
     """Records read per second."""
-    return tables.rate("Out/s", [r["consume_rate_per_second"] for r in rows]).with_help(READ_HELP)
+    return tables.rate("Out/s", [r["consume_rate_per_second"] for r in rows]).with_help(READ_HELP).sorts_by("out")
+
+
+def log_ends(rows: Sequence[Row]) -> list[TableColumn]:
+    """The offsets at which a partition's log starts and ends."""
+    return [
+        tables.offset("Log start", [r["log_start"] for r in rows])
+        .with_help("Offset of the oldest record.")
+        .sorts_by("log_start"),
+        tables.offset("Log end", [r["high_watermark"] for r in rows]).with_help("High watermark.").sorts_by("log_end"),
+    ]
 
 
 def loss_in(title: str, rows: Sequence[Row], seconds: Sequence[float | None], help: str) -> TableColumn:

@@ -1,15 +1,18 @@
-"""A list that may be longer than a page: a field that looks through all of it, what of it is shown, and its pages."""
+"""A list that may be longer than a page: a field that searches all of it, what of it is shown, and its pages."""
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TypeVar
 
 import streamlit as st
 
 from lagwise.links.parameter_types import ListParameters
 from lagwise_dashboard import address
 from lagwise_dashboard.queries.listing import PAGE_ROWS, ListPage, ListQuery, Orders
-from lagwise_dashboard.widgets import filters
+from lagwise_dashboard.tables import TableColumn
+from lagwise_dashboard.widgets import filters, grid
 from lagwise_dashboard.widgets.grid import Sorting
+
+T = TypeVar("T")
 
 #: Lists of fewer rows need no field to look for one.
 _MIN_SEARCHED = 10
@@ -44,11 +47,46 @@ def if_default_order(listing: ListParameters, words: str) -> str:
     return words if is_usual else ""
 
 
-def sorting(listing: ListParameters, by: Mapping[str, str], orders: Orders) -> Sorting:
-    """Sorting by the headings of the list's table: orders by title of the column."""
-    if listing.sort is None:
-        raise ValueError("this list has no orders")
-    return Sorting(by, orders, listing.sort)
+def found(listing: ListParameters, result: ListPage[Any], noun: str, placeholder: str, label: str, none: str) -> bool:
+    """Draw the search field, and say so where there is no row: ``none`` is why there is none of the whole list."""
+    search(listing, result, placeholder, label)
+    if not result:
+        st.caption(f"No {noun} matches." if is_searched(listing) else none)
+    return bool(result)
+
+
+def table(
+    listing: ListParameters,
+    result: ListPage[T],
+    columns: Callable[[list[T]], list[TableColumn]],
+    read: Callable[[ListQuery], ListPage[T]],
+    *,
+    name: str,
+    label: str,
+    orders: Orders | None = None,
+    about: Iterable[str] = (),
+    links: Sequence[str] | None = None,
+    linked: str = "Group",
+    visible_rows: int = grid.MAX_VISIBLE_ROWS,
+) -> None:
+    """Draw the table of a page of the list (see :func:`grid.show`), and the numbers of its pages.
+
+    A click on a heading sorts the whole list by one of its ``orders``; without any, the browser sorts a list of one
+    page. The CSV holds the whole list, which ``read`` reads.
+    """
+    grid.show(
+        columns(result.rows),
+        name=name,
+        label=label,
+        about=about,
+        links=links,
+        linked=linked,
+        visible_rows=visible_rows,
+        sorting=Sorting(orders, listing.sort) if orders and listing.sort else None,
+        sorts=result.pages == 1,
+        all_rows=lambda: columns(read(result.query.all_rows).rows),
+    )
+    pagination(listing, result)
 
 
 def pagination(listing: ListParameters, result: ListPage[Any]) -> None:

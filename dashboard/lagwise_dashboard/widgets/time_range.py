@@ -3,16 +3,16 @@
 A zoom is asked of the lake anew, so that it shows finer points, and whoever opens the address sees the same.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import plotly.graph_objects as go
 import streamlit as st
 
 from lagwise.domain import humanise
 from lagwise.links import parameters
-from lagwise_dashboard import address
+from lagwise_dashboard import address, plot_theme
 
 #: What the parameter `range` may be.
 RANGES = {
@@ -76,8 +76,10 @@ def choose(now: datetime) -> TimeRange:
     return TimeRange(until - RANGES[chosen], until, f"{_IN_THE_LAST}{in_words(chosen)}")
 
 
-def to_selection(key: str) -> Callable[[], None]:
-    """What to do when a stretch of the chart with this key was dragged over: zoom to it."""
+def chart(made: go.Figure, span: TimeRange, *, name: str, alt: str) -> None:
+    """Draw a chart of the span, which a reader zooms by dragging over a stretch of it. ``name`` is its own on its
+    page."""
+    key = f"{name}/{span.name if span.is_zoom else ''}"
 
     def zoom() -> None:
         boxes: Any = st.session_state[key].selection.get("box", [])
@@ -85,7 +87,7 @@ def to_selection(key: str) -> Callable[[], None]:
         if len(ends) == 2:
             _go(ends[0], ends[1])
 
-    return zoom
+    st.plotly_chart(made, key=key, config=plot_theme.CONFIG, on_select=zoom, selection_mode="box", alt=alt)
 
 
 def _inputs(zoomed: tuple[datetime, datetime] | None, now: datetime, span: timedelta) -> None:

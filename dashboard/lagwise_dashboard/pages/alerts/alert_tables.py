@@ -1,24 +1,27 @@
 """Alerts and deliveries as tables."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
 
 from lagwise.links import pages, parameters
 from lagwise_alerts.operate import (
-    Acknowledgement,
     ActionRow,
     AlertRow,
     DeliveryRow,
     Mute,
     MuteCause,
+    OperatorState,
     Silence,
     matcher_words,
 )
-from lagwise_dashboard import address, tables
+from lagwise_dashboard import address, alert_reader, tables
 from lagwise_dashboard.queries.listing import ListPage
 from lagwise_dashboard.tables import TableColumn
-from lagwise_dashboard.widgets import alert_words, grid, lag_columns
+from lagwise_dashboard.widgets import alert_words, grid, lag_columns, list_view
 
+#: The sections of open alerts.
+FIRING, ACKNOWLEDGED, SILENCED, PENDING = "Firing", "Acknowledged", "Silenced", "Pending"
 #: Pixels: the sentence is what a paged person has come for.
 _SENTENCE_WIDTH = 460
 _COMMENT_WIDTH = 300
@@ -45,8 +48,18 @@ _RESOLUTIONS = {
 }
 
 
-def show_open(rows: list[AlertRow], now: datetime, *, name: str, label: str, people: Sequence[TableColumn]) -> None:
-    """Draw open alerts; a click opens the subject of one. ``people`` say who was notified or acknowledged."""
+@dataclass(frozen=True, slots=True)
+class OpenAlert:
+    """An open alert, and what operators did about it."""
+
+    row: AlertRow
+    state: OperatorState
+
+
+def show_open(section: str, alerts: Sequence[OpenAlert], now: datetime) -> None:
+    """Draw the open alerts of a section; a click opens the subject of one."""
+    rows = [alert.row for alert in alerts]
+    people = _people(section, alerts, now)
     columns = [
         _severities(rows),
         tables.statuses("Status", [lag_columns.labels(r.status) for r in rows]),
@@ -60,49 +73,43 @@ def show_open(rows: list[AlertRow], now: datetime, *, name: str, label: str, peo
     ]
     grid.show(
         tables.without_empty(columns, *(column.title for column in people)),
-        name=name,
-        label=label,
-        links=[link(r) for r in rows],
+        name=section.lower(),
+        label=f"{section} alerts, most severe first",
+        links=[_link(r) for r in rows],
         linked="About",
         visible_rows=10,
     )
 
 
-def link(row: AlertRow) -> str:
-    """The page of what an alert is about: its group, or Lagwise itself."""
-    if row.group is None:
-        return address.href(pages.HEALTH)
-    return address.href(pages.GROUP, {parameters.CLUSTER: row.cluster, parameters.GROUP: row.group})
-
-
-def notified_columns(rows: list[AlertRow], now: datetime) -> list[TableColumn]:
-    """When people were notified of firing alerts first, and which are on hold."""
+def _people(section: str, alerts: Sequence[OpenAlert], now: datetime) -> list[TableColumn]:
+    """Who was notified of the alerts of a section, or who acknowledged or muted them."""
+    rows = [alert.row for alert in alerts]
+    if section == PENDING:
+        return [tables.text("Notified", ["Covered by another alert" if r.inhibited_by else "not yet" for r in rows])]
+    if section == ACKNOWLEDGED:
+        given = [alert.state.acknowledged for alert in alerts]
+        return [
+            tables.text("Acknowledged by", [one and one.by for one in given]),
+            tables.ago("Since", [one.at if one else None for one in given], now),
+            tables.text("Comment", [one and one.comment for one in given], width=_COMMENT_WIDTH),
+        ]
+    if section == SILENCED:
+        mutes = [alert.state.muted for alert in alerts]
+        return [
+            tables.text("Muted by", [one and _mute(one) for one in mutes]),
+            tables.duration("Muted for", [(one.until - now).total_seconds() if one else None for one in mutes]),
+        ]
     return [
         tables.ago("Notified", [r.fired_at for r in rows], now),
         tables.text("On hold", ["on hold" if r.on_hold else None for r in rows]),
     ]
 
 
-def pending_column(rows: list[AlertRow]) -> TableColumn:
-    """Why nobody was notified of alerts yet."""
-    return tables.text("Notified", ["Covered by another alert" if r.inhibited_by else "not yet" for r in rows])
-
-
-def acknowledged_columns(given: Sequence[Acknowledgement | None], now: datetime) -> list[TableColumn]:
-    """Who acknowledged alerts, when and with which comment."""
-    return [
-        tables.text("Acknowledged by", [one and one.by for one in given]),
-        tables.ago("Since", [None if one is None else one.at for one in given], now),
-        tables.text("Comment", [one and one.comment for one in given], width=_COMMENT_WIDTH),
-    ]
-
-
-def muted_columns(mutes: Sequence[Mute | None], now: datetime) -> list[TableColumn]:
-    """What mutes alerts, and for how long."""
-    return [
-        tables.text("Muted by", [one and _mute(one) for one in mutes]),
-        tables.duration("Muted for", [None if one is None else (one.until - now).total_seconds() for one in mutes]),
-    ]
+def _link(row: AlertRow) -> str:
+    """The page of what an alert is about: its group, or Lagwise itself."""
+    if row.group is None:
+        return address.href(pages.HEALTH)
+    return address.href(pages.GROUP, {parameters.CLUSTER: row.cluster, parameters.GROUP: row.group})
 
 
 def _mute(one: Mute) -> str:
@@ -121,8 +128,8 @@ def show_silences(silences: list[Silence], now: datetime) -> None:
     grid.show(columns, name="silences", label="Silences, next to end first", visible_rows=8)
 
 
-def show_actions(result: ListPage[ActionRow], now: datetime, all_rows: Callable[[], list[ActionRow]]) -> None:
-    """Draw operator actions, latest first, a page of the ``all_rows``."""
+def show_actions(result: ListPage[ActionRow], now: datetime) -> None:
+    """Draw a page of operator actions, latest first."""
 
     def columns(rows: list[ActionRow]) -> list[TableColumn]:
         return [
@@ -134,18 +141,19 @@ def show_actions(result: ListPage[ActionRow], now: datetime, all_rows: Callable[
             tables.text("Via", [r.via for r in rows]),
         ]
 
-    grid.show(
-        columns(result.rows),
+    list_view.table(
+        parameters.ACTION_LIST,
+        result,
+        columns,
+        alert_reader.actions,
         name="actions",
         label="Operator actions on alerts, latest first",
         visible_rows=12,
-        sorts=result.pages == 1,
-        all_rows=lambda: columns(all_rows()),
     )
 
 
-def show_history(result: ListPage[AlertRow], now: datetime, all_rows: Callable[[], list[AlertRow]]) -> None:
-    """Draw alerts that ended, a page of the ``all_rows``."""
+def show_history(result: ListPage[AlertRow], now: datetime) -> None:
+    """Draw a page of the alerts that ended, latest first."""
 
     def columns(rows: list[AlertRow]) -> list[TableColumn]:
         return [
@@ -161,35 +169,30 @@ def show_history(result: ListPage[AlertRow], now: datetime, all_rows: Callable[[
             tables.text("Why it fired", [r.sentence for r in rows], width=_SENTENCE_WIDTH, wraps=True),
         ]
 
-    grid.show(
-        columns(result.rows),
+    list_view.table(
+        parameters.ENDED_LIST,
+        result,
+        columns,
+        alert_reader.history,
         name="ended-alerts",
         label="Alerts that ended, latest first",
-        links=[link(r) for r in result],
+        links=[_link(r) for r in result],
         linked="About",
         visible_rows=8,
-        sorts=result.pages == 1,
-        all_rows=lambda: columns(all_rows()),
     )
 
 
-def show_deliveries(
-    result: ListPage[DeliveryRow],
-    subjects_of: Callable[[list[DeliveryRow]], dict[str, str]],
-    now: datetime,
-    *,
-    all_rows: Callable[[], list[DeliveryRow]],
-) -> None:
-    """Draw messages, a page of the ``all_rows``; ``subjects_of`` says what incidents are about, by their ids."""
+def show_deliveries(result: ListPage[DeliveryRow], now: datetime) -> None:
+    """Draw a page of the messages, latest first."""
 
     def columns(rows: list[DeliveryRow]) -> list[TableColumn]:
-        subjects = subjects_of(rows)
+        about = subjects(rows)
         return [
             tables.number("Number", [r.id for r in rows]),
             tables.moment("Decided", [r.created_at for r in rows], now),
             tables.text("Channel", [r.channel for r in rows]),
             tables.text("Event", [r.event for r in rows]),
-            tables.text("About", [subjects.get(r.incident_id) for r in rows]),
+            tables.text("About", [about.get(r.incident_id) for r in rows]),
             tables.text("State", [_DELIVERY_STATES.get(r.state, r.state) for r in rows]),
             tables.count("Attempts", [r.attempts for r in rows]),
             tables.moment("Delivered", [r.delivered_at for r in rows], now),
@@ -200,14 +203,23 @@ def show_deliveries(
             ),
         ]
 
-    grid.show(
-        columns(result.rows),
+    list_view.table(
+        parameters.DELIVERY_LIST,
+        result,
+        columns,
+        alert_reader.deliveries,
         name="deliveries",
         label="Deliveries of alerts, latest first",
         visible_rows=12,
-        sorts=result.pages == 1,
-        all_rows=lambda: columns(all_rows()),
     )
+
+
+def subjects(rows: Sequence[DeliveryRow]) -> dict[str, str]:
+    """What messages are about, by the ids of their incidents."""
+    sizes = alert_reader.summary_sizes()
+    return {a.incident_id: alert_words.about(a) for a in alert_reader.alerts_of(rows)} | {
+        r.incident_id: f"{sizes[r.id]:,} alerts" for r in rows if r.id in sizes
+    }
 
 
 def _severities(rows: list[AlertRow]) -> TableColumn:

@@ -1,82 +1,71 @@
 """Open alerts, silences, ended alerts, deliveries, and what operators did."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 import streamlit as st
 
 from lagwise.domain import humanise
 from lagwise.links import parameters
-from lagwise.links.parameter_types import ListParameters
 from lagwise.platform import health as heartbeats
-from lagwise_alerts.operate import AlertRow, AlertState, DeliveryRow, OperatorState, queries
+from lagwise_alerts.operate import AlertState, queries
 from lagwise_dashboard import alert_reader, context, escaping
 from lagwise_dashboard.pages.alerts import actions, alert_tables
-from lagwise_dashboard.queries.listing import ListPage
-from lagwise_dashboard.widgets import alert_words, freshness, list_view, page
+from lagwise_dashboard.pages.alerts.alert_tables import ACKNOWLEDGED, FIRING, PENDING, SILENCED, OpenAlert
+from lagwise_dashboard.widgets import freshness, list_view, page, tiles
+
+#: Open alerts, most severe first, by section of the page.
+_Sections = dict[str, list[OpenAlert]]
 
 
 def body() -> None:
     now = context.now()
     freshness.strip(freshness.read(now))
-    result = _by_operator_state(alert_reader.open_alerts(), now)
-    _counts(result)
-    actions.bar([a for a, _ in (*result.firing, *result.muted)], [a for a, _ in result.acknowledged])
-    _open(result, now)
+    sections = _sections(now)
+    _counts(sections)
+    actions.bar(
+        [one.row for one in (*sections[FIRING], *sections[SILENCED])], [one.row for one in sections[ACKNOWLEDGED]]
+    )
+    _open(sections, now)
     _silences(now)
     _history(now)
     _deliveries(now)
     _actions(now)
 
 
-@dataclass(frozen=True, slots=True)
-class _OpenAlerts:
-    """Open alerts by what operators did about them; each is in one list, and ``everything`` holds them all."""
-
-    everything: list[AlertRow]
-    firing: list[tuple[AlertRow, OperatorState]]
-    acknowledged: list[tuple[AlertRow, OperatorState]]
-    muted: list[tuple[AlertRow, OperatorState]]
-    pending: list[tuple[AlertRow, OperatorState]]
-
-
-def _by_operator_state(rows: list[AlertRow], now: datetime) -> _OpenAlerts:
+def _sections(now: datetime) -> _Sections:
+    """Open alerts by what operators did about them; each is in one section."""
     orders = alert_reader.orders()
-    result = _OpenAlerts(rows, [], [], [], [])
-    for row in rows:
+    result: _Sections = {FIRING: [], ACKNOWLEDGED: [], SILENCED: [], PENDING: []}
+    for row in alert_reader.open_alerts():
         state = queries.operator_state(row, orders, now)
         if row.state is AlertState.PENDING:
-            place = result.pending
+            section = PENDING
         elif state.acknowledged is not None:
-            place = result.acknowledged
+            section = ACKNOWLEDGED
         else:
-            place = result.firing if state.muted is None else result.muted
-        place.append((row, state))
+            section = FIRING if state.muted is None else SILENCED
+        result[section].append(OpenAlert(row, state))
     return result
 
 
-def _counts(result: _OpenAlerts) -> None:
+def _counts(sections: _Sections) -> None:
     counts = alert_reader.counts()
-    with st.container(horizontal=True, gap="small"):
-        st.metric("Firing", f"{len(result.firing):,}", border=True, help="Notified and not acknowledged.")
-        st.metric("Acknowledged", f"{len(result.acknowledged):,}", border=True, help="An operator has taken it.")
-        st.metric("Silenced", f"{len(result.muted):,}", border=True, help="By a silence, or in a maintenance window.")
-        st.metric(
-            "Pending",
-            f"{counts.pending:,}",
-            border=True,
-            help="The condition holds, but not yet for the time its rule requires.",
-        )
-        st.metric("Messages queued", f"{counts.queued:,}", border=True, help="Waiting for their first or next attempt.")
-        st.metric("Delivered", f"{counts.delivered:,}", border=True)
-        st.metric("Undelivered", f"{counts.dead:,}", border=True, help="Every attempt failed.")
+    tiles.show(
+        [
+            ("Firing", f"{len(sections[FIRING]):,}", "Notified and not acknowledged."),
+            ("Acknowledged", f"{len(sections[ACKNOWLEDGED]):,}", "An operator has taken it."),
+            ("Silenced", f"{len(sections[SILENCED]):,}", "By a silence or a maintenance window."),
+            ("Pending", f"{counts.pending:,}", "The condition holds, but not yet for as long as its rule requires."),
+            ("Messages queued", f"{counts.queued:,}", "Waiting for their first or next attempt."),
+            ("Delivered", f"{counts.delivered:,}", None),
+            ("Undelivered", f"{counts.dead:,}", "Every attempt failed."),
+        ]
+    )
     if counts.dead:
         st.error(
-            f"**{humanise.plural(counts.dead, 'message')} could not be delivered** and will not be retried. The "
-            "last error of each is below; correct the channel's address or secret in the settings under "
-            "`alerts.channels`, then send them again.",
+            f"**{humanise.plural(counts.dead, 'message')} could not be delivered** and will not be retried. The last "
+            "error of each is listed below. Correct the channel's address or secret under `alerts.channels` in the "
+            "settings, then send them again.",
             icon=":material/unsubscribe:",
         )
     if not context.config().alerts.channels:
@@ -85,56 +74,16 @@ def _counts(result: _OpenAlerts) -> None:
         )
 
 
-def _open(result: _OpenAlerts, now: datetime) -> None:
-    st.subheader("Firing", anchor=False)
-    if result.firing:
-        st.caption("Most severe first.")
-        rows = [row for row, _ in result.firing]
-        alert_tables.show_open(
-            rows, now, name="firing", label="Alerts that fire", people=alert_tables.notified_columns(rows, now)
-        )
-    elif result.everything:
-        st.caption("All open alerts are acknowledged, silenced or pending.")
-    else:
-        _nothing_fires(now)
-    if result.acknowledged:
-        st.subheader("Acknowledged", anchor=False)
-        alert_tables.show_open(
-            [row for row, _ in result.acknowledged],
-            now,
-            name="acknowledged",
-            label="Acknowledged alerts",
-            people=alert_tables.acknowledged_columns([s.acknowledged for _, s in result.acknowledged], now),
-        )
-    if result.muted:
-        st.subheader("Silenced", anchor=False)
-        alert_tables.show_open(
-            [row for row, _ in result.muted],
-            now,
-            name="silenced",
-            label="Alerts that are silenced",
-            people=alert_tables.muted_columns([s.muted for _, s in result.muted], now),
-        )
-    if result.pending:
-        st.subheader("Pending", anchor=False)
-        rows = [row for row, _ in result.pending]
-        alert_tables.show_open(
-            rows, now, name="pending", label="Alerts that are pending", people=[alert_tables.pending_column(rows)]
-        )
-
-
-def _silences(now: datetime) -> None:
-    silences = alert_reader.silences()
-    windows = context.config().alerts.maintenance
-    if not silences and not windows:
-        return
-    st.subheader("Silences", anchor=False)
-    if silences:
-        alert_tables.show_silences(silences, now)
-        actions.end_silence(silences)
-    if windows:
-        names = ", ".join(escaping.markdown(window.name) for window in windows)
-        st.caption(f"Maintenance windows in the settings: {names}.")
+def _open(sections: _Sections, now: datetime) -> None:
+    for section, alerts in sections.items():
+        if alerts or section == FIRING:
+            st.subheader(section, anchor=False)
+        if alerts:
+            alert_tables.show_open(section, alerts, now)
+        elif section == FIRING and any(sections.values()):
+            st.caption("All open alerts are acknowledged, silenced or pending.")
+        elif section == FIRING:
+            _nothing_fires(now)
 
 
 def _nothing_fires(now: datetime) -> None:
@@ -153,13 +102,28 @@ def _nothing_fires(now: datetime) -> None:
         )
 
 
+def _silences(now: datetime) -> None:
+    silences = alert_reader.silences()
+    windows = context.config().alerts.maintenance
+    if not silences and not windows:
+        return
+    st.subheader("Silences", anchor=False)
+    if silences:
+        alert_tables.show_silences(silences, now)
+        actions.end_silence(silences)
+    if windows:
+        names = ", ".join(escaping.markdown(window.name) for window in windows)
+        st.caption(f"Maintenance windows in the settings: {names}.")
+
+
 def _history(now: datetime) -> None:
     listing = parameters.ENDED_LIST
     st.subheader("Ended", anchor=False)
     result = alert_reader.history(list_view.query(listing))
-    if _head(listing, result, "alert", "No alert has ended yet.", "Group, cluster, rule or sentence"):
-        alert_tables.show_history(result, now, lambda: alert_reader.history(result.query.all_rows).rows)
-        list_view.pagination(listing, result)
+    placeholder, none = "Group, cluster, rule or sentence", "No alert has ended yet."
+    if list_view.found(listing, result, "alert", placeholder, "Search the alerts", none):
+        st.caption(f"{result.counted('alert')}, latest first.")
+        alert_tables.show_history(result, now)
 
 
 def _deliveries(now: datetime) -> None:
@@ -169,45 +133,27 @@ def _deliveries(now: datetime) -> None:
     dead = alert_reader.dead()
     with st.container(horizontal=True, gap="small"):
         actions.test_channel()
-        actions.send_again(dead, _subjects(dead))
-    if _head(listing, result, "message", "No message has been sent yet.", "Channel, event, state, error or group"):
-        alert_tables.show_deliveries(
-            result, _subjects, now, all_rows=lambda: alert_reader.deliveries(result.query.all_rows).rows
-        )
-        list_view.pagination(listing, result)
-
-
-def _subjects(rows: Sequence[DeliveryRow]) -> dict[str, str]:
-    """What messages are about, by the ids of their incidents."""
-    sizes = alert_reader.summary_sizes()
-    return {a.incident_id: alert_words.about(a) for a in alert_reader.alerts_of(rows)} | {
-        r.incident_id: f"{sizes[r.id]:,} alerts" for r in rows if r.id in sizes
-    }
+        actions.send_again(dead, alert_tables.subjects(dead))
+    placeholder, none = "Channel, event, state, error or group", "No message has been sent yet."
+    if list_view.found(listing, result, "message", placeholder, "Search the messages", none):
+        st.caption(f"{result.counted('message')}, latest first.")
+        alert_tables.show_deliveries(result, now)
 
 
 def _actions(now: datetime) -> None:
     listing = parameters.ACTION_LIST
     result = alert_reader.actions(list_view.query(listing))
-    if result or list_view.is_searched(listing):
-        fold = st.expander(
-            f"Operator actions ({result.total:,})",
-            icon=":material/history:",
-            expanded=list_view.is_searched(listing) or result.query.page > 1,
-        )
-        with fold:
-            if _head(listing, result, "action", "", "Who, what or comment"):
-                alert_tables.show_actions(result, now, lambda: alert_reader.actions(result.query.all_rows).rows)
-                list_view.pagination(listing, result)
-
-
-def _head(listing: ListParameters, result: ListPage[Any], noun: str, none: str, placeholder: str) -> bool:
-    """The field that looks through a list, and what of it is shown; whether there is a row to draw."""
-    list_view.search(listing, result, placeholder, f"Search the {noun}s")
-    if result:
-        st.caption(f"{result.counted(noun)}, latest first.")
-    else:
-        st.caption(f"No {noun} matches." if list_view.is_searched(listing) else none)
-    return bool(result)
+    is_searched = list_view.is_searched(listing)
+    if not result and not is_searched:
+        return
+    with st.expander(
+        f"Operator actions ({result.total:,})",
+        icon=":material/history:",
+        expanded=is_searched or result.query.page > 1,
+    ):
+        if list_view.found(listing, result, "action", "Who, what or comment", "Search the actions", ""):
+            st.caption(f"{result.counted('action')}, latest first.")
+            alert_tables.show_actions(result, now)
 
 
 page.show(

@@ -14,18 +14,9 @@ from lagwise_dashboard.queries.base import Row
 from lagwise_dashboard.queries.listing import ListPage
 from lagwise_dashboard.report.current_capacity import enough_until
 from lagwise_dashboard.tables import ColumnKind, TableColumn
-from lagwise_dashboard.widgets import grid, list_view
+from lagwise_dashboard.widgets import list_view
 
 _WHY_WIDTH = 420
-#: Orders of :data:`queries.capacity.ORDERS` by the title of the column whose heading asks for them.
-SORTS = {
-    "Verdict": "worst",
-    "Group": "group",
-    "Topic": "topic",
-    "Peak so far": "peak",
-    "Forecast peak": "forecast",
-    "Cluster": "cluster",
-}
 
 
 def columns(rows: list[Row]) -> list[TableColumn]:
@@ -35,12 +26,12 @@ def columns(rows: list[Row]) -> list[TableColumn]:
             "Verdict",
             [[appearance.of_capacity_verdict(r["verdict"]).label] for r in rows],
             appearance.CAPACITY_APPEARANCES.values(),
-        ),
-        tables.text("Group", [r["group"] for r in rows], width=200),
-        tables.text("Topic", [r["topic"] for r in rows], width=160),
-        tables.rate("Peak so far", [r["peak_rate_per_second"] for r in rows], unit="/s").with_help(
-            "Messages per second in the busiest minute so far."
-        ),
+        ).sorts_by("worst"),
+        tables.text("Group", [r["group"] for r in rows], width=200).sorts_by("group"),
+        tables.text("Topic", [r["topic"] for r in rows], width=160).sorts_by("topic"),
+        tables.rate("Peak so far", [r["peak_rate_per_second"] for r in rows], unit="/s")
+        .with_help("Messages per second in the busiest minute so far.")
+        .sorts_by("peak"),
         tables.between(
             "Can do",
             [r["capacity_low_per_second"] for r in rows],
@@ -48,15 +39,15 @@ def columns(rows: list[Row]) -> list[TableColumn]:
             formatter=say_rate,
             of="per_second",
         ).with_help("≥ marks a lower bound: it never had a backlog."),
-        tables.rate("Forecast peak", [r["forecast_peak_rate_per_second"] for r in rows], unit="/s").with_help(
-            "In the last week before the horizon."
-        ),
+        tables.rate("Forecast peak", [r["forecast_peak_rate_per_second"] for r in rows], unit="/s")
+        .with_help("In the last week before the horizon.")
+        .sorts_by("forecast"),
         _enough_until(rows),
         tables.text("Confidence", [r["confidence"] for r in rows]),
         tables.text("Why", [r["sentence"] for r in rows], width=_WHY_WIDTH, wraps=True),
     ]
     if len({r["cluster"] for r in rows}) > 1:
-        result.append(tables.text("Cluster", [r["cluster"] for r in rows]))
+        result.append(tables.text("Cluster", [r["cluster"] for r in rows]).sorts_by("cluster"))
     return result
 
 
@@ -94,10 +85,14 @@ def show(result: ListPage[Row], now: datetime) -> None:
         )
         return
     st.caption(f"{result.counted('verdict')}, the oldest {humanise.since(rows[0]['oldest'], now)} old.")
-    grid.show(
-        columns(rows),
+    list_view.table(
+        listing,
+        result,
+        columns,
+        lambda query: queries.headroom(context.lake(), query),
         name="headroom",
         label="Verdicts on capacity, worst first",
+        orders=queries.ORDERS,
         links=[
             address.href(
                 pages.CAPACITY,
@@ -106,7 +101,4 @@ def show(result: ListPage[Row], now: datetime) -> None:
             for r in rows
         ],
         visible_rows=8,
-        sorting=list_view.sorting(listing, SORTS, queries.ORDERS),
-        all_rows=lambda: columns(queries.headroom(context.lake(), result.query.all_rows).rows),
     )
-    list_view.pagination(listing, result)

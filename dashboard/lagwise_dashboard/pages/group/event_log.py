@@ -13,7 +13,7 @@ from lagwise_dashboard.pages.group.group_charts import ChartMark
 from lagwise_dashboard.queries import group as queries
 from lagwise_dashboard.queries.base import Row
 from lagwise_dashboard.tables import TableColumn
-from lagwise_dashboard.widgets import grid, lag_columns, list_view, rebalance_hours
+from lagwise_dashboard.widgets import lag_columns, list_view, rebalance_hours
 from lagwise_dashboard.widgets.time_range import TimeRange
 
 _KINDS = {
@@ -83,18 +83,16 @@ def _status_history(row: Row, span: TimeRange, now: datetime) -> None:
             tables.statuses("Became", [_became(r) for r in rows]),
         ]
 
-    grid.show(
-        columns(changes.rows),
+    list_view.table(
+        listing,
+        changes,
+        columns,
+        lambda query: queries.changes(context.lake(), *about, span.since, span.until, query),
         name="status-history",
         label="Changes of the group's status, newest first",
         about=about,
         visible_rows=8,
-        sorts=changes.pages == 1,
-        all_rows=lambda: columns(
-            queries.changes(context.lake(), *about, span.since, span.until, changes.query.all_rows).rows
-        ),
     )
-    list_view.pagination(listing, changes)
 
 
 def _events(row: Row, span: TimeRange, now: datetime) -> None:
@@ -102,16 +100,12 @@ def _events(row: Row, span: TimeRange, now: datetime) -> None:
     listing, about = parameters.EVENT_LIST, (row["cluster"], row["group"])
     arguments = (*about, tuple(row["topics"]), span.since, span.until)
     events = ask(queries.events, *arguments, list_view.query(listing))
-    is_searched = list_view.is_searched(listing)
     st.subheader("Events", anchor=False)
-    if not events and not is_searched:
-        st.caption(f"No rebalances or other events {span.words}.")
+    none = f"No rebalances or other events {span.words}."
+    if not list_view.found(listing, events, "event", "Kind, topic, member or cause", "Search the events", none):
         return
-    list_view.search(listing, events, "Kind, topic, member or cause", "Search events")
-    if not events:
-        st.caption(f"No event matches {span.words}.")
-        return
-    st.caption(f"{events.counted('event')}{list_view.match_words(events, is_filtered=is_searched)} {span.words}.")
+    match = list_view.match_words(events, is_filtered=list_view.is_searched(listing))
+    st.caption(f"{events.counted('event')}{match} {span.words}.")
 
     def columns(rows: list[Row]) -> list[TableColumn]:
         return [
@@ -120,16 +114,16 @@ def _events(row: Row, span: TimeRange, now: datetime) -> None:
             tables.text("Details", [rebalance_hours.details(r) for r in rows], width=_DETAILS_WIDTH, wraps=True),
         ]
 
-    grid.show(
-        columns(events.rows),
+    list_view.table(
+        listing,
+        events,
+        columns,
+        lambda query: queries.events(context.lake(), *arguments, query),
         name="events",
         label="Events of the group and its topics, newest first",
         about=about,
         visible_rows=8,
-        sorts=events.pages == 1,
-        all_rows=lambda: columns(queries.events(context.lake(), *arguments, events.query.all_rows).rows),
     )
-    list_view.pagination(listing, events)
 
 
 def kind(row: Row) -> str:

@@ -9,7 +9,7 @@ from lagwise.domain import humanise
 from lagwise.domain.vocabulary import REBALANCING_STATES, UnknownReason
 from lagwise.links import pages, parameters
 from lagwise_alerts.operate import AlertRow, AlertState
-from lagwise_dashboard import address, alert_reader, context, escaping, plot_theme
+from lagwise_dashboard import address, alert_reader, context, escaping
 from lagwise_dashboard.cache import ask
 from lagwise_dashboard.pages.group import (
     assignment,
@@ -32,7 +32,6 @@ from lagwise_dashboard.widgets import (
     alert_words,
     chooser,
     empty_page,
-    freshness,
     menu,
     page,
     partition_names,
@@ -52,27 +51,17 @@ _MAX_TOPICS = 3
 
 def body() -> None:
     now = context.now()
-    fresh = freshness.read(now)
-    freshness.strip(fresh)
-    if fresh.nothing_collected:
-        empty_page.nothing_collected(fresh)
-    elif fresh.as_of is None:
-        empty_page.nothing_judged(fresh)
-    elif _group is None:
+    if empty_page.fresh_data(now) is None:
+        return
+    if _group is None:
         chooser.group(pages.GROUP, "Choose a group.")
+        return
+    cluster = chooser.cluster_of(overview.clusters_of, _group)
+    snapshot = current_round.read(cluster, _group) if cluster else None
+    if snapshot is None:
+        _unknown(_group)
     else:
-        cluster = _cluster or _only_cluster(_group)
-        snapshot = current_round.read(cluster, _group) if cluster else None
-        if snapshot is None:
-            _unknown(_group)
-        else:
-            _show(snapshot, now)
-
-
-def _only_cluster(group: str) -> str:
-    """The cluster of a group that is named without it: fine while only one has it; else none."""
-    result = ask(overview.clusters_of, group)
-    return result[0] if len(result) == 1 else ""
+        _show(snapshot, now)
 
 
 def _unknown(group: str) -> None:
@@ -152,13 +141,10 @@ def _charts(row: Row, alerts: list[AlertRow], span: TimeRange) -> None:
         cells=cells,
         zoom=f"{cluster}/{group}/{span.name}",
     )
-    key = f"group_history/{span.name if span.is_zoom else ''}"
-    st.plotly_chart(
+    time_range.chart(
         made,
-        key=key,
-        config=plot_theme.CONFIG,
-        on_select=time_range.to_selection(key),
-        selection_mode="box",
+        span,
+        name="group_history",
         alt="Status, age of the oldest unread record, and records written and read per second over time"
         + ("" if cells is None else ", and a heat map of the lag of each partition"),
     )

@@ -9,32 +9,14 @@ from lagwise_dashboard.queries import group as queries
 from lagwise_dashboard.queries.base import Row
 from lagwise_dashboard.queries.listing import ListPage
 from lagwise_dashboard.tables import TableColumn
-from lagwise_dashboard.widgets import filters, grid, lag_columns, list_view, partition_names
+from lagwise_dashboard.widgets import filters, lag_columns, list_view, partition_names
 from lagwise_dashboard.widgets.partition_names import PartitionNames
-
-#: Orders of :data:`queries.group.PARTITION_ORDERS` by the title of the column whose heading asks for them.
-SORTS = {
-    "Status": "worst",
-    "Topic": "topic",
-    "Partition": "number",
-    "Oldest unread": "age",
-    "Lag": "lag",
-    "In/s": "in",
-    "Out/s": "out",
-    "Owner": "owner",
-    "Committed": "committed",
-    "Unmoved for": "unmoved",
-    "Log start": "log_start",
-    "Log end": "log_end",
-    "Loss in": "loss",
-    "Lost": "lost",
-}
 
 
 def show(row: Row, result: ListPage[Row], names: PartitionNames) -> None:
     """Draw the partitions of the group of a row of `group_status`, a page of them. ``names`` are those that the system
     itself has for them."""
-    cluster, group, listing = row["cluster"], row["group"], parameters.PARTITION_LIST
+    about, listing = (row["cluster"], row["group"]), parameters.PARTITION_LIST
     statuses = address.get(parameters.PARTITION_STATUS)
     is_filtered = bool(statuses) or list_view.is_searched(listing)
     st.subheader("Partitions", anchor=False)
@@ -52,25 +34,20 @@ def show(row: Row, result: ListPage[Row], names: PartitionNames) -> None:
     topics = {*row["topics"], *(r["topic"] for r in result)}
     with_topic = len(topics) > 1
     of = "" if with_topic else f" of **{escaping.markdown(result[0]['topic'])}**"
-    match, order = (
-        list_view.match_words(result, is_filtered=is_filtered),
-        list_view.if_default_order(listing, ", worst first"),
-    )
+    match = list_view.match_words(result, is_filtered=is_filtered)
+    order = list_view.if_default_order(listing, ", worst first")
     st.caption(f"{result.counted('partition')}{of}{match}{order}.")
-    grid.show(
-        columns(result.rows, names, with_topic=with_topic),
+    list_view.table(
+        listing,
+        result,
+        lambda rows: columns(rows, names, with_topic=with_topic),
+        lambda query: queries.partitions(context.lake(), *about, query, statuses),
         name="partitions",
         label=f"Partitions of the group{order}",
-        about=(cluster, group),
+        orders=queries.PARTITION_ORDERS,
+        about=about,
         visible_rows=12,
-        sorting=list_view.sorting(listing, SORTS, queries.PARTITION_ORDERS),
-        all_rows=lambda: columns(
-            queries.partitions(context.lake(), cluster, group, result.query.all_rows, statuses).rows,
-            names,
-            with_topic=with_topic,
-        ),
     )
-    list_view.pagination(listing, result)
 
 
 def _filters(row: Row, result: ListPage[Row]) -> None:
@@ -86,9 +63,9 @@ def _filters(row: Row, result: ListPage[Row]) -> None:
 def columns(rows: list[Row], names: PartitionNames, *, with_topic: bool) -> list[TableColumn]:
     """The columns; those that are empty throughout are left out. ``names`` are the system's own for partitions."""
     result = [
-        tables.statuses("Status", [_status_cell(r) for r in rows]),
-        tables.text("Topic", [r["topic"] if with_topic else None for r in rows]),
-        tables.number("Partition", [r["partition"] for r in rows]),
+        tables.statuses("Status", [_status_cell(r) for r in rows]).sorts_by("worst"),
+        tables.text("Topic", [r["topic"] if with_topic else None for r in rows]).sorts_by("topic"),
+        tables.number("Partition", [r["partition"] for r in rows]).sorts_by("number"),
         tables.text("Queue", [names.get((r["topic"], r["partition"])) for r in rows]).with_help(
             partition_names.QUEUE_HELP
         ),
@@ -96,22 +73,21 @@ def columns(rows: list[Row], names: PartitionNames, *, with_topic: bool) -> list
         lag_columns.lag(rows, "Unread records that still exist."),
         lag_columns.written(rows),
         lag_columns.read(rows),
-        tables.text("Owner", [_owner(r) for r in rows]),
-        tables.offset("Committed", [r["committed"] for r in rows]).with_help("Committed offset."),
-        tables.duration("Unmoved for", [_unmoved(r) for r in rows]).with_help(
-            "How long the committed offset has had its value."
-        ),
-        tables.offset("Log start", [r["log_start"] for r in rows]).with_help("Offset of the oldest record."),
-        tables.offset("Log end", [r["high_watermark"] for r in rows]).with_help("High watermark."),
+        tables.text("Owner", [_owner(r) for r in rows]).sorts_by("owner"),
+        tables.offset("Committed", [r["committed"] for r in rows]).with_help("Committed offset.").sorts_by("committed"),
+        tables.duration("Unmoved for", [_unmoved(r) for r in rows])
+        .with_help("How long the committed offset has had its value.")
+        .sorts_by("unmoved"),
+        *lag_columns.log_ends(rows),
         lag_columns.loss_in(
             "Loss in",
             rows,
             [r["seconds_to_loss"] for r in rows],
             "Time until unread records are deleted or the commits expire. ≤ marks an upper bound.",
-        ),
-        tables.count("Lost", [r["records_lost"] or None for r in rows], of="records").with_help(
-            "Records deleted before they were read."
-        ),
+        ).sorts_by("loss"),
+        tables.count("Lost", [r["records_lost"] or None for r in rows], of="records")
+        .with_help("Records deleted before they were read.")
+        .sorts_by("lost"),
     ]
     return tables.without_empty(result, "Topic", "Queue", "Lost", "Loss in")
 

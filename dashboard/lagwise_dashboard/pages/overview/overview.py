@@ -16,7 +16,7 @@ from lagwise_dashboard.queries import overview
 from lagwise_dashboard.queries.base import Row
 from lagwise_dashboard.queries.listing import PAGE_ROWS, ListPage, ListQuery
 from lagwise_dashboard.queries.overview import GroupFilters, GroupKeys, StatusCounts
-from lagwise_dashboard.widgets import browser_window, empty_page, filters, freshness, list_view, page
+from lagwise_dashboard.widgets import browser_window, empty_page, filters, list_view, page
 from lagwise_dashboard.widgets.error_boundary import boundary
 
 _TABLE_VIEW, _CARDS_VIEW = "table", "cards"
@@ -53,13 +53,7 @@ class _ListStyle:
 
 def body() -> None:
     now = context.now()
-    fresh = freshness.read(now)
-    freshness.strip(fresh)
-    if fresh.nothing_collected:
-        empty_page.nothing_collected(fresh)
-        return
-    if fresh.as_of is None:
-        empty_page.nothing_judged(fresh)
+    if empty_page.fresh_data(now) is None:
         return
     clusters = ask(overview.clusters)
     cluster, text, team = address.get(parameters.CLUSTER), address.get(parameters.SEARCH), address.get(parameters.OWNER)
@@ -185,16 +179,18 @@ def _show(
     """The groups of a list, as a table or as cards."""
     if style.as_cards:
         group_cards.show(result.rows, style.now, with_cluster=style.with_cluster)
-    else:
-        group_table.show(
-            result.rows,
-            style.now,
-            name=name,
-            with_cluster=style.with_cluster,
-            sorting=list_view.sorting(listing, group_table.SORTS, overview.ORDERS),
-            all_rows=lambda: overview.groups(context.lake(), wanted, result.query.all_rows, quiet=quiet).rows,
-        )
-    list_view.pagination(listing, result)
+        list_view.pagination(listing, result)
+        return
+    list_view.table(
+        listing,
+        result,
+        lambda rows: group_table.columns(rows, style.now, with_cluster=style.with_cluster),
+        lambda query: overview.groups(context.lake(), wanted, query, quiet=quiet),
+        name=name,
+        label="Consumer groups",
+        orders=overview.ORDERS,
+        links=address.group_links(result),
+    )
 
 
 def _clear() -> None:

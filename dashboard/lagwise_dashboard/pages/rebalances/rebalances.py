@@ -7,7 +7,7 @@ import streamlit as st
 
 from lagwise.domain import humanise
 from lagwise.links import pages, parameters
-from lagwise_dashboard import address, context, escaping, plot_theme, tables
+from lagwise_dashboard import address, context, escaping, tables
 from lagwise_dashboard.cache import ask
 from lagwise_dashboard.pages.rebalances import member_lanes
 from lagwise_dashboard.queries import group as group_queries
@@ -20,8 +20,6 @@ from lagwise_dashboard.widgets import (
     chooser,
     empty_page,
     filters,
-    freshness,
-    grid,
     list_view,
     menu,
     page,
@@ -31,31 +29,16 @@ from lagwise_dashboard.widgets import (
 )
 from lagwise_dashboard.widgets.time_range import TimeRange
 
-_SORTS = {
-    "Storm": "storms",
-    "Group": "group",
-    "Rebalances": "rebalances",
-    "Downtime": "downtime",
-    "Partitions moved": "moved",
-    "Joined": "joined",
-    "Left": "left",
-    "Last": "last",
-    "Cluster": "cluster",
-}
-
 _ALL_LANES = "rebalances_all_lanes"
 
 
 def body() -> None:
     now = context.now()
-    fresh = freshness.read(now)
-    freshness.strip(fresh)
-    if fresh.nothing_collected:
-        empty_page.nothing_collected(fresh)
+    if empty_page.fresh_data(now, judged=False) is None:
         return
     span = time_range.choose(now)
     if _group is not None:
-        _one(_cluster or _only_cluster(_group), _group, span, now)
+        _one(chooser.cluster_of(overview.clusters_of, _group), _group, span, now)
     else:
         _all(span, now)
 
@@ -67,54 +50,46 @@ def _all(span: TimeRange, now: datetime) -> None:
         filters.search("Group")
         filters.cluster(clusters)
     text, cluster = address.get(parameters.SEARCH), address.get(parameters.CLUSTER)
-    its = parameters.REBALANCED_LIST
-    wanted = replace(list_view.query(its), text=text)
-    result = ask(queries.groups, cluster or None, span.since, span.until, wanted)
+    listing, arguments = parameters.REBALANCED_LIST, (cluster or None, span.since, span.until)
+    result = ask(queries.groups, *arguments, replace(list_view.query(listing), text=text))
     if not result:
         where = " of a group that matches the filters" if text or cluster else ""
         st.success(f"No rebalance{where} {span.words}.", icon=":material/check_circle:")
         return
-    order = list_view.if_default_order(its, ", those with storms first")
+    order = list_view.if_default_order(listing, ", those with storms first")
     st.caption(
         f"{result.counted('group')} that were rebalanced in hours that reach into this span{order}; "
         f"{result[0]['stormy']:,} had storms. A group opens its members' timeline."
     )
-    grid.show(
-        _group_columns(result.rows, now),
+    list_view.table(
+        listing,
+        result,
+        lambda rows: _group_columns(rows, now),
+        lambda query: queries.groups(context.lake(), *arguments, query),
         name="rebalances",
         label=f"Groups that were rebalanced{order}",
+        orders=queries.ORDERS,
         links=address.group_links(result, pages.REBALANCES),
         visible_rows=8,
-        sorting=list_view.sorting(its, _SORTS, queries.ORDERS),
-        all_rows=lambda: _group_columns(
-            queries.groups(context.lake(), cluster or None, span.since, span.until, wanted.all_rows).rows, now
-        ),
     )
-    list_view.pagination(its, result)
 
 
 def _group_columns(rows: list[Row], now: datetime) -> list[TableColumn]:
     return [
-        tables.text("Storm", ["▲ storm" if r["storm_hours"] else None for r in rows]).with_help(
-            "Many rebalances within 15 minutes."
-        ),
-        tables.text("Group", [r["group"] for r in rows], width=240),
-        tables.count("Rebalances", [r["rebalances"] for r in rows]),
-        rebalance_hours.downtime(rows),
-        rebalance_hours.partitions_moved(rows),
-        tables.count("Joined", [r["joined"] for r in rows], of="members"),
-        tables.count("Left", [r["left"] for r in rows], of="members"),
-        tables.ago("Last", [r["last_at"] for r in rows], now),
+        tables.text("Storm", ["▲ storm" if r["storm_hours"] else None for r in rows])
+        .with_help("Many rebalances within 15 minutes.")
+        .sorts_by("storms"),
+        tables.text("Group", [r["group"] for r in rows], width=240).sorts_by("group"),
+        tables.count("Rebalances", [r["rebalances"] for r in rows]).sorts_by("rebalances"),
+        rebalance_hours.downtime(rows).sorts_by("downtime"),
+        rebalance_hours.partitions_moved(rows).sorts_by("moved"),
+        tables.count("Joined", [r["joined"] for r in rows], of="members").sorts_by("joined"),
+        tables.count("Left", [r["left"] for r in rows], of="members").sorts_by("left"),
+        tables.ago("Last", [r["last_at"] for r in rows], now).sorts_by("last"),
         tables.text("Why", [r["sentence"] for r in rows], width=rebalance_hours.SENTENCE_WIDTH, wraps=True),
         tables.text("Remedy", [r["remedy"] for r in rows], width=rebalance_hours.SENTENCE_WIDTH, wraps=True),
-        tables.text("Cluster", [r["cluster"] for r in rows]),
+        tables.text("Cluster", [r["cluster"] for r in rows]).sorts_by("cluster"),
     ]
-
-
-def _only_cluster(group: str) -> str:
-    """The cluster of a group that is named without it: fine while only one has it; else none that exists."""
-    result = ask(overview.clusters_of, group)
-    return result[0] if len(result) == 1 else ""
 
 
 def _one(cluster: str, group: str, span: TimeRange, now: datetime) -> None:
@@ -141,16 +116,16 @@ def _one(cluster: str, group: str, span: TimeRange, now: datetime) -> None:
     result = ask(queries.events, *its, list_view.query(parameters.REBALANCE_LIST))
     if result.pages > 1:
         st.caption(f"{result.counted('rebalance')}, newest first.")
-    grid.show(
-        _columns(result.rows, now),
+    list_view.table(
+        parameters.REBALANCE_LIST,
+        result,
+        lambda rows: _columns(rows, now),
+        lambda query: queries.events(context.lake(), *its, query),
         name="rebalances-each",
         label="Rebalances of the group, newest first",
         about=(cluster, group),
         visible_rows=12,
-        sorts=result.pages == 1,
-        all_rows=lambda: _columns(queries.events(context.lake(), *its, result.query.all_rows).rows, now),
     )
-    list_view.pagination(parameters.REBALANCE_LIST, result)
 
 
 def _columns(events: list[Row], now: datetime) -> list[TableColumn]:
@@ -186,13 +161,10 @@ def _timeline(periods: list[Row], rebalances: list[Row], span: TimeRange, *, sub
     shown = lanes
     if len(lanes) > member_lanes.MAX_LANES and not st.toggle(f"Draw all {len(lanes):,} members", key=_ALL_LANES):
         shown = member_lanes.most_changed(lanes)
-    key = f"rebalances_timeline/{span.name if span.is_zoom else ''}"
-    st.plotly_chart(
+    time_range.chart(
         member_lanes.chart(shown, rebalances, span.since, span.until, zoom=f"{subject}/{span.name}"),
-        key=key,
-        config=plot_theme.CONFIG,
-        on_select=time_range.to_selection(key),
-        selection_mode="box",
+        span,
+        name="rebalances_timeline",
         alt="How many rebalances there were when, and a lane for each member: when it was in the group and how many "
         "partitions it owned",
     )
@@ -213,7 +185,7 @@ def _left_out(shown: list[member_lanes.Lane], lanes: list[member_lanes.Lane], pe
     return said
 
 
-_cluster, _group = address.get(parameters.CLUSTER), address.get(parameters.GROUP)
+_group = address.get(parameters.GROUP)
 if _group is not None:
     with st.container(horizontal=True):
         address.page_link(

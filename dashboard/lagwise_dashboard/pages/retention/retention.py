@@ -1,18 +1,31 @@
 """What will be lost, soonest first: records that retention deletes unread, and commits that expire."""
 
-from datetime import datetime
+import math
+from collections.abc import Mapping
+from datetime import datetime, timedelta
 
 import streamlit as st
 
 from lagwise.domain import humanise
+from lagwise.domain.vocabulary import LossCause
 from lagwise.links import parameters
-from lagwise_dashboard import address, context
+from lagwise_dashboard import address, context, tables
 from lagwise_dashboard.cache import ask
-from lagwise_dashboard.pages.retention import loss_table
 from lagwise_dashboard.queries import overview
 from lagwise_dashboard.queries import retention as queries
-from lagwise_dashboard.queries.retention import LossCounts
-from lagwise_dashboard.widgets import empty_page, filters, freshness, list_view, page, time_range
+from lagwise_dashboard.queries.base import Row
+from lagwise_dashboard.tables import TableColumn
+from lagwise_dashboard.widgets import (
+    empty_page,
+    filters,
+    lag_columns,
+    list_view,
+    page,
+    partition_names,
+    tiles,
+    time_range,
+)
+from lagwise_dashboard.widgets.partition_names import PartitionNames
 
 _ANY = parameters.WITHIN.default
 _HORIZONS: dict[str, float | None] = {
@@ -22,29 +35,17 @@ _HORIZONS: dict[str, float | None] = {
     "7d": 7 * 86400.0,
     _ANY: None,
 }
+_CAUSES = {LossCause.DELETION: "records deleted", LossCause.EXPIRY: "commits expire"}
 
 
 def body() -> None:
     now = context.now()
-    fresh = freshness.read(now)
-    freshness.strip(fresh)
-    if fresh.nothing_collected:
-        empty_page.nothing_collected(fresh)
-        return
-    if fresh.as_of is None:
-        empty_page.nothing_judged(fresh)
+    if empty_page.fresh_data(now) is None:
         return
     clusters = ask(overview.clusters)
-    text, cluster, within = (
-        address.get(parameters.SEARCH),
-        address.get(parameters.CLUSTER),
-        address.get(parameters.WITHIN),
-    )
     _inputs(clusters)
-    horizon = context.config().analysis.risk_horizon_seconds
-    counts = ask(queries.counts, cluster or None, text, horizon)
-    _tiles(counts, horizon)
-    _list(text, cluster or None, within, now, with_cluster=len(clusters) > 1)
+    _counts(address.get(parameters.CLUSTER) or None, address.get(parameters.SEARCH))
+    _list(now, with_cluster=len(clusters) > 1)
 
 
 def _inputs(clusters: list[str]) -> None:
@@ -61,31 +62,128 @@ def _inputs(clusters: list[str]) -> None:
         )
 
 
-def _tiles(counts: LossCounts, horizon: float) -> None:
-    with st.container(horizontal=True, gap="small"):
-        soon = f"Within {humanise.duration(horizon)}"
-        for label, number, explained in (
-            ("Losing now", counts.now, "Groups whose unread records are being deleted."),
-            (soon, counts.soon, "Groups that lose something within the setting `analysis.risk_horizon_seconds`."),
-            ("Later", counts.later, "Groups that lose something after that, if nothing changes."),
-        ):
-            st.metric(label, f"{number:,}", help=explained, border=True)
+def _counts(cluster: str | None, text: str) -> None:
+    horizon = context.config().analysis.risk_horizon_seconds
+    counts = ask(queries.counts, cluster, text, horizon)
+    soon = f"Within {humanise.duration(horizon)}"
+    tiles.show(
+        [
+            ("Losing now", f"{counts.now:,}", "Groups whose unread records are being deleted."),
+            (soon, f"{counts.soon:,}", "Groups that will lose something within `analysis.risk_horizon_seconds`."),
+            ("Later", f"{counts.later:,}", "Groups that will lose something after that if nothing changes."),
+        ]
+    )
 
 
-def _list(text: str, cluster: str | None, within: str, now: datetime, *, with_cluster: bool) -> None:
-    result = ask(queries.losses, cluster, text, _HORIZONS[within], list_view.query(parameters.LOSS_LIST))
+def _list(now: datetime, *, with_cluster: bool) -> None:
+    text, cluster, within = (address.get(p) for p in (parameters.SEARCH, parameters.CLUSTER, parameters.WITHIN))
+    listing, arguments = parameters.LOSS_LIST, (cluster or None, text, _HORIZONS[within])
+    result = ask(queries.losses, *arguments, list_view.query(listing))
     if not result:
-        is_filtered = bool(text or cluster or within != _ANY)
-        where = " that matches the filters" if is_filtered else ""
+        where = " that matches the filters" if text or cluster or within != _ANY else ""
         st.success(f"Nothing{where} will be lost at today's rates.", icon=":material/check_circle:")
         return
-    st.caption(f"{result.counted('row')}, one a group and topic. At today's rates.")
-    loss_table.show(
+    st.caption(f"{result.counted('row')}, one per group and topic, at today's rates.")
+    list_view.table(
+        listing,
         result,
-        now,
-        all_rows=lambda: queries.losses(context.lake(), cluster, text, _HORIZONS[within], result.query.all_rows).rows,
-        with_cluster=with_cluster,
+        lambda rows: _columns(rows, now, with_cluster=with_cluster),
+        lambda query: queries.losses(context.lake(), *arguments, query),
+        name="losses",
+        label="What will be lost" + list_view.if_default_order(listing, ", soonest first"),
+        orders=queries.ORDERS,
+        links=address.group_links(result),
     )
+
+
+def _columns(rows: list[Row], now: datetime, *, with_cluster: bool) -> list[TableColumn]:
+    """The columns; those that are empty throughout are left out."""
+    result = [
+        lag_columns.statuses(rows).sorts_by("status"),
+        lag_columns.loss_in(
+            "In",
+            rows,
+            [r["seconds_to_loss"] for r in rows],
+            "Time from the data's timestamp until the first loss. ≤ marks an upper bound: it may come sooner.",
+        ).sorts_by("soonest"),
+        tables.moment("At", [_after(r, r["seconds_to_loss"]) for r in rows], now)
+        .with_help("The earliest time of the first loss, UTC.")
+        .sorts_by("soonest"),
+        tables.moment("At the latest", [_after(r, r["seconds_to_loss_at_latest"]) for r in rows], now).with_help(
+            "Whole segments are deleted, which can delay a deletion by up to segment.ms of records."
+        ),
+        tables.text("Group", [r["group"] for r in rows], width=240).sorts_by("group"),
+        tables.text("Topic", [r["topic"] for r in rows], width=240).sorts_by("topic"),
+        tables.text("What", [_CAUSES.get(r["loss_cause"], r["loss_cause"]) for r in rows]).with_help(
+            "records deleted: retention deletes unread records.\n"
+            "commits expire: the broker deletes the commits of a group without members."
+        ),
+        tables.count("Unread", [r["lag"] for r in rows], of="records")
+        .with_help("Unread records of the partitions that lose something.")
+        .sorts_by("unread"),
+        lag_columns.oldest_unread(rows, "Age of the oldest of them."),
+        tables.duration("Kept for", [_kept_seconds(r) for r in rows], endless="for ever").with_help(
+            "How long the topic keeps records."
+        ),
+        tables.size("Kept up to", [_kept_bytes(r) for r in rows]).with_help("The largest size of a partition."),
+        lag_columns.written(rows),
+        lag_columns.read(rows),
+        tables.between(
+            "Lost already",
+            [r["lost_at_least"] or None for r in rows],
+            [r["lost_at_most"] for r in rows],
+            formatter=humanise.count,
+            of="records",
+        )
+        .with_help("Records deleted before they were read, within 24 hours or still missing.")
+        .sorts_by("lost"),
+        tables.count("Partitions", [r["partitions"] for r in rows])
+        .with_help("Partitions that lose something.")
+        .sorts_by("partitions"),
+        _soonest(rows, _names(rows, now)),
+    ]
+    if with_cluster:
+        result.append(tables.text("Cluster", [r["cluster"] for r in rows]).sorts_by("cluster"))
+    return tables.without_empty(result, "At the latest", "Kept up to", "Lost already")
+
+
+def _names(rows: list[Row], now: datetime) -> dict[str, PartitionNames]:
+    """What systems call the partitions of these rows' topics, by cluster."""
+    topics: dict[str, list[str]] = {}
+    for row in rows:
+        topics.setdefault(row["cluster"], []).append(row["topic"])
+    return {c: partition_names.of(c, names, now.replace(second=0, microsecond=0)) for c, names in topics.items()}
+
+
+def _after(row: Row, seconds: float | None) -> datetime | None:
+    """So long after the data's timestamp."""
+    if seconds is None:
+        return None
+    at: datetime = row["as_of"] + timedelta(seconds=seconds)
+    return at
+
+
+def _soonest(rows: list[Row], names: Mapping[str, PartitionNames]) -> TableColumn:
+    """Numbers of partitions, or names where a system has its own."""
+    if not any(names.values()):
+        result = tables.number("Soonest", [r["partition"] for r in rows])
+    else:
+        result = tables.text(
+            "Soonest", [names[r["cluster"]].get((r["topic"], r["partition"]), r["partition"]) for r in rows]
+        )
+    return result.with_help("The partition that loses something first.")
+
+
+def _kept_seconds(row: Row) -> float | None:
+    """A topic's retention by time; infinite without one, None if unknown."""
+    if row["retention_ms"] is None:
+        return None
+    return math.inf if row["retention_ms"] < 0 else row["retention_ms"] / 1000
+
+
+def _kept_bytes(row: Row) -> float | None:
+    """A topic's retention by size; None without one."""
+    return None if (row["retention_bytes"] or -1) < 0 else float(row["retention_bytes"])
 
 
 page.show("What will be lost?", body, help_text="Unread records and committed offsets, the soonest loss first.")

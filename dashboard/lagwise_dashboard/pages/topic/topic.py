@@ -10,24 +10,19 @@ from lagwise_dashboard.cache import ask
 from lagwise_dashboard.pages.topic import reader_table, topic_partitions, topic_verdict
 from lagwise_dashboard.queries import topic as queries
 from lagwise_dashboard.queries.listing import FIRST_PAGE
-from lagwise_dashboard.widgets import chooser, empty_page, freshness, page, partition_names, time_range
+from lagwise_dashboard.widgets import chooser, empty_page, page, partition_names, time_range
 from lagwise_dashboard.widgets.time_range import TimeRange
 
 
 def body() -> None:
     now = context.now()
-    fresh = freshness.read(now)
-    freshness.strip(fresh)
-    if fresh.nothing_collected:
-        empty_page.nothing_collected(fresh)
-        return
-    if fresh.as_of is None:
-        empty_page.nothing_judged(fresh)
+    fresh = empty_page.fresh_data(now)
+    if fresh is None or fresh.as_of is None:
         return
     if not _topic:
         chooser.a_topic("Choose a topic.")
         return
-    cluster = _cluster or _only_cluster(_topic)
+    cluster = chooser.cluster_of(queries.clusters_of, _topic)
     readers = ask(queries.readers, cluster, _topic, FIRST_PAGE.all_rows)
     result = ask(queries.settings, cluster, _topic)
     if not readers and result is None:
@@ -42,12 +37,6 @@ def body() -> None:
     span = time_range.choose(now)
     _chart(ask(queries.written, cluster, _topic, span.since, span.until), span)
     topic_partitions.show(cluster, _topic, as_of, min_isr, totals, now)
-
-
-def _only_cluster(topic: str) -> str:
-    """The cluster of a topic that is named without it: fine while only one has it; else none that exists."""
-    result = ask(queries.clusters_of, topic)
-    return result[0] if len(result) == 1 else ""
 
 
 def _unknown() -> None:
@@ -75,15 +64,7 @@ def _chart(result: pa.Table, span: TimeRange) -> None:
     )  # fmt: skip
     made.update_xaxes(range=[span.since, span.until])
     made.update_yaxes(ticksuffix=" /s")
-    key = f"topic_written/{span.name if span.is_zoom else ''}"
-    st.plotly_chart(
-        made,
-        key=key,
-        config=plot_theme.CONFIG,
-        on_select=time_range.to_selection(key),
-        selection_mode="box",
-        alt="Records written to the topic per second over time",
-    )
+    time_range.chart(made, span, name="topic_written", alt="Records written to the topic per second over time")
 
 
 _cluster, _topic = address.get(parameters.CLUSTER), address.get(parameters.TOPIC)

@@ -11,10 +11,9 @@ from lagwise_dashboard.cache import ask
 from lagwise_dashboard.context import lake
 from lagwise_dashboard.queries import topic as queries
 from lagwise_dashboard.queries.base import Row
-from lagwise_dashboard.queries.listing import ListPage
 from lagwise_dashboard.queries.topic import ReplicaState, TopicTotals
 from lagwise_dashboard.tables import TableColumn
-from lagwise_dashboard.widgets import grid, list_view, partition_names
+from lagwise_dashboard.widgets import grid, lag_columns, list_view, partition_names
 
 #: How a partition's replicas are: sign and word, never colour alone.
 _REPLICAS = {
@@ -25,18 +24,6 @@ _REPLICAS = {
     ReplicaState.READABLE: "✓ readable",
     ReplicaState.IN_SYNC: "✓ in sync",
 }
-#: Orders of :data:`queries.topic.PARTITION_ORDERS` by the title of the column whose heading asks for them.
-SORTS = {
-    "Partition": "number",
-    "In/s": "in",
-    "Share": "in",
-    "Replica state": "replicas",
-    "Leader": "leader",
-    "Log start": "log_start",
-    "Log end": "log_end",
-    "Slowest reader": "reader",
-    "Lag time": "behind",
-}
 
 
 def show(cluster: str, topic: str, as_of: datetime, min_isr: int | None, totals: TopicTotals, now: datetime) -> None:
@@ -46,54 +33,40 @@ def show(cluster: str, topic: str, as_of: datetime, min_isr: int | None, totals:
         st.caption("No watermarks in the samples of the last minutes.")
         return
     listing = parameters.TOPIC_PARTITION_LIST
-    result = ask(queries.partitions, cluster, topic, as_of, min_isr, list_view.query(listing))
-    is_searched = list_view.is_searched(listing)
+    arguments = (cluster, topic, as_of, min_isr)
+    result = ask(queries.partitions, *arguments, list_view.query(listing))
     list_view.search(listing, result, "Number, “leader 2”, or reader", "Search the partitions")
-    match, order = (
-        list_view.match_words(result, is_filtered=is_searched),
-        list_view.if_default_order(listing, ", hottest first"),
-    )
+    match = list_view.match_words(result, is_filtered=list_view.is_searched(listing))
+    order = list_view.if_default_order(listing, ", hottest first")
+    replicas = "All replicas are in sync." if totals.replicated else ""
+    if totals.out_of_sync:
+        replicas = f"**{totals.out_of_sync:,} not in sync.**"
     st.caption(
-        f"{result.counted('partition')}{match}{order}, as of {humanise.clock(totals.sampled_at, now)}. "
-        + (
-            f"**{totals.out_of_sync:,} not in sync.**"
-            if totals.out_of_sync
-            else "All replicas are in sync."
-            if totals.replicated
-            else ""
-        )
+        f"{result.counted('partition')}{match}{order}, as of {humanise.clock(totals.sampled_at, now)}. {replicas}"
     )
+    total = totals.rate_per_second or 0.0
     left, right = st.columns([3, 1])
     with left:
         if result:
-            _partitions(cluster, topic, result, totals, order, as_of, min_isr)
+            list_view.table(
+                listing,
+                result,
+                lambda rows: columns(rows, total),
+                lambda query: queries.partitions(lake(), *arguments, query),
+                name="topic-partitions",
+                label=f"Partitions of the topic{order}",
+                orders=queries.PARTITION_ORDERS,
+                about=(cluster, topic),
+                visible_rows=15,
+            )
     with right:
-        _leaders(totals, (cluster, topic))
-
-
-def _partitions(
-    cluster: str,
-    topic: str,
-    result: ListPage[Row],
-    totals: TopicTotals,
-    order: str,
-    as_of: datetime,
-    min_isr: int | None,
-) -> None:
-    listing = parameters.TOPIC_PARTITION_LIST
-    total = totals.rate_per_second or 0.0
-    grid.show(
-        columns(result.rows, total),
-        name="topic-partitions",
-        label=f"Partitions of the topic{order}",
-        about=(cluster, topic),
-        visible_rows=15,
-        sorting=list_view.sorting(listing, SORTS, queries.PARTITION_ORDERS),
-        all_rows=lambda: columns(
-            queries.partitions(lake(), cluster, topic, as_of, min_isr, result.query.all_rows).rows, total
-        ),
-    )
-    list_view.pagination(listing, result)
+        grid.show(
+            _leader_columns(totals.leaders, total),
+            name="leaders",
+            label="Brokers and how many of the topic's partitions they lead",
+            about=(cluster, topic),
+            visible_rows=15,
+        )
 
 
 def columns(rows: list[Row], total: float) -> list[TableColumn]:
@@ -101,32 +74,30 @@ def columns(rows: list[Row], total: float) -> list[TableColumn]:
     partitions per second."""
     replicas = [None if r["replica_state"] == ReplicaState.READABLE else replica_state_words(r) for r in rows]
     result = [
-        tables.number("Partition", [r["partition"] for r in rows]),
+        tables.number("Partition", [r["partition"] for r in rows]).sorts_by("number"),
         tables.text("Queue", [r["label"] for r in rows]).with_help(partition_names.QUEUE_HELP),
-        tables.rate("In/s", [r["rate_per_second"] for r in rows]).with_help(
-            "Records written per second over the last five minutes."
-        ),
-        tables.share("Share", [_share(r["rate_per_second"], total) for r in rows], bar=True).with_help(
-            "Of what is written to the topic."
-        ),
-        tables.text("Replica state", replicas),
-        tables.number("Leader", [r["leader"] for r in rows]).with_help("Node id."),
+        tables.rate("In/s", [r["rate_per_second"] for r in rows])
+        .with_help("Records written per second over the last five minutes.")
+        .sorts_by("in"),
+        tables.share("Share", [_share(r["rate_per_second"], total) for r in rows], bar=True)
+        .with_help("Of what is written to the topic.")
+        .sorts_by("in"),
+        tables.text("Replica state", replicas).sorts_by("replicas"),
+        tables.number("Leader", [r["leader"] for r in rows]).with_help("Node id.").sorts_by("leader"),
         tables.text("In sync", [_nodes(r["isr"]) for r in rows]).with_help("Node ids of the in-sync replicas."),
         tables.text("Replicas", [_nodes(r["replicas"]) for r in rows]).with_help("Node ids."),
-        tables.offset("Log start", [r["log_start"] for r in rows]).with_help("Offset of the oldest record."),
-        tables.offset("Log end", [r["high_watermark"] for r in rows]).with_help("High watermark."),
-        tables.text("Slowest reader", [r["slowest_group"] for r in rows]),
-        tables.duration("Lag time", [r["lag_seconds"] for r in rows]).with_help(
-            "Age of the oldest record that its slowest reader has not read."
-        ),
+        *lag_columns.log_ends(rows),
+        tables.text("Slowest reader", [r["slowest_group"] for r in rows]).sorts_by("reader"),
+        tables.duration("Lag time", [r["lag_seconds"] for r in rows])
+        .with_help("Age of the oldest record that its slowest reader has not read.")
+        .sorts_by("behind"),
     ]
     return tables.without_empty(result, "Queue", "Replica state", "In sync", "Replicas")
 
 
-def _leaders(totals: TopicTotals, about: tuple[str, str]) -> None:
+def _leader_columns(rows: list[Row], total: float) -> list[TableColumn]:
     """How many partitions, and how much of the traffic, each broker leads."""
-    rows, total = totals.leaders, totals.rate_per_second or 0.0
-    columns = [
+    return [
         tables.number("Broker", [r["leader"] for r in rows]).with_help("Node id."),
         tables.count("Leads", [r["partitions"] for r in rows], of="partitions").with_help(
             "Partitions of this topic that it leads."
@@ -135,13 +106,6 @@ def _leaders(totals: TopicTotals, about: tuple[str, str]) -> None:
             "Share of what is written to the topic."
         ),
     ]
-    grid.show(
-        columns,
-        name="leaders",
-        label="Brokers and how many of the topic's partitions they lead",
-        about=about,
-        visible_rows=15,
-    )
 
 
 def replica_state_words(row: Row) -> str:

@@ -3,7 +3,7 @@ the Tab key, and cannot be searched, copied or read aloud."""
 
 import math
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -32,17 +32,16 @@ _FILE_OFFERED_SECONDS = 30.0
 
 @dataclass(frozen=True, slots=True)
 class Sorting:
-    """Sorting by whoever finds the rows, where there may be more than are shown: ``by`` are the names of ``orders`` by
-    the title of a column, and ``parameter`` is where the address holds the name of the one that is in force."""
+    """Sorting in the query, where there may be more rows than are shown. The columns name their ``orders``, and
+    ``parameter`` is where the address holds the one in force."""
 
-    by: Mapping[str, str]
     orders: Orders
     parameter: Parameter[str]
 
-    def choose(self, title: str) -> None:
-        """Sort by this column: by its order first, turned round next, as usual then. To be called in a callback."""
-        now, key = address.get(self.parameter), self.by[title]
-        requested = {key: REVERSED + key, REVERSED + key: None}.get(now, key)
+    def choose(self, order: str) -> None:
+        """Sort by this order, reversed at the second click, and as usual at the third. To be called in a callback."""
+        now = address.get(self.parameter)
+        requested = {order: REVERSED + order, REVERSED + order: None}.get(now, order)
         address.change({self.parameter: requested})
 
     @property
@@ -73,13 +72,14 @@ def show(
     browser sorts the rows it has; with ``sorts`` false it does not sort, as for one page of several.
     """
     key = f"table_{name}"
+    orders = {column.title: column.list_order for column in columns if column.list_order}
     data: dict[str, Any] = {
         "label": label,
         "columns": [_column_data(column, links=links is not None and column.title == linked) for column in columns],
         "keys": _row_keys(columns, links),
         "links": links,
         "visible_rows": visible_rows,
-        "orders": dict(sorting.by) if sorting else None if sorts else {},
+        "orders": orders if sorting else None if sorts else {},
         "ordered_by": sorting and address.get(sorting.parameter).removeprefix(REVERSED),
         "direction": sorting and sorting.direction,
     }
@@ -95,8 +95,8 @@ def show(
         st.session_state[f"{key}_file"] = st.session_state[key].export, time.monotonic()
 
     def sort() -> None:
-        if sorting is not None and st.session_state[key].sort in sorting.by:
-            sorting.choose(st.session_state[key].sort)
+        if sorting is not None and st.session_state[key].sort in orders:
+            sorting.choose(orders[st.session_state[key].sort])
 
     _COMPONENT(
         key=key,
