@@ -6,7 +6,7 @@ from typing import Protocol, TypeVar
 import streamlit as st
 from sqlalchemy import Engine
 
-from lagwise_alerts.operate import ActionRow, AlertCounts, AlertRow, DeliveryRow, MuteState, Silence, queries
+from lagwise_alerts.operate import ActionRow, Alert, AlertCounts, DeliveryRow, MuteState, Silence, queries
 from lagwise_dashboard import context
 from lagwise_dashboard.queries.listing import ListPage, ListQuery
 
@@ -23,21 +23,21 @@ def counts() -> AlertCounts:
     return result
 
 
-def open_alerts() -> list[AlertRow]:
+def open_alerts() -> list[Alert]:
     """Firing and pending alerts, most severe first. Raises DatabaseError."""
-    result: list[AlertRow] = _open_alerts(context.config().database_url)
+    result: list[Alert] = _open_alerts(context.config().database_url)
     return result
 
 
-def history_of(cluster: str, group: str) -> list[AlertRow]:
+def history_of(cluster: str, group: str) -> list[Alert]:
     """The group's alerts that ended last, latest first. Raises DatabaseError."""
-    result: list[AlertRow] = _history_of(context.config().database_url, cluster, group)
+    result: list[Alert] = _history_of(context.config().database_url, cluster, group)
     return result
 
 
-def history(query: ListQuery) -> ListPage[AlertRow]:
+def history(query: ListQuery) -> ListPage[Alert]:
     """Alerts that ended, latest first. Raises DatabaseError."""
-    result: ListPage[AlertRow] = _history(context.config().database_url, query)
+    result: ListPage[Alert] = _history(context.config().database_url, query)
     return result
 
 
@@ -47,9 +47,9 @@ def deliveries(query: ListQuery) -> ListPage[DeliveryRow]:
     return result
 
 
-def alerts_of(rows: Iterable[DeliveryRow]) -> list[AlertRow]:
+def alerts_of(rows: Iterable[DeliveryRow]) -> list[Alert]:
     """What messages are about. Raises DatabaseError."""
-    result: list[AlertRow] = _alerts_of(context.config().database_url, tuple(sorted({r.incident_id for r in rows})))
+    result: list[Alert] = _alerts_of(context.config().database_url, tuple(sorted({r.incident_id for r in rows})))
     return result
 
 
@@ -134,17 +134,17 @@ def _counts(url: str) -> AlertCounts:
 
 
 @st.cache_data(ttl=_TTL_SECONDS, max_entries=1, show_spinner=False)
-def _open_alerts(url: str) -> list[AlertRow]:
+def _open_alerts(url: str) -> list[Alert]:
     return queries.open_alerts(_engine(url))
 
 
 @st.cache_data(ttl=_TTL_SECONDS, max_entries=50, show_spinner=False)
-def _history_of(url: str, cluster: str, group: str) -> list[AlertRow]:
+def _history_of(url: str, cluster: str, group: str) -> list[Alert]:
     return queries.history(_engine(url), cluster=cluster, group=group, limit=MAX_ROWS)
 
 
 @st.cache_data(ttl=_TTL_SECONDS, max_entries=50, show_spinner=False)
-def _history(url: str, query: ListQuery) -> ListPage[AlertRow]:
+def _history(url: str, query: ListQuery) -> ListPage[Alert]:
     return _page(_engine(url), query, queries.history, queries.count_history)
 
 
@@ -154,7 +154,7 @@ def _deliveries(url: str, query: ListQuery) -> ListPage[DeliveryRow]:
 
 
 @st.cache_data(ttl=_TTL_SECONDS, max_entries=50, show_spinner=False)
-def _alerts_of(url: str, incident_ids: tuple[str, ...]) -> list[AlertRow]:
+def _alerts_of(url: str, incident_ids: tuple[str, ...]) -> list[Alert]:
     return queries.alerts_of(_engine(url), incident_ids)
 
 

@@ -13,8 +13,7 @@ from lagwise.domain.vocabulary import Status
 from lagwise.links import pages, parameters
 from lagwise.links.list_parameters import ListParameters
 from lagwise.tables.store import Lake
-from lagwise_alerts.outbox.database import open_engine, transaction
-from lagwise_alerts.outbox.operator_tables import ACTIONS
+from lagwise_alerts.outbox.database import ACTIONS, open_engine, transaction
 from lagwise_dashboard.pages.capacity import headroom
 from lagwise_dashboard.pages.group import member_table, partition_table
 from lagwise_dashboard.pages.overview import group_table

@@ -7,7 +7,7 @@ from lagwise.links import pages, parameters
 from lagwise_alerts.operate import (
     Acknowledgement,
     ActionRow,
-    AlertRow,
+    Alert,
     DeliveryRow,
     Mute,
     MuteCause,
@@ -45,7 +45,7 @@ _RESOLUTIONS = {
 }
 
 
-def show_open(rows: list[AlertRow], now: datetime, *, name: str, label: str, people: Sequence[TableColumn]) -> None:
+def show_open(rows: list[Alert], now: datetime, *, name: str, label: str, people: Sequence[TableColumn]) -> None:
     """Draw open alerts; a click opens the subject of one. ``people`` say who was notified or acknowledged."""
     columns = [
         _severities(rows),
@@ -68,14 +68,14 @@ def show_open(rows: list[AlertRow], now: datetime, *, name: str, label: str, peo
     )
 
 
-def link(row: AlertRow) -> str:
+def link(row: Alert) -> str:
     """The page of what an alert is about: its group, or Lagwise itself."""
     if row.group is None:
         return address.href(pages.HEALTH)
     return address.href(pages.GROUP, {parameters.CLUSTER: row.cluster, parameters.GROUP: row.group})
 
 
-def notified_columns(rows: list[AlertRow], now: datetime) -> list[TableColumn]:
+def notified_columns(rows: list[Alert], now: datetime) -> list[TableColumn]:
     """When people were notified of firing alerts first, and which are on hold."""
     return [
         tables.ago("Notified", [r.fired_at for r in rows], now),
@@ -83,7 +83,7 @@ def notified_columns(rows: list[AlertRow], now: datetime) -> list[TableColumn]:
     ]
 
 
-def pending_column(rows: list[AlertRow]) -> TableColumn:
+def pending_column(rows: list[Alert]) -> TableColumn:
     """Why nobody was notified of alerts yet."""
     return tables.text("Notified", ["Covered by another alert" if r.inhibited_by else "not yet" for r in rows])
 
@@ -144,10 +144,10 @@ def show_actions(result: ListPage[ActionRow], now: datetime, all_rows: Callable[
     )
 
 
-def show_history(result: ListPage[AlertRow], now: datetime, all_rows: Callable[[], list[AlertRow]]) -> None:
+def show_history(result: ListPage[Alert], now: datetime, all_rows: Callable[[], list[Alert]]) -> None:
     """Draw alerts that ended, a page of the ``all_rows``."""
 
-    def columns(rows: list[AlertRow]) -> list[TableColumn]:
+    def columns(rows: list[Alert]) -> list[TableColumn]:
         return [
             tables.moment("Ended", [r.resolved_at for r in rows], now),
             _severities(rows),
@@ -210,7 +210,7 @@ def show_deliveries(
     )
 
 
-def _severities(rows: list[AlertRow]) -> TableColumn:
+def _severities(rows: list[Alert]) -> TableColumn:
     return tables.badges(
         "Severity", [[alert_words.severity_label(r.severity)] for r in rows], alert_words.SEVERITIES.values()
     )

@@ -11,7 +11,7 @@ from lagwise.domain import humanise
 from lagwise.links import parameters
 from lagwise.links.list_parameters import ListParameters
 from lagwise.platform import health as heartbeats
-from lagwise_alerts.operate import AlertRow, AlertState, DeliveryRow, OperatorState, queries
+from lagwise_alerts.operate import Alert, AlertState, DeliveryRow, OperatorState, queries
 from lagwise_dashboard import alert_reader, context, escaping
 from lagwise_dashboard.pages.alerts import actions, alert_tables
 from lagwise_dashboard.queries.listing import ListPage
@@ -35,14 +35,14 @@ def body() -> None:
 class _OpenAlerts:
     """Open alerts by what operators did about them; each is in one list, and ``everything`` holds them all."""
 
-    everything: list[AlertRow]
-    firing: list[tuple[AlertRow, OperatorState]]
-    acknowledged: list[tuple[AlertRow, OperatorState]]
-    muted: list[tuple[AlertRow, OperatorState]]
-    pending: list[tuple[AlertRow, OperatorState]]
+    everything: list[Alert]
+    firing: list[tuple[Alert, OperatorState]]
+    acknowledged: list[tuple[Alert, OperatorState]]
+    muted: list[tuple[Alert, OperatorState]]
+    pending: list[tuple[Alert, OperatorState]]
 
 
-def _by_operator_state(rows: list[AlertRow], now: datetime) -> _OpenAlerts:
+def _by_operator_state(rows: list[Alert], now: datetime) -> _OpenAlerts:
     orders = alert_reader.orders()
     result = _OpenAlerts(rows, [], [], [], [])
     for row in rows:
