@@ -1,4 +1,4 @@
-"""What ``lagwise alert test`` says would have been told is what is told when the same happens."""
+"""What ``lagwise alert backtest`` says would have been told is what is told when the same happens."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -353,7 +353,7 @@ rules:
 
 class TestTheCommand:
     def _run(self, *arguments: str) -> Any:
-        return CliRunner().invoke(cli, ["alert", "test", *arguments])
+        return CliRunner().invoke(cli, ["alert", "backtest", *arguments])
 
     def test_says_what_would_have_been_told_of_a_trace(self) -> None:
         ran = self._run(str(TRACES / "poison-pill"))

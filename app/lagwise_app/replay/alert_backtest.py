@@ -1,4 +1,4 @@
-"""``lagwise alert test``: which alerts the rules would have raised in the lake's history or in a trace."""
+"""``lagwise alert backtest``: which alerts the rules would have raised in the lake's history or in a trace."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
