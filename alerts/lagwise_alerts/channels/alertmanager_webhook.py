@@ -5,14 +5,13 @@ Each message is a notification of a group of one alert, or of many. What stays t
 """
 
 import json
-from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from lagwise.config import AlertmanagerWebhook
 from lagwise_alerts.channels.alertmanager_format import IDENTITY, alertmanager_annotations, alertmanager_labels
 from lagwise_alerts.channels.base import Message
-from lagwise_alerts.channels.http import HttpChannel, Post, authorization
+from lagwise_alerts.channels.http import HttpChannel, Post
 from lagwise_alerts.model import AlertEvent
 from lagwise_alerts.notify.group import SUMMARY_SCHEMA
 
@@ -59,19 +58,10 @@ def _common(each: Sequence[Mapping[str, str]]) -> dict[str, str]:
     return {name: value for name, value in each[0].items() if all(one.get(name) == value for one in each)}
 
 
-class AlertmanagerWebhookChannel(HttpChannel):
+class AlertmanagerWebhookChannel(HttpChannel[AlertmanagerWebhook]):
     """Posts what Alertmanager would."""
-
-    def __init__(self, settings: AlertmanagerWebhook, clock: Callable[[], datetime]) -> None:
-        super().__init__(settings, clock)
-        self._webhook = settings
-
-    def secrets(self) -> tuple[str, ...]:
-        """The header."""
-        return tuple(" ".join(authorization(self._webhook.authorization).values()).split())
 
     def post(self, message: Message) -> Post:
         """The translated document, and its key for receivers that look at headers."""
-        body = json.dumps(payload(json.loads(message.body), self._webhook)).encode("ascii")
-        headers = {"Idempotency-Key": message.idempotency_key}
-        return Post(body, headers | authorization(self._webhook.authorization))
+        body = json.dumps(payload(json.loads(message.body), self._settings)).encode("ascii")
+        return Post(body, {"Idempotency-Key": message.idempotency_key})

@@ -17,11 +17,12 @@ from email.utils import parsedate_to_datetime
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from urllib.parse import unquote
 
 import httpx
 
+from lagwise.config import Alertmanager, AlertmanagerWebhook, PagerDuty, Slack, Teams, Webhook
 from lagwise.platform.errors import ConfigError
 from lagwise.platform.logs import clean
 from lagwise.platform.secrets import REDACTED, resolve, resolve_address
@@ -40,28 +41,8 @@ _LONGEST_EXCERPT = 120
 _SHORTEST_HIDDEN = 6
 
 
-class HttpSettings(Protocol):
-    """Settings of every channel over HTTP."""
-
-    @property
-    def name(self) -> str:
-        """Name of the channel."""
-
-    @property
-    def url(self) -> str:
-        """Address, or the reference to one."""
-
-    @property
-    def silence_seconds(self) -> float:
-        """How long the receiver may keep silent."""
-
-    @property
-    def attempt_timeout_seconds(self) -> float:
-        """How long one attempt may take in all."""
-
-    @property
-    def ca_file(self) -> Path | None:
-        """Authorities to trust in place of the public ones."""
+#: Settings of a channel over HTTP.
+SettingsT = TypeVar("SettingsT", bound=Webhook | AlertmanagerWebhook | Alertmanager | PagerDuty | Slack | Teams)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,13 +53,13 @@ class Post:
     headers: dict[str, str] = field(default_factory=dict)
 
 
-class HttpChannel:
-    """Posts to one address. Channels implement :meth:`post`, and :meth:`secrets` where they have any."""
+class HttpChannel(Generic[SettingsT]):
+    """Posts to one address. Channels implement :meth:`post`, and :meth:`secrets` where they have more of them."""
 
     #: Appended to the address of the settings.
     path = ""
 
-    def __init__(self, settings: HttpSettings, clock: Callable[[], datetime]) -> None:
+    def __init__(self, settings: SettingsT, clock: Callable[[], datetime]) -> None:
         self._settings = settings
         self._clock = clock
         self._client: httpx.Client | None = None
@@ -104,7 +85,7 @@ class HttpChannel:
 
     def secrets(self) -> tuple[str, ...]:
         """Texts to hide in case a receiver echoes them. Raises ConfigError where a secret cannot be read."""
-        return ()
+        return tuple(" ".join(self._authorization().values()).split())
 
     def is_accepted(self, status: int) -> bool:
         """Whether this status means that the receiver accepted the message."""
@@ -132,6 +113,7 @@ class HttpChannel:
             "User-Agent": _user_agent(),
             "Accept-Encoding": "identity",  # answers are not decompressed: a small one could become huge
             **post.headers,
+            **self._authorization(),
         }
         deadline = time.monotonic() + self._settings.silence_seconds
         with Attempt(self._settings.attempt_timeout_seconds, self._wire.socket) as attempt:
@@ -153,6 +135,18 @@ class HttpChannel:
             self._client.close()
             self._client = None
 
+    def _authorization(self) -> dict[str, str]:
+        """The header ``Authorization``, where the settings have one. Raises ConfigError where it is no valid header."""
+        reference: str | None = getattr(self._settings, "authorization", None)
+        if reference is None:
+            return {}
+        value = resolve(reference)
+        if not (value.isascii() and value.isprintable()):
+            raise ConfigError(
+                f"the value of {reference} is no valid header: use one line of ASCII, such as Bearer TOKEN"
+            )
+        return {"Authorization": value}
+
     def _url(self) -> httpx.URL:
         try:
             given = resolve_address(self._settings.url)
@@ -165,7 +159,7 @@ class HttpChannel:
 
     def _connected(self) -> httpx.Client:
         if self._client is None:
-            _quiet_http_log()
+            quiet_http_log()
             ca_file = self._settings.ca_file
             self._client = httpx.Client(
                 verify=True if ca_file is None else tls_context(ca_file),
@@ -210,16 +204,6 @@ def _failure(error: httpx.HTTPError, hidden: Iterable[str]) -> str:
     return f"the connection broke off ({type(error).__name__})"
 
 
-def authorization(reference: str | None) -> dict[str, str]:
-    """The header ``Authorization`` of a setting. Raises ConfigError where it cannot be read, or is no valid header."""
-    if reference is None:
-        return {}
-    value = resolve(reference)
-    if not (value.isascii() and value.isprintable()):
-        raise ConfigError(f"the value of {reference} is no valid header: use one line of ASCII, such as Bearer TOKEN")
-    return {"Authorization": value}
-
-
 def tls_context(ca_file: Path | None) -> ssl.SSLContext:
     """A context that checks certificates and host names, against these authorities or those of the machine.
 
@@ -256,7 +240,7 @@ def _user_agent() -> str:
         return "lagwise"
 
 
-def _quiet_http_log() -> None:
+def quiet_http_log() -> None:
     """httpx logs every address in full, tokens included, at INFO; httpcore the headers at DEBUG."""
     for name in ("httpx", "httpcore"):
         logging.getLogger(name).setLevel(logging.WARNING)

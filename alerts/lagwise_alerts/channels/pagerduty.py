@@ -5,8 +5,7 @@ sign-in page. 400 is a refusal and says why; 429 and 5xx are worth another try.
 """
 
 import json
-from collections.abc import Callable, Mapping
-from datetime import datetime
+from collections.abc import Mapping
 from typing import Any
 
 from lagwise.config import PagerDuty
@@ -58,16 +57,12 @@ def payload(document: Mapping[str, Any], routing_key: str) -> dict[str, Any]:
     }
 
 
-class PagerDutyChannel(HttpChannel):
+class PagerDutyChannel(HttpChannel[PagerDuty]):
     """Posts events to one service."""
-
-    def __init__(self, settings: PagerDuty, clock: Callable[[], datetime]) -> None:
-        super().__init__(settings, clock)
-        self._pagerduty = settings
 
     def secrets(self) -> tuple[str, ...]:
         """The routing key, which is part of the body."""
-        return (resolve(self._pagerduty.routing_key),)
+        return (resolve(self._settings.routing_key),)
 
     def is_accepted(self, status: int) -> bool:
         """PagerDuty accepts an event with 202."""
@@ -75,5 +70,5 @@ class PagerDutyChannel(HttpChannel):
 
     def post(self, message: Message) -> Post:
         """The event of a message."""
-        event = payload(json.loads(message.body), resolve(self._pagerduty.routing_key))
+        event = payload(json.loads(message.body), resolve(self._settings.routing_key))
         return Post(json.dumps(event).encode("ascii"))

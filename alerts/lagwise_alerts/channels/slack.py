@@ -8,6 +8,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from lagwise.config import Slack
 from lagwise_alerts.channels.base import Message
 from lagwise_alerts.channels.http import HttpChannel, Post
 from lagwise_alerts.channels.message_text import MessageText, cut, message_text, some_lines, whole_command
@@ -64,7 +65,7 @@ def _preformatted(text: str) -> dict[str, Any]:
     return {"type": "rich_text_preformatted", "elements": [{"type": "text", "text": text}]}
 
 
-class SlackChannel(HttpChannel):
+class SlackChannel(HttpChannel[Slack]):
     """Posts into one channel of Slack."""
 
     def post(self, message: Message) -> Post:

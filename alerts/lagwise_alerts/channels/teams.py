@@ -8,6 +8,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from lagwise.config import Teams
 from lagwise_alerts.channels.base import Message
 from lagwise_alerts.channels.http import HttpChannel, Post
 from lagwise_alerts.channels.message_text import cut, message_text, some_lines, whole_command
@@ -56,7 +57,7 @@ def _text(*runs: Mapping[str, str]) -> dict[str, Any]:
     return {"type": "RichTextBlock", "inlines": [{"type": "TextRun", **run} for run in runs]}
 
 
-class TeamsChannel(HttpChannel):
+class TeamsChannel(HttpChannel[Teams]):
     """Posts to one workflow."""
 
     def post(self, message: Message) -> Post:
