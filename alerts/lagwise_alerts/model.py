@@ -5,7 +5,7 @@ Plain immutable values, no I/O, no clock. All times are UTC and timezone-aware; 
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
@@ -118,29 +118,45 @@ def _fingerprint(kind: str, cluster: str | None, group: str | None) -> str:
 
 @dataclass(frozen=True, slots=True)
 class GroupCondition:
-    """What the analysis says of a group, or of one kind of finding beside its status: whether it ``is_found``, and then
-    the sentence is the finding's. ``found_count`` is of how many members or partitions, ``found_words`` are the
-    verdicts on capacity, where a rule may ask for more than whether there is something. ``topics`` are what it reads.
-
-    ``as_of`` is the sample the verdict rests on; it is believed for ``valid_for_seconds`` after that, and then it says
-    nothing. ``seen_active`` is whether the group has ever been seen alive (None: that cannot be told at the moment).
-    ``is_getting_older`` is whether its oldest unread record keeps getting older (:mod:`lagwise.domain.aging`).
-    """
+    """The status of a group, or one kind of finding on it."""
 
     subject: AlertSubject
+    #: The sample that the verdict rests on.
     as_of: datetime
+    #: How long after that sample the verdict counts.
     valid_for_seconds: float
     status: Status
     reason: UnknownReason | None
     since: datetime
+    #: That of the finding where there is one, else that of the status.
     sentence: str
+    #: Whether the group has ever been seen active; None where the history could not be read.
     seen_active: bool | None = True
     numbers: GroupNumbers = field(default_factory=GroupNumbers)
+    #: Whether the group has the finding.
     is_found: bool = False
+    #: How many members or partitions the finding is about.
     found_count: int | None = None
+    #: Verdicts on the group's capacity.
     found_words: frozenset[str] = frozenset()
+    #: The topics that the group reads.
     topics: tuple[str, ...] = ()
+    #: Whether its oldest unread record keeps getting older (:mod:`lagwise.domain.aging`).
     is_getting_older: bool = False
+
+    def finding(
+        self, kind: AlertKind, sentence: str | None, *, count: int | None = None, words: Iterable[str] = ()
+    ) -> "GroupCondition":
+        """A finding on the group. ``sentence`` None: there is none, so that an alert on it ends."""
+        return replace(
+            self,
+            subject=AlertSubject(kind, self.subject.cluster, self.subject.group),
+            since=self.as_of,
+            sentence=self.sentence if sentence is None else sentence,
+            is_found=sentence is not None,
+            found_count=count,
+            found_words=frozenset(words),
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -269,15 +269,7 @@ def test_interest_leaves_out_nothing(lake_of_the_past: Lake, rules: RuleBook) ->
     scenes = list(lake_history.scenes(lake_of_the_past, span, rules))
     whole = Player(rules)
     for scene in scenes:
-        seen = observe(
-            LakeSnapshot(),
-            clusters=(),
-            analysis_interval_seconds=15.0,
-            active=set(),
-            watching_since=None,
-            now=scene.now,
-        )
-        whole.see((scene.now - at(0)).total_seconds(), type(seen)(scene.conditions, scene.clusters))
+        whole.see((scene.now - at(0)).total_seconds(), scene.situation)
     assert _said(run_backtest(rules, scenes, at(0), at(END)).notifications) == _said(whole.notified)
 
 

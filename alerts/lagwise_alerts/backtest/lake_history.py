@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 
 from lagwise.domain.aging import AgePace
-from lagwise.domain.group_record import GroupNumbers
+from lagwise.domain.group_record import NUMBER_FACTS, GroupNumbers, numbers_of
 from lagwise.domain.humanise import count, duration
 from lagwise.domain.vocabulary import Status, UnknownReason
 from lagwise.tables.analysis import GROUP_HISTORY, GROUP_STATUS, STATUS_CHANGES
@@ -44,12 +44,13 @@ _WORST = """
 select cluster, "group", status, max(lag) as lag, max(lag_seconds) as lag_seconds
 from group_history where as_of >= ? and as_of < ? group by all
 """
-_ROWS = """
-select cluster, "group", as_of, status, lag, lag_seconds, lag_seconds_is_lower_bound, produce_rate_per_second,
-    consume_rate_per_second
+_COLUMNS = {column.name for column in GROUP_HISTORY.columns}
+_NUMBERS = ", ".join(f"{number.column} as {number.name}" for number in NUMBER_FACTS if number.column in _COLUMNS)
+_ROWS = f"""
+select cluster, "group", as_of, status, {_NUMBERS}
 from group_history semi join wanted using (cluster, "group")
 where as_of >= ? and as_of < ? order by as_of, cluster, "group"
-"""
+"""  # noqa: S608 (column names of our own)
 _MOMENTS = "select distinct as_of, cluster from group_history where as_of >= ? and as_of < ? order by all"
 _CHANGES = """
 select cluster, "group", "at", reason from status_changes semi join wanted using (cluster, "group")
@@ -114,7 +115,7 @@ def scenes(lake: Lake, span: HistorySpan, book: RuleBook) -> Iterator[Scene]:
                     showing[cluster] += _with_storm(condition, storms)
                 following = next(judged, None)
         groups = (condition for its in showing.values() for condition in its)
-        yield Scene(now, (*monitor.conditions, *groups), monitor.clusters)
+        yield Scene(now, replace(monitor, conditions=(*monitor.conditions, *groups)))
 
 
 def _monitor(now: datetime, collections: Mapping[str, CollectionRow], analysis_interval_seconds: float) -> Situation:
@@ -145,8 +146,8 @@ def _wanted(lake: Lake, span: HistorySpan, book: RuleBook, topics: Topics) -> pa
             asks_for_groups = not when.kinds.isdisjoint((AlertKind.GROUP, AlertKind.REBALANCE_STORM))
             if might and asks_for_groups and rule.applies_to(subject, labels, reads):
                 found.add((row["cluster"], row["group"]))
-    columns = {"cluster": [c for c, _ in sorted(found)], "group": [g for _, g in sorted(found)]}
-    return pa.table(columns, schema=pa.schema([("cluster", pa.string()), ("group", pa.string())]))
+    schema = pa.schema([("cluster", pa.string()), ("group", pa.string())])
+    return pa.Table.from_pylist([{"cluster": cluster, "group": group} for cluster, group in sorted(found)], schema)
 
 
 def _moments(lake: Lake, span: HistorySpan, begins_at: datetime | None) -> Iterator[tuple[datetime, str | None]]:
@@ -188,8 +189,8 @@ def _condition(
     row: Mapping[str, Any], as_of: datetime, change: _Change, alive: set[str], mirrored: frozenset[str]
 ) -> GroupCondition:
     subject = AlertSubject(AlertKind.GROUP, row["cluster"], row["group"])
-    status = _STATUSES.get(row["status"], Status.UNKNOWN)
-    if status in SIGNS_OF_LIFE or row["consume_rate_per_second"]:
+    status, numbers = _STATUSES.get(row["status"], Status.UNKNOWN), numbers_of(row)
+    if status in SIGNS_OF_LIFE or numbers.consume_rate_per_second:
         alive.add(subject.fingerprint)
     since, reason = change
     return GroupCondition(
@@ -199,26 +200,21 @@ def _condition(
         status=status,
         reason=reason if status is Status.UNKNOWN else None,
         since=since,
-        sentence=_sentence(row, status),
+        sentence=_sentence(status, numbers),
         seen_active=subject.fingerprint in alive and subject.fingerprint not in mirrored,
-        numbers=GroupNumbers(
-            lag_records=row["lag"],
-            lag_seconds=row["lag_seconds"],
-            lag_seconds_is_lower_bound=row["lag_seconds_is_lower_bound"],
-            produce_rate_per_second=row["produce_rate_per_second"],
-            consume_rate_per_second=row["consume_rate_per_second"],
-        ),
+        numbers=numbers,
     )
 
 
-def _sentence(row: Mapping[str, Any], status: Status) -> str:
+def _sentence(status: Status, numbers: GroupNumbers) -> str:
     """The history keeps no sentences."""
-    if row["lag"] is None:
-        return f"{status.value.replace('_', ' ')}; how much is unread is not known."
-    if row["lag_seconds"] is None:
-        return f"{status.value.replace('_', ' ')}; {count(row['lag'])} records unread."
-    age = duration(row["lag_seconds"], lower_bound=bool(row["lag_seconds_is_lower_bound"]))
-    return f"{status.value.replace('_', ' ')}; {count(row['lag'])} records unread, the oldest for {age}."
+    unread = "how much is unread is not known"
+    if numbers.lag_records is not None:
+        unread = f"{count(numbers.lag_records)} records unread"
+        if numbers.lag_seconds is not None:
+            age = duration(numbers.lag_seconds, lower_bound=bool(numbers.lag_seconds_is_lower_bound))
+            unread += f", the oldest for {age}"
+    return f"{status.value.replace('_', ' ')}; {unread}."
 
 
 def _storms(lake: Lake, span: HistorySpan) -> dict[Group, list[_Storm]]:
@@ -239,15 +235,9 @@ def _storms(lake: Lake, span: HistorySpan) -> dict[Group, list[_Storm]]:
 
 
 def _with_storm(group: GroupCondition, storms: Mapping[Group, list[_Storm]]) -> Iterator[GroupCondition]:
-    """A group's condition, and whether a storm stands beside it, if one ever did."""
+    """A group's condition, and that of its storms if it ever had one."""
     yield group
     its = storms.get((str(group.subject.cluster), str(group.subject.group)))
     if its is not None:
         sentence = next((said for begins, ends, said in its if begins <= group.as_of < ends), None)
-        yield replace(
-            group,
-            subject=AlertSubject(AlertKind.REBALANCE_STORM, group.subject.cluster, group.subject.group),
-            since=group.as_of,
-            sentence=sentence or group.sentence,
-            is_found=sentence is not None,
-        )
+        yield group.finding(AlertKind.REBALANCE_STORM, sentence)

@@ -58,7 +58,7 @@ def scenes(trace: Trace, events: Sequence[Row], cluster: str) -> Iterator[Scene]
             watching_since=None,
             now=now,
         )
-        yield Scene(now, observed.conditions, observed.clusters)
+        yield Scene(now, observed)
 
 
 def _rows(
