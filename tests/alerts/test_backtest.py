@@ -17,8 +17,7 @@ from lagwise.tables.rounds import TICKS
 from lagwise.tables.store import Lake
 from lagwise.traces.trace import read_trace
 from lagwise_alerts.backtest import lake_history, trace_history
-from lagwise_alerts.backtest.backtest import Backtest, Scene, run_backtest
-from lagwise_alerts.backtest.untestable import LOSS_AHEAD, untestable_rules
+from lagwise_alerts.backtest.backtest import LOSS_AHEAD, Backtest, Scene, run_backtest, untestable_rules
 from lagwise_alerts.evaluate.observation import CollectionRow, LakeSnapshot, observe
 from lagwise_alerts.model import AlertKind, AlertSubject, Condition, GroupCondition
 from lagwise_alerts.rules.rule_file import RuleBook, load_rules

@@ -1,6 +1,6 @@
 """Plays a history to the decisions, as the alert process would have seen it. Pure; nothing is kept or sent."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -16,8 +16,12 @@ from lagwise_alerts.model import (
     Notification,
     Situation,
 )
-from lagwise_alerts.rules.rule_file import RuleBook
+from lagwise_alerts.rules.rule_file import Rule, RuleBook
 from lagwise_alerts.stages import decide
+
+#: Conditions on numbers that a history may lack, by their key in the file of rules.
+LOSS_AHEAD = "seconds_to_loss_below"
+CATCHING_UP = "seconds_to_catch_up_above"
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,3 +127,16 @@ class _Interest:
             *(loss is not None and loss < limit for limit in self._losses),
             *(end is not None and end > limit for limit in self._ends),
         )
+
+
+def untestable_rules(book: RuleBook, kinds: Set[AlertKind], numbers: Set[str]) -> dict[str, str]:
+    """What the history lacks, by the name of the rule. ``kinds`` and ``numbers`` are what it holds."""
+    found = {rule.name: _missing(rule, kinds, numbers) for rule in book.rules}
+    return {name: missing for name, missing in found.items() if missing}
+
+
+def _missing(rule: Rule, kinds: Set[AlertKind], numbers: Set[str]) -> str:
+    asked = {LOSS_AHEAD: rule.when.seconds_to_loss_below, CATCHING_UP: rule.when.seconds_to_catch_up_above}
+    missing = sorted(kind.value for kind in rule.when.kinds - kinds)
+    missing += [name for name, limit in asked.items() if limit is not None and name not in numbers]
+    return ", ".join(missing)

@@ -11,8 +11,7 @@ from lagwise.domain.findings import loss_findings
 from lagwise.domain.groups import record_of_verdict
 from lagwise.domain.ownership import GroupFacts, group_facts
 from lagwise.traces.trace import Row, Trace, moment, sample_id
-from lagwise_alerts.backtest.backtest import Scene
-from lagwise_alerts.backtest.untestable import CATCHING_UP, LOSS_AHEAD
+from lagwise_alerts.backtest.backtest import CATCHING_UP, LOSS_AHEAD, Scene
 from lagwise_alerts.evaluate.observation import CollectionRow, GroupRow, LakeSnapshot, observe
 from lagwise_alerts.evaluate.unread_ages import UnreadAges
 from lagwise_alerts.model import AlertKind

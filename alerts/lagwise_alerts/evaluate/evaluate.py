@@ -11,7 +11,6 @@ from datetime import datetime
 from lagwise.domain.findings import FindingKind
 from lagwise.domain.group_record import GroupNumbers
 from lagwise.domain.vocabulary import Status
-from lagwise_alerts.evaluate.gone import resolution_if_gone
 from lagwise_alerts.evaluate.rule_matching import condition_matches, is_as_known, is_too_old, match_rule
 from lagwise_alerts.evaluate.rule_timers import TimerMoment, TimerVerdict, advance_timer
 from lagwise_alerts.model import (
@@ -33,6 +32,10 @@ from lagwise_alerts.rules.rule_file import Rule, RuleBook
 _FINDINGS = frozenset(kind.value for kind in FindingKind)
 #: Two observations of the monitor itself that lie farther apart than this say nothing about the time between them.
 LONGEST_STEP_SECONDS = 120.0
+#: A group that is missing for this long, in the time of the data, is gone.
+GONE_AFTER_SECONDS = 60.0
+#: The same where reading its cluster met errors: the group may just not have been listed.
+GONE_DESPITE_ERRORS_AFTER_SECONDS = 600.0
 #: Kinds are evaluated in this order, all others afterwards: an alert that may inhibit others comes before them.
 _ORDER = {AlertKind.ANALYSIS: 0, AlertKind.COLLECTION: 1, AlertKind.GROUP: 2}
 
@@ -56,13 +59,28 @@ def evaluate(
         if transition is not None:
             yield transition
     for fingerprint, alert in alerts.items():
-        resolution = None if fingerprint in seen else resolution_if_gone(alert, situation, now)
+        resolution = None if fingerprint in seen else _resolution_if_gone(alert, situation, now)
         if resolution is None:
             continue
         if alert.state is AlertState.PENDING:
             yield Transition(alert, alert, is_cancelled=True)
         else:
             yield _end(alert, alert, resolution, now)
+
+
+def _resolution_if_gone(alert: Alert, situation: Situation, now: datetime) -> Resolution | None:
+    """Why the alert of a subject that was not observed ends now; None while it does not end."""
+    subject = alert.subject
+    if subject.cluster is not None and subject.cluster not in situation.clusters:
+        return Resolution.CLUSTER_REMOVED
+    if subject.group is None or subject.cluster is None:
+        return None
+    view = situation.clusters[subject.cluster]
+    if view.judged_until is None or (now - view.judged_until).total_seconds() > view.valid_for_seconds:
+        return None
+    patience = GONE_AFTER_SECONDS if view.without_errors else GONE_DESPITE_ERRORS_AFTER_SECONDS
+    missing_seconds = (view.judged_until - alert.last_as_of).total_seconds()
+    return Resolution.GROUP_GONE if missing_seconds >= patience else None
 
 
 def _evaluate_subject(

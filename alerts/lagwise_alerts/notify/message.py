@@ -5,15 +5,16 @@ meaning within a version; new ones may come.
 """
 
 import json
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from lagwise.config import Config
+from lagwise.config import AnyCluster, Config
 from lagwise.domain.group_record import GroupNumbers, sent_numbers
 from lagwise.domain.humanise import count, duration
 from lagwise.domain.vocabulary import LossCause, Status
-from lagwise_alerts.model import FRESH, STALE, AlertEvent, AlertKind, Notification
-from lagwise_alerts.notify.first_step import dashboard_link, first_command
+from lagwise.links import first_commands, pages, parameters
+from lagwise_alerts.model import FRESH, STALE, AlertEvent, AlertKind, AlertSubject, Notification
 from lagwise_alerts.rules.owners import TEAM
 
 SCHEMA = "lagwise.alert.v1"
@@ -59,13 +60,40 @@ def document(notification: Notification, config: Config) -> dict[str, Any]:
         "times_begun": max(1, len(alert.recent_starts)),
         **sent_numbers(numbers),
         "worst_partition": worst,
-        "first_command": first_command(notification, config.clusters),
+        "first_command": _first_command(notification, config.clusters),
         "dashboard_url": dashboard_link(subject, config.alerts.dashboard_url),
         "fingerprint": alert.fingerprint,
         "incident_id": alert.incident_id,
         "sequence": alert.sequence,
         "idempotency_key": notification.idempotency_key,
     }
+
+
+def _first_command(notification: Notification, clusters: Sequence[AnyCluster]) -> str:
+    """The command to run first, ready to paste."""
+    subject = notification.alert.subject
+    if subject.group is None:
+        return "lagwise doctor"
+    return first_commands.first_command(
+        subject.cluster,
+        subject.group,
+        clusters,
+        status=notification.status,
+        reason=notification.reason,
+        loss_cause=notification.numbers.loss_cause,
+        topic=notification.numbers.worst_topic,
+        transaction_seconds=notification.numbers.transaction_seconds,
+        stands_still=notification.numbers.stands_still,
+    )
+
+
+def dashboard_link(subject: AlertSubject, dashboard_url: str) -> str:
+    """The page of the dashboard on a subject."""
+    if subject.group is None:
+        return pages.link(pages.HEALTH, base=dashboard_url)
+    return pages.link(
+        pages.GROUP, {parameters.CLUSTER: subject.cluster, parameters.GROUP: subject.group}, base=dashboard_url
+    )
 
 
 _STATUS_WORDS = {
@@ -76,8 +104,6 @@ _STATUS_WORDS = {
     STALE: "late",
     FRESH: "up to date",
 }
-
-
 _FINDING_WORDS = {
     AlertKind.LOSS: "records were deleted before they were read",
     AlertKind.SKIPPED: "records were skipped",

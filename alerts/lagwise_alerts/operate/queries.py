@@ -209,14 +209,20 @@ def _deliveries(incident_id: str | None, state: str | None, channel: str | None,
 
 def channel_states(engine: Engine, channels: Sequence[str]) -> list[ChannelState]:
     """How these channels are doing. Raises DatabaseError."""
-    d = DELIVERIES.c
-    waiting = select(d.channel, func.min(d.created_at)).where(d.state == QUEUED).group_by(d.channel)
-    delivered = select(d.channel, func.max(d.delivered_at)).where(d.state == DELIVERED).group_by(d.channel)
-    dead = select(d.channel, func.max(d.next_attempt_at)).where(d.state == DEAD).group_by(d.channel)
-    oldest, latest, gave_up = (
-        {row[0]: row[1] for row in _fetch(engine, query)} for query in (waiting, delivered, dead)
-    )
+    oldest = waiting_channels(engine)
+    latest = _by_channel(engine, func.max(DELIVERIES.c.delivered_at), DELIVERED)
+    gave_up = _by_channel(engine, func.max(DELIVERIES.c.next_attempt_at), DEAD)
     return [ChannelState(name, oldest.get(name), latest.get(name), gave_up.get(name)) for name in channels]
+
+
+def waiting_channels(engine: Engine) -> dict[str, datetime]:
+    """The channels with waiting messages, and since when the oldest one waits. Raises DatabaseError."""
+    return _by_channel(engine, func.min(DELIVERIES.c.created_at), QUEUED)
+
+
+def _by_channel(engine: Engine, time: ColumnElement[datetime], state: str) -> dict[str, datetime]:
+    query = select(DELIVERIES.c.channel, time.label("time")).where(DELIVERIES.c.state == state)
+    return {row.channel: row.time for row in _fetch(engine, query.group_by(DELIVERIES.c.channel))}
 
 
 def counts(engine: Engine) -> AlertCounts:

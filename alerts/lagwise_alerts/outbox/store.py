@@ -9,7 +9,7 @@ from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Connection, Engine, Row, bindparam, delete, func, insert, select, update
+from sqlalchemy import Connection, Engine, Row, bindparam, delete, insert, select, update
 
 from lagwise.config import MaintenanceWindow
 from lagwise.operational.lease import Lease
@@ -91,19 +91,6 @@ def load_ended(connection: Connection, since: datetime) -> dict[str, Alert]:
     ended = (ALERTS.c.state == AlertState.RESOLVED, ALERTS.c.resolved_at >= since)
     rows = connection.execute(select(ALERTS).where(*ended).order_by(ALERTS.c.resolved_at))
     return {alert.fingerprint: alert for alert in map(alert_of, rows)}
-
-
-def load_active(engine: Engine) -> set[str]:
-    """The fingerprints of the groups that were ever seen active."""
-    with transaction(engine, read_only=True) as connection:
-        return set(connection.scalars(select(ACTIVE_GROUPS.c.fingerprint)))
-
-
-def waiting_channels(engine: Engine) -> dict[str, datetime]:
-    """The channels with waiting messages, and since when the oldest one waits."""
-    oldest = select(DELIVERIES.c.channel, func.min(DELIVERIES.c.created_at)).where(DELIVERIES.c.state == QUEUED)
-    with transaction(engine, read_only=True) as connection:
-        return {row[0]: row[1] for row in connection.execute(oldest.group_by(DELIVERIES.c.channel))}
 
 
 def prune(engine: Engine, before: datetime) -> None:
