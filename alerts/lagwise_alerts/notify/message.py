@@ -1,7 +1,7 @@
-"""The message of a notification: the document ``lagwise.alert.v1``, which every channel is given.
+"""The message of a notification: the document ``lagwise.alert.v1``, which every channel gets.
 
-Its JSON Schema is ``lagwise.alert.v1.schema.json`` beside this module. A field is never taken away or given another
-meaning within a version; new ones may come.
+Its JSON Schema is ``lagwise.alert.v1.schema.json`` in this folder. Within a version, fields are added, never removed,
+and none changes its meaning.
 """
 
 import json
@@ -107,22 +107,23 @@ _STATUS_WORDS = {
 _FINDING_WORDS = {
     AlertKind.LOSS: "records were deleted before they were read",
     AlertKind.SKIPPED: "records were skipped",
-    AlertKind.DEAD_LETTERS: "records were given up",
-    AlertKind.UNREAD_RETRIES: "nobody reads its retries",
-    AlertKind.JOB: "its job has trouble",
-    AlertKind.LEFT_TOPICS: "nobody reads a topic any more that it has read",
-    AlertKind.RETRIES: "records wait to be tried again",
-    AlertKind.REBALANCES: "it rebalances more than it should",
-    AlertKind.ASSIGNMENT: "its partitions could be shared out better",
-    AlertKind.IDLE_MEMBERS: "members have nothing to do",
-    AlertKind.GHOSTS: "commits are left on topics that it reads no more",
-    AlertKind.REBALANCE_STORM: "it is rebalanced again and again",
-    AlertKind.CAPACITY: "its capacity needs a look",
+    AlertKind.DEAD_LETTERS: "records became dead letters",
+    AlertKind.UNREAD_RETRIES: "no consumer reads its retry topic",
+    AlertKind.SUBSCRIPTIONS: "its members have different subscriptions",
+    AlertKind.JOB: "its job has a problem",
+    AlertKind.LEFT_TOPICS: "it stopped reading a topic",
+    AlertKind.RETRIES: "records are waiting for a retry",
+    AlertKind.REBALANCES: "it rebalances too often",
+    AlertKind.ASSIGNMENT: "its partitions are assigned unevenly",
+    AlertKind.IDLE_MEMBERS: "it has idle members",
+    AlertKind.GHOSTS: "it has commits on topics that it no longer reads",
+    AlertKind.REBALANCE_STORM: "it is in a rebalance storm",
+    AlertKind.CAPACITY: "its capacity needs attention",
 }
 
 
 def _words(status: str | None) -> str:
-    return _STATUS_WORDS.get(status or "", (status or "not known").replace("_", " "))
+    return _STATUS_WORDS.get(status or "", (status or "unknown").replace("_", " "))
 
 
 def summary(notification: Notification) -> str:
@@ -154,7 +155,7 @@ def _what(notification: Notification) -> str:
 
 
 def _outlook(event: AlertEvent, numbers: GroupNumbers) -> str | None:
-    """What has happened or will happen, and when; None where nothing can be said."""
+    """What has happened or will happen, and when; None where neither is known."""
     parts = []
     if event is not AlertEvent.RESOLVED and numbers.records_lost:
         parts.append(f"{count(numbers.records_lost)} records were deleted before they were read.")
