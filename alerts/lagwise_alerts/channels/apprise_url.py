@@ -8,16 +8,14 @@ worked and logs why not; that log is shown without what the address carries. It 
 import json
 import subprocess
 import sys
-from collections.abc import Callable
 from dataclasses import asdict
-from datetime import datetime
 
 from lagwise.config import Apprise
 from lagwise.platform.errors import ConfigError
 from lagwise.platform.secrets import resolve_address
 from lagwise_alerts.channels import apprise_process
 from lagwise_alerts.channels.apprise_process import AppriseOrder, Done, service_of
-from lagwise_alerts.channels.base import DeliveryOutcome, Message
+from lagwise_alerts.channels.base import Channel, DeliveryOutcome, Message
 from lagwise_alerts.channels.http import address_parts, harmless
 from lagwise_alerts.channels.message_text import MessageText, message_text, some_lines
 from lagwise_alerts.model import Severity
@@ -40,16 +38,8 @@ def notify_type(words: MessageText) -> str:
     return {Severity.PAGE: "failure", Severity.WARN: "warning", Severity.INFO: "info"}[words.severity]
 
 
-class AppriseChannel:
+class AppriseChannel(Channel[Apprise]):
     """Sends through one URL of Apprise's."""
-
-    def __init__(self, settings: Apprise, clock: Callable[[], datetime]) -> None:
-        self._settings = settings
-
-    @property
-    def name(self) -> str:
-        """Its name in the settings."""
-        return self._settings.name
 
     @property
     def receiver(self) -> str:
@@ -89,9 +79,6 @@ class AppriseChannel:
             return DeliveryOutcome(answer="sent, says Apprise")
         why = harmless(done.said, address_parts(url))
         return DeliveryOutcome(f"Apprise could not send it{f': {why}' if why else ''}")
-
-    def close(self) -> None:
-        """Nothing is kept open."""
 
 
 def _carried_out(order: AppriseOrder) -> Done:

@@ -10,6 +10,7 @@ import re
 import socket
 import ssl
 import time
+from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -17,7 +18,7 @@ from email.utils import parsedate_to_datetime
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import unquote
 
 import httpx
@@ -27,7 +28,7 @@ from lagwise.platform.errors import ConfigError
 from lagwise.platform.logs import clean
 from lagwise.platform.secrets import REDACTED, resolve, resolve_address
 from lagwise_alerts.channels.attempt_deadline import Attempt
-from lagwise_alerts.channels.base import DeliveryOutcome, Message
+from lagwise_alerts.channels.base import Channel, DeliveryOutcome, Message
 
 if TYPE_CHECKING:
     import httpcore
@@ -42,7 +43,7 @@ _SHORTEST_HIDDEN = 6
 
 
 #: Settings of a channel over HTTP.
-SettingsT = TypeVar("SettingsT", bound=Webhook | AlertmanagerWebhook | Alertmanager | PagerDuty | Slack | Teams)
+HttpSettingsT = TypeVar("HttpSettingsT", bound=Webhook | AlertmanagerWebhook | Alertmanager | PagerDuty | Slack | Teams)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,22 +54,16 @@ class Post:
     headers: dict[str, str] = field(default_factory=dict)
 
 
-class HttpChannel(Generic[SettingsT]):
+class HttpChannel(Channel[HttpSettingsT]):
     """Posts to one address. Channels implement :meth:`post`, and :meth:`secrets` where they have more of them."""
 
     #: Appended to the address of the settings.
     path = ""
 
-    def __init__(self, settings: SettingsT, clock: Callable[[], datetime]) -> None:
-        self._settings = settings
-        self._clock = clock
+    def __init__(self, settings: HttpSettingsT, clock: Callable[[], datetime]) -> None:
+        super().__init__(settings, clock)
         self._client: httpx.Client | None = None
         self._wire = Wire()
-
-    @property
-    def name(self) -> str:
-        """Its name in the settings."""
-        return self._settings.name
 
     @property
     def receiver(self) -> str:
@@ -79,9 +74,9 @@ class HttpChannel(Generic[SettingsT]):
             return "an address that cannot be read"
         return f"{url.host}:{url.port}" if url.port else url.host
 
+    @abstractmethod
     def post(self, message: Message) -> Post:
         """The request for a message. Raises ConfigError where a secret cannot be read."""
-        raise NotImplementedError
 
     def secrets(self) -> tuple[str, ...]:
         """Texts to hide in case a receiver echoes them. Raises ConfigError where a secret cannot be read."""

@@ -10,7 +10,7 @@ import logging
 import smtplib
 import socket
 import ssl
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import closing, suppress
 from datetime import datetime
 from email.headerregistry import Address
@@ -24,7 +24,7 @@ from lagwise.platform.errors import ConfigError
 from lagwise.platform.logs import escape
 from lagwise.platform.secrets import resolve
 from lagwise_alerts.channels.attempt_deadline import Attempt
-from lagwise_alerts.channels.base import DeliveryOutcome, Message
+from lagwise_alerts.channels.base import Channel, DeliveryOutcome, Message
 from lagwise_alerts.channels.http import harmless, tls_context
 from lagwise_alerts.channels.message_text import MessageText, cut, message_text, some_lines
 from lagwise_alerts.model import AlertKind, Severity
@@ -140,16 +140,8 @@ class _Answers:
         self._file.close()
 
 
-class MailChannel:
+class MailChannel(Channel[Email]):
     """Sends through one server; a connection per mail."""
-
-    def __init__(self, settings: Email, clock: Callable[[], datetime]) -> None:
-        self._settings = settings
-
-    @property
-    def name(self) -> str:
-        """Its name in the settings."""
-        return self._settings.name
 
     @property
     def receiver(self) -> str:
@@ -172,9 +164,6 @@ class MailChannel:
         with Attempt(self._settings.attempt_timeout_seconds, wire.socket) as attempt:
             outcome = self._hand_over(made, password, context, wire)
         return DeliveryOutcome(attempt.over) if attempt.is_over and outcome.error is not None else outcome
-
-    def close(self) -> None:
-        """Nothing is kept open."""
 
     def _hand_over(
         self, made: EmailMessage, password: str | None, context: ssl.SSLContext, wire: "_Wire"

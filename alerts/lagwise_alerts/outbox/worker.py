@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from random import Random
+from typing import Any
 
 from sqlalchemy import Engine, select, update
 
@@ -40,7 +41,7 @@ class Worker:
     def __init__(
         self,
         engine: Engine,
-        channel: Channel,
+        channel: Channel[Any],
         *,
         clock: Callable[[], datetime],
         random: Random,
