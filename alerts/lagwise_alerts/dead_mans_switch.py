@@ -1,6 +1,6 @@
 """The dead man's switch (heartbeat): an address that is fetched while collection, analysis and delivery are healthy.
 
-A service elsewhere notifies people when the requests stop, whatever the reason: this machine, this process, the
+An external service notifies people when the requests stop, whatever the reason: this machine, this process, the
 collection, the analysis, a channel. A round that hangs stops them, too: the result of a self-check expires.
 """
 

@@ -77,7 +77,7 @@ class Resolution(StrEnum):
     """Why an alert ended."""
 
     RECOVERED = "recovered"
-    #: The group is unknown for so long, and for such a reason, that nobody can say whether the trouble is over.
+    #: The group has been unknown for so long, and for such a reason, that the trouble may be over or not.
     UNKNOWN = "unknown"
     GROUP_GONE = "group_gone"
     RULE_CHANGED = "rule_changed"
@@ -161,17 +161,16 @@ class GroupCondition:
 
 @dataclass(frozen=True, slots=True)
 class FreshnessCondition:
-    """How new the newest data of a collector or of the analysis is.
-
-    ``newest_at`` None is "never"; then age counts from ``watching_since``, the start of the alert process. Staler than
-    allowed is not held against anybody before the process has watched for that long itself, because whatever was down
-    together with it deserves the time to start. ``floor_seconds`` is an age that is normal at the intervals in use.
-    """
+    """How fresh the data of a collector or of the analysis is."""
 
     subject: AlertSubject
     as_of: datetime
+    #: None is never: then the age counts from ``watching_since``.
     newest_at: datetime | None
+    #: An age that is normal at the intervals in use.
     floor_seconds: float
+    #: Start of the alert process. Stale data raises no alert before the process has run for as long as data may be old:
+    #: what was down together with it gets the time to start.
     watching_since: datetime | None
     sentence: str
 
@@ -181,7 +180,7 @@ Condition = GroupCondition | FreshnessCondition
 
 @dataclass(frozen=True, slots=True)
 class ClusterView:
-    """How far the verdicts on a cluster's groups reach: what is missing there is gone, if nothing went wrong."""
+    """How far the verdicts on a cluster's groups reach. A group without a verdict is gone, if there were no errors."""
 
     judged_until: datetime | None
     valid_for_seconds: float
@@ -190,7 +189,7 @@ class ClusterView:
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """Everything that is known at one moment. ``clusters`` are those that are watched."""
+    """All conditions at one moment, and the watched clusters."""
 
     conditions: tuple[Condition, ...]
     clusters: Mapping[str, ClusterView]
@@ -205,7 +204,7 @@ class RuleTimer:
     active: bool
     #: Whether ``seconds`` counts the time with a match, or the time without one.
     matching: bool
-    #: The timer stands still, because the newest observation says nothing about the rule.
+    #: The timer stands still, because the newest observation does not show whether the rule matches.
     held: bool
     #: Time of the data, not of the wall clock.
     seconds: float
@@ -276,11 +275,11 @@ class Alert:
 
 @dataclass(frozen=True, slots=True)
 class Transition:
-    """What an observation makes of one alert, before it is decided whether anybody is notified."""
+    """What an observation makes of one alert, before inhibition and mutes."""
 
     before: Alert | None
     after: Alert
-    #: What there is to notify of; None is nothing.
+    #: The event to notify of; None is none.
     event: AlertEvent | None = None
     #: The channels to notify.
     channels: tuple[str, ...] = ()
@@ -337,6 +336,6 @@ class Decision:
 
     #: Alerts that are new, changed or resolved.
     changed: tuple[Alert, ...] = ()
-    #: Incidents that ended while they were pending: nobody was ever notified of them.
+    #: Incidents that ended while they were pending, without any notification.
     cancelled: tuple[str, ...] = ()
     notifications: tuple[Notification, ...] = ()

@@ -62,8 +62,8 @@ class AlertRound:
         text = f"{c.firing} firing, {c.pending} pending; {c.delivered} delivered, {c.queued} queued"
         if c.dead:
             text += f", {c.dead} dead"
-        said = self.trouble if self.rules_trouble is None else (*self.trouble, self.rules_trouble)
-        return text + "".join(f"; {line}" for line in said)
+        trouble = self.trouble if self.rules_trouble is None else (*self.trouble, self.rules_trouble)
+        return "; ".join((text, *trouble))
 
 
 class AlertProcess:

@@ -1,4 +1,4 @@
-"""Plays a history to the decisions, as the alert process would have seen it. Pure; nothing is kept or sent."""
+"""Evaluates rules over a history, as the alert process would have done. Pure; nothing is stored or sent."""
 
 from collections.abc import Iterable, Set
 from dataclasses import dataclass, replace
@@ -26,7 +26,7 @@ CATCHING_UP = "seconds_to_catch_up_above"
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """What was known at a moment of the past."""
+    """The conditions at a moment of the past."""
 
     now: datetime
     situation: Situation

@@ -1,8 +1,8 @@
-"""What was the case in the lake's past, moment by moment, as far as the lake keeps it.
+"""The lake's history as conditions, moment by moment.
 
-It keeps the status of each group, its lag and how old that was, storms of rebalances, and how fresh samples and
-analysis were. It does not keep sentences, findings, capacity, idle members, nor what was going to happen. What a group
-reads, and how often it commits, is taken to have been the same as now.
+The lake keeps the status of each group, its lag and the age of its oldest unread record, storms of rebalances, and how
+fresh samples and analysis were. It keeps no sentences, findings, capacity, idle members or forecasts. Topics and commit
+cadence of a group are taken to be those of now.
 """
 
 from collections.abc import Iterator, Mapping
@@ -39,7 +39,7 @@ KINDS = frozenset({AlertKind.GROUP, AlertKind.REBALANCE_STORM, AlertKind.COLLECT
 #: Between two samples the alert process evaluates as well; this often is enough in a backtest.
 EVALUATE_EVERY = timedelta(seconds=15)
 
-#: What each group had at worst, by status: a group in which no rule finds anything even then is not gone through.
+#: The worst numbers of each group by status. A group that no rule matches even with these is left out.
 _WORST = """
 select cluster, "group", status, max(lag) as lag, max(lag_seconds) as lag_seconds
 from group_history where as_of >= ? and as_of < ? group by all
@@ -63,7 +63,7 @@ order by cluster, "group", hour
 
 _TOPICS = 'select cluster, "group", topics from group_status'
 
-# A word that this version does not know is not a verdict it can act on.
+# A status that only a newer version knows counts as unknown.
 _STATUSES = {status.value: status for status in Status}
 _REASONS = {reason.value: reason for reason in UnknownReason}
 
@@ -75,14 +75,16 @@ _Storm = tuple[datetime, datetime, str]
 
 @dataclass(frozen=True, slots=True)
 class HistorySpan:
-    """A stretch of the lake's history. ``alive`` are groups that ever were, ``mirrored`` those that are only names for
-    commits from elsewhere, both by fingerprint; ``objective_of`` gives their lag objectives, those of today."""
+    """A time range of the lake's history."""
 
     since: datetime
     until: datetime
     analysis_interval_seconds: float
+    #: Fingerprints of the groups that were ever active.
     alive: frozenset[str] = frozenset()
+    #: Fingerprints of the groups whose commits a mirror writes.
     mirrored: frozenset[str] = frozenset()
+    #: The lag objectives of now.
     objective_of: LagObjective = usual_objective
 
 
@@ -119,7 +121,7 @@ def scenes(lake: Lake, span: HistorySpan, book: RuleBook) -> Iterator[Scene]:
 
 
 def _monitor(now: datetime, collections: Mapping[str, CollectionRow], analysis_interval_seconds: float) -> Situation:
-    """What the collections and the analysis showed, said as it is of the present."""
+    """The freshness of collections and analysis at a moment."""
     return observe(
         LakeSnapshot(collections=collections),
         clusters=(),
@@ -131,7 +133,7 @@ def _monitor(now: datetime, collections: Mapping[str, CollectionRow], analysis_i
 
 
 def _wanted(lake: Lake, span: HistorySpan, book: RuleBook, topics: Topics) -> pa.Table:
-    """The groups in which some rule might find something."""
+    """The groups that a rule may match."""
     found = set()
     for row in lake.query(_WORST, [span.since, span.until], over=[GROUP_HISTORY], since=span.since).to_pylist():
         subject = AlertSubject(AlertKind.GROUP, row["cluster"], row["group"])

@@ -2,7 +2,7 @@
 
 Alertmanager keeps alerts in memory, ends alerts that are not sent again, and identifies an alert by its labels. So:
 
-- Each alert says when it ends by itself (``endsAt``), far ahead: a restart of Lagwise must not look like a recovery.
+- Each alert has an end far ahead (``endsAt``): a restart of Lagwise must not look like a recovery.
 - Firing alerts are sent again every ``repeat_seconds``, so that a restarted Alertmanager gets them soon. The outbox
   knows what it delivered last of each firing incident, so this survives restarts of Lagwise, too.
 - The severity is a label, for routing. If it changes, the alert with the old label is ended in the same request.

@@ -1,4 +1,4 @@
-"""The webhook of Alertmanager, version 4: for receivers that were written for Alertmanager and know nothing else.
+"""The webhook of Alertmanager, version 4, for receivers that were written for Alertmanager.
 
 Each message is a notification of a group of one alert, or of many. What stays the same from firing to resolved is the
 ``fingerprint`` of an alert: it is that of the subject, whatever its severity.
@@ -15,7 +15,7 @@ from lagwise_alerts.channels.http import HttpChannel, Post
 from lagwise_alerts.model import AlertEvent
 from lagwise_alerts.notify.group import SUMMARY_SCHEMA
 
-#: What Alertmanager gives as the end of an alert that has not ended: Go's zero time.
+#: The end of an alert that has not ended, as Alertmanager writes it: Go's zero time.
 _NEVER = "0001-01-01T00:00:00Z"
 
 
@@ -54,7 +54,7 @@ def _alert(document: Mapping[str, Any], settings: AlertmanagerWebhook) -> dict[s
 
 
 def _common(each: Sequence[Mapping[str, str]]) -> dict[str, str]:
-    """What all have."""
+    """The pairs that all of them have."""
     return {name: value for name, value in each[0].items() if all(one.get(name) == value for one in each)}
 
 

@@ -1,6 +1,6 @@
 """The base of all channels over HTTP: one POST, limited in size and time, and the meaning of its answer.
 
-Redirects are not followed: they would carry the message to a host that nobody configured. Certificates are always
+Redirects are not followed: they would send the message to a host that is not configured. Certificates are always
 checked. The answer of a receiver is untrusted: only its beginning is shown, without control characters and secrets.
 """
 
@@ -38,7 +38,7 @@ RETRYABLE_CLIENT_ERRORS = frozenset({408, 425, 429})
 
 _MAX_ANSWER_BYTES = 16_384
 _LONGEST_EXCERPT = 120
-#: Shorter parts of an address are not hidden: that would blot out half the text.
+#: Shorter parts of an address are not hidden: they occur in ordinary words.
 _SHORTEST_HIDDEN = 6
 
 
@@ -231,7 +231,7 @@ def address_parts(address: str) -> set[str]:
 def _user_agent() -> str:
     try:
         return f"lagwise/{version('lagwise')}"
-    except PackageNotFoundError:  # run from a checkout that nobody installed
+    except PackageNotFoundError:  # run from a checkout that is not installed
         return "lagwise"
 
 

@@ -1,7 +1,7 @@
 """PagerDuty, Events API v2. One incident of ours is one alert of theirs: ``incident_id`` is the ``dedup_key``.
 
-PagerDuty answers 202 and nothing else when it has an event: another 2xx is from something in between, such as a proxy's
-sign-in page. 400 is a refusal and says why; 429 and 5xx are worth another try.
+PagerDuty answers 202 when it has accepted an event: any other 2xx comes from something in between, such as the sign-in
+page of a proxy. 400 is a rejection with a reason; 429 and 5xx are retried.
 """
 
 import json
@@ -19,7 +19,7 @@ from lagwise_alerts.model import Severity
 ACCEPTED = 202
 #: PagerDuty rejects longer summaries.
 LONGEST_SUMMARY = 1024
-#: Of an event's 512,000 bytes; far more than any name or sentence needs.
+#: An event may have 512,000 bytes; no name or sentence needs as much.
 _LONGEST_DETAIL = 8000
 
 _SEVERITIES = {Severity.PAGE: "critical", Severity.WARN: "warning", Severity.INFO: "info"}

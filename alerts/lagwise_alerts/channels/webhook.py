@@ -1,7 +1,7 @@
 """The generic webhook: the document by POST, signed, with what a receiver needs to check and deduplicate it.
 
 The signature is the HMAC-SHA256 of ``timestamp + "." + body`` under the channel's secret. The timestamp is signed with
-the body so that a receiver can refuse a recorded message that somebody plays back later.
+the body so that a receiver can reject a recorded message that is replayed later.
 """
 
 import hashlib

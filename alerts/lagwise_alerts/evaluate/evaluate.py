@@ -1,4 +1,4 @@
-"""Stage 1, evaluate: what the rules make of what is known now. Pure, so that a table of cases can prove it.
+"""Stage 1, evaluate: which alerts begin, change and end by the rules. Pure, so that a table of cases can prove it.
 
 A subject (a group, a finding on a group, the collection from a cluster, the analysis) has one alert, however many rules
 match. The worst active rule gives the alert its severity.
@@ -30,7 +30,7 @@ from lagwise_alerts.rules import flapping
 from lagwise_alerts.rules.rule_file import Rule, RuleBook
 
 _FINDINGS = frozenset(kind.value for kind in FindingKind)
-#: Two observations of the monitor itself that lie farther apart than this say nothing about the time between them.
+#: Between two observations of the monitor itself that are farther apart, anything may have happened.
 LONGEST_STEP_SECONDS = 120.0
 #: A group that is missing for this long, in the time of the data, is gone.
 GONE_AFTER_SECONDS = 60.0
@@ -135,7 +135,7 @@ def _event(book: RuleBook, before: Alert | None, after: Alert, rule: Rule, now: 
 def _end(
     before: Alert, after: Alert, resolution: Resolution, now: datetime, condition: Condition | None = None
 ) -> Transition:
-    """The end of a firing alert. ``condition`` is what is known of its subject now; None is nothing."""
+    """The end of a firing alert. ``condition`` is that of its subject now; None where there is none."""
     ended = replace(
         after,
         state=AlertState.RESOLVED,
@@ -228,7 +228,7 @@ def _opened(book: RuleBook, condition: Condition, rule: Rule, ended: Alert | Non
 
 
 def _updated(alert: Alert, condition: Condition, rule: Rule, now: datetime, *, matches_now: bool) -> Alert:
-    """The alert after an observation. Where the rule matches now, the alert takes over what the condition says."""
+    """The alert after an observation. Where the rule matches now, the alert takes over the condition."""
     alert = replace(
         alert,
         subject=condition.subject,  # as it is called now: a database may have had to change a character
@@ -243,7 +243,7 @@ def _updated(alert: Alert, condition: Condition, rule: Rule, now: datetime, *, m
             alert,
             status=condition.status.value,
             reason=condition.reason.value if condition.reason else None,
-            # Nothing says since when a finding has been there: it counts from when it was first seen.
+            # A finding does not record when it began: it counts from when it was first seen.
             since=condition.since if condition.subject.kind is AlertKind.GROUP else alert.since,
             sentence=condition.sentence,
             numbers=condition.numbers,
@@ -253,7 +253,7 @@ def _updated(alert: Alert, condition: Condition, rule: Rule, now: datetime, *, m
 
 
 def _why_over(book: RuleBook, alert: Alert, condition: Condition) -> Resolution:
-    """Recovered, unless nobody can know that, or the rules changed and not the subject."""
+    """Recovered, unless that is unknown, or the rules changed and not the subject."""
     rule = next((r for r in book.rules if r.name == alert.rule), None)
     if rule is None:
         return Resolution.RULE_CHANGED

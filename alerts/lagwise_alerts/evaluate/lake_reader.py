@@ -1,4 +1,4 @@
-"""Reads the lake for the alerts: what the analysis says of the groups, and how fresh it and the collection are.
+"""Reads the lake for the alerts: the verdicts on the groups, and how fresh samples and analysis are.
 
 Each table is read only when it has a new version, so a cycle in which nothing happened costs a few file look-ups. What
 cannot be read is kept as it was read last, and reported: its age then does the rest.
@@ -30,9 +30,9 @@ from lagwise_alerts.evaluate.unread_ages import LagObjective, UnreadAges, read_c
 
 log = logging.getLogger("lagwise.alerts")
 
-#: How far back samples and ticks are looked for. What is older is as stale as what never was.
+#: How far back samples and ticks are read. Older ones are as stale as none.
 _LOOKBACK = timedelta(days=2)
-#: An error's example is a stranger's text of any length.
+#: The example of an error is untrusted text of any length.
 _LONGEST_EXAMPLE = 200
 
 _COLUMNS = ", ".join(f'"{column.name}"' for column in GROUP_STATUS.columns)

@@ -1,4 +1,4 @@
-"""From what was read to what is the case at a moment: pure, so that "how old is too old" is decided in one place."""
+"""From rows of the lake to the conditions at a moment. Pure: how old is too old is decided here and only here."""
 
 from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field, replace

@@ -4,8 +4,8 @@
   sent once nothing mutes the alert any more, if it still applies then.
 - **Acknowledged**: somebody has taken the alert on. No notification, unless it becomes louder than what was
   acknowledged.
-- **The end always goes out** to every channel that was notified, muted and acknowledged or not: it wakes nobody, and
-  without it a receiver would show the alert forever. A channel that was notified of nothing gets no end either.
+- **The end always goes out** to every channel that was notified, muted and acknowledged or not. An end wakes no one;
+  without it a receiver would show the alert forever. A channel that was not notified gets no end either.
 """
 
 from collections.abc import Mapping

@@ -92,7 +92,7 @@ class Withheld:
     """A notification that was withheld, because its alert was muted."""
 
     incident_id: str
-    #: ``firing`` where nobody has been notified of the alert yet, else ``escalated``.
+    #: ``firing`` where no notification of the alert has been sent yet, else ``escalated``.
     event: AlertEvent
     #: The rule whose notification was withheld.
     rule: str

@@ -1,7 +1,7 @@
 """What operators do: silence, acknowledge, send again. Each is one transaction, and recorded with who and when.
 
-Everything here raises DatabaseError where the database cannot be written, and OperatorError where what is asked makes
-no sense: its message says why, and what would.
+Every function raises DatabaseError where the database cannot be written, and OperatorError where the request is
+invalid: the message gives the reason and what would work.
 """
 
 import re
@@ -74,7 +74,7 @@ def silence(
     if ends_at <= max(starts_at, now):
         raise OperatorError("a silence must end after it begins, and in the future")
     if not comment.strip():
-        raise OperatorError("a silence needs a comment that says why")
+        raise OperatorError("a silence needs a comment with the reason")
     row = {**asdict(matcher), "starts_at": starts_at, "ends_at": ends_at, "comment": comment.strip()}
     row |= {"created_by": by.name, "created_at": now}
     with _writing(engine) as connection:
@@ -114,7 +114,7 @@ def take_back(engine: Engine, incident_id: str, *, by: Operator, now: datetime) 
         alert = _firing(connection, incident_id)
         given = delete(ACKNOWLEDGEMENTS).where(ACKNOWLEDGEMENTS.c.incident_id == incident_id)
         if connection.execute(given).rowcount == 0:
-            raise OperatorError(f"nobody has acknowledged {incident_id}")
+            raise OperatorError(f"{incident_id} has not been acknowledged")
         record(connection, by, Action.TAKE_BACK, _alert_words(alert), "", now)
 
 
@@ -124,10 +124,10 @@ def record(connection: Connection, by: Operator, action: Action, subject: str, c
     connection.execute(insert(ACTIONS).values(**row, subject=subject, comment=comment))
 
 
-def record_test(engine: Engine, channel: str, said: str, *, by: Operator, now: datetime) -> None:
+def record_test(engine: Engine, channel: str, result: str, *, by: Operator, now: datetime) -> None:
     """Record a test of a channel, and its result."""
     with _writing(engine) as connection:
-        record(connection, by, Action.TEST, f"channel {channel}", said, now)
+        record(connection, by, Action.TEST, f"channel {channel}", result, now)
 
 
 @contextmanager

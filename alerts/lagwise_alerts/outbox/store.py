@@ -111,7 +111,7 @@ def prune(engine: Engine, before: datetime) -> None:
 
 def _store_alerts(connection: Connection, before: Mapping[str, Alert], decision: Decision) -> None:
     if decision.cancelled:
-        # Deleted, not resolved: nobody was ever notified of them.
+        # Deleted, not resolved: no notification of them was ever sent.
         gone = [{"key": incident_id} for incident_id in decision.cancelled]
         connection.execute(delete(ALERTS).where(ALERTS.c.incident_id == bindparam("key")), gone)
     known = {alert.incident_id for alert in before.values()}
