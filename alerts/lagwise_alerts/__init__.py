@@ -1,4 +1,4 @@
-"""Alerts: from what is known of groups to messages that reach people.
+"""Alerts: from the verdicts on groups to messages that reach people.
 
 ``stages.py`` lists the way of an alert, stage by stage. ``run.py`` is the process that runs the stages in rounds.
 """

@@ -1,6 +1,6 @@
 """The dead man's switch (heartbeat): an address that is fetched while collection, analysis and delivery are healthy.
 
-A service elsewhere notifies people when the requests stop, whatever the reason: this machine, this process, the
+An external service notifies people when the requests stop, whatever the reason: this machine, this process, the
 collection, the analysis, a channel. A round that hangs stops them, too: the result of a self-check expires.
 """
 
@@ -19,7 +19,7 @@ from lagwise.platform.errors import ConfigError
 from lagwise.platform.log_throttle import LogThrottle
 from lagwise.platform.secrets import resolve_address
 from lagwise_alerts.channels.attempt_deadline import Attempt
-from lagwise_alerts.channels.http import Wire
+from lagwise_alerts.channels.http import Wire, quiet_http_log
 from lagwise_alerts.model import AlertKind, FreshnessCondition, Situation
 from lagwise_alerts.operate.queries import ChannelState
 
@@ -52,9 +52,7 @@ class DeadMansSwitch:
         self._changed = threading.Event()
         self._stopped = False
         self._thread = threading.Thread(target=self._run, name="heartbeat", daemon=True)
-        # httpx logs every address in full, tokens included, at INFO; httpcore the headers at DEBUG.
-        for name in ("httpx", "httpcore"):
-            logging.getLogger(name).setLevel(logging.WARNING)
+        quiet_http_log()
 
     def start(self) -> None:
         """Start the thread. It fetches nothing before the first self-check."""

@@ -5,7 +5,7 @@ Plain immutable values, no I/O, no clock. All times are UTC and timezone-aware; 
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
@@ -77,7 +77,7 @@ class Resolution(StrEnum):
     """Why an alert ended."""
 
     RECOVERED = "recovered"
-    #: The group is unknown for so long, and for such a reason, that nobody can say whether the trouble is over.
+    #: The group has been unknown for so long, and for such a reason, that the trouble may be over or not.
     UNKNOWN = "unknown"
     GROUP_GONE = "group_gone"
     RULE_CHANGED = "rule_changed"
@@ -118,44 +118,59 @@ def _fingerprint(kind: str, cluster: str | None, group: str | None) -> str:
 
 @dataclass(frozen=True, slots=True)
 class GroupCondition:
-    """What the analysis says of a group, or of one kind of finding beside its status: whether it ``is_found``, and then
-    the sentence is the finding's. ``found_count`` is of how many members or partitions, ``found_words`` are the
-    verdicts on capacity, where a rule may ask for more than whether there is something. ``topics`` are what it reads.
-
-    ``as_of`` is the sample the verdict rests on; it is believed for ``valid_for_seconds`` after that, and then it says
-    nothing. ``seen_active`` is whether the group has ever been seen alive (None: that cannot be told at the moment).
-    ``is_getting_older`` is whether its oldest unread record keeps getting older (:mod:`lagwise.domain.aging`).
-    """
+    """The status of a group, or one kind of finding on it."""
 
     subject: AlertSubject
+    #: The sample that the verdict rests on.
     as_of: datetime
+    #: How long after that sample the verdict counts.
     valid_for_seconds: float
     status: Status
     reason: UnknownReason | None
     since: datetime
+    #: That of the finding where there is one, else that of the status.
     sentence: str
+    #: Whether the group has ever been seen active; None where the history could not be read.
     seen_active: bool | None = True
     numbers: GroupNumbers = field(default_factory=GroupNumbers)
+    #: Whether the group has the finding.
     is_found: bool = False
+    #: How many members or partitions the finding is about.
     found_count: int | None = None
+    #: Verdicts on the group's capacity.
     found_words: frozenset[str] = frozenset()
+    #: The topics that the group reads.
     topics: tuple[str, ...] = ()
+    #: Whether its oldest unread record keeps getting older (:mod:`lagwise.domain.aging`).
     is_getting_older: bool = False
+
+    def finding(
+        self, kind: AlertKind, sentence: str | None, *, count: int | None = None, words: Iterable[str] = ()
+    ) -> "GroupCondition":
+        """A finding on the group. ``sentence`` None: there is none, so that an alert on it ends."""
+        return replace(
+            self,
+            subject=AlertSubject(kind, self.subject.cluster, self.subject.group),
+            since=self.as_of,
+            sentence=self.sentence if sentence is None else sentence,
+            is_found=sentence is not None,
+            found_count=count,
+            found_words=frozenset(words),
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class FreshnessCondition:
-    """How new the newest data of a collector or of the analysis is.
-
-    ``newest_at`` None is "never"; then age counts from ``watching_since``, the start of the alert process. Staler than
-    allowed is not held against anybody before the process has watched for that long itself, because whatever was down
-    together with it deserves the time to start. ``floor_seconds`` is an age that is normal at the intervals in use.
-    """
+    """How fresh the data of a collector or of the analysis is."""
 
     subject: AlertSubject
     as_of: datetime
+    #: None is never: then the age counts from ``watching_since``.
     newest_at: datetime | None
+    #: An age that is normal at the intervals in use.
     floor_seconds: float
+    #: Start of the alert process. Stale data raises no alert before the process has run for as long as data may be old:
+    #: what was down together with it gets the time to start.
     watching_since: datetime | None
     sentence: str
 
@@ -165,7 +180,7 @@ Condition = GroupCondition | FreshnessCondition
 
 @dataclass(frozen=True, slots=True)
 class ClusterView:
-    """How far the verdicts on a cluster's groups reach: what is missing there is gone, if nothing went wrong."""
+    """How far the verdicts on a cluster's groups reach. A group without a verdict is gone, if there were no errors."""
 
     judged_until: datetime | None
     valid_for_seconds: float
@@ -174,7 +189,7 @@ class ClusterView:
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """Everything that is known at one moment. ``clusters`` are those that are watched."""
+    """All conditions at one moment, and the watched clusters."""
 
     conditions: tuple[Condition, ...]
     clusters: Mapping[str, ClusterView]
@@ -189,7 +204,7 @@ class RuleTimer:
     active: bool
     #: Whether ``seconds`` counts the time with a match, or the time without one.
     matching: bool
-    #: The timer stands still, because the newest observation says nothing about the rule.
+    #: The timer stands still, because the newest observation does not show whether the rule matches.
     held: bool
     #: Time of the data, not of the wall clock.
     seconds: float
@@ -242,14 +257,29 @@ class Alert:
     #: The incident that already reports the same trouble, so that this alert, or its worsening, was not notified.
     inhibited_by: str | None = None
 
+    @property
+    def kind(self) -> AlertKind:
+        """What kind of trouble it is about."""
+        return self.subject.kind
+
+    @property
+    def cluster(self) -> str | None:
+        """The cluster of its subject."""
+        return self.subject.cluster
+
+    @property
+    def group(self) -> str | None:
+        """The group of its subject."""
+        return self.subject.group
+
 
 @dataclass(frozen=True, slots=True)
 class Transition:
-    """What an observation makes of one alert, before it is decided whether anybody is notified."""
+    """What an observation makes of one alert, before inhibition and mutes."""
 
     before: Alert | None
     after: Alert
-    #: What there is to notify of; None is nothing.
+    #: The event to notify of; None is none.
     event: AlertEvent | None = None
     #: The channels to notify.
     channels: tuple[str, ...] = ()
@@ -306,6 +336,6 @@ class Decision:
 
     #: Alerts that are new, changed or resolved.
     changed: tuple[Alert, ...] = ()
-    #: Incidents that ended while they were pending: nobody was ever notified of them.
+    #: Incidents that ended while they were pending, without any notification.
     cancelled: tuple[str, ...] = ()
     notifications: tuple[Notification, ...] = ()

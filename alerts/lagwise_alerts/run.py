@@ -2,7 +2,8 @@
 
 import logging
 import threading
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -42,17 +43,16 @@ _STOP_SWITCH_WITHIN_SECONDS = 1.0
 
 @dataclass(frozen=True, slots=True)
 class AlertRound:
-    """What a round did. ``trouble`` are one-line reasons why something stayed as it was, ``rules_trouble`` is what is
-    wrong with the file of rules."""
+    """What a round did."""
 
-    fired: int
-    escalated: int
-    resolved: int
+    #: How many notifications of each kind were queued.
+    events: Mapping[AlertEvent, int]
     counts: queries.AlertCounts
+    #: Why alerts stayed as they were, one line each.
     trouble: tuple[str, ...] = ()
     #: Why Lagwise cannot be relied on at the moment; None where it can. Checked only with a dead man's switch.
     self_check: str | None = None
-    repeated: int = 0
+    #: What is wrong with the file of rules.
     rules_trouble: str | None = None
 
     @property
@@ -62,8 +62,8 @@ class AlertRound:
         text = f"{c.firing} firing, {c.pending} pending; {c.delivered} delivered, {c.queued} queued"
         if c.dead:
             text += f", {c.dead} dead"
-        said = self.trouble if self.rules_trouble is None else (*self.trouble, self.rules_trouble)
-        return text + "".join(f"; {line}" for line in said)
+        trouble = self.trouble if self.rules_trouble is None else (*self.trouble, self.rules_trouble)
+        return "; ".join((text, *trouble))
 
 
 class AlertProcess:
@@ -73,7 +73,7 @@ class AlertProcess:
         self._config = config
         self._rules = RuleFileWatch(config.alerts.rules_file, [channel.name for channel in config.alerts.channels])
         self.engine = open_engine(config.database_url)
-        self.turn = Leadership(Lease(self.engine, "alerts"), "the alerting", log, says_trouble=False)
+        self.leadership = Leadership(Lease(self.engine, "alerts"), "the alerting", log, says_trouble=False)
         self._reader = LakeReader(
             Lake(config.lake_uri, config.lake.resolved_storage_options()),
             objectives_of(config),
@@ -110,7 +110,7 @@ class AlertProcess:
             windows=self._config.alerts.maintenance,
             now=now,
             remember=timedelta(seconds=self.book.flapping.within if self.book.flapping else 0.0),
-            lease=self.turn.lease,
+            lease=self.leadership.lease,
         )
         self._active.update(subject.fingerprint for subject in alive)
         self._prune(now)
@@ -131,7 +131,7 @@ class AlertProcess:
         """Open the database, once it can be opened. Raises DatabaseError."""
         if not self._prepared:
             prepare(self.engine)
-            self._active = store.load_active(self.engine)
+            self._active = set(queries.active_groups(self.engine))
             self._prepared = True
 
     def close(self) -> None:
@@ -140,12 +140,8 @@ class AlertProcess:
         self.engine.dispose()
 
     def _report(self, decision: Decision, trouble: tuple[str, ...]) -> AlertRound:
-        events = [notification.event for notification in decision.notifications]
         return AlertRound(
-            fired=events.count(AlertEvent.FIRING),
-            escalated=events.count(AlertEvent.ESCALATED),
-            resolved=events.count(AlertEvent.RESOLVED),
-            repeated=events.count(AlertEvent.REPEATED),
+            events=Counter(notification.event for notification in decision.notifications),
             counts=queries.counts(self.engine),
             trouble=trouble,
             rules_trouble=self._rules.trouble,
@@ -166,8 +162,8 @@ def alert_once(config: Config, now: datetime | None = None) -> AlertRound:
     at = now or _now()
     alerts = AlertProcess(config, watching_since=None)
     try:
-        alerts.prepare()  # without a database there is no turn to wait for
-        with alerts.turn.taken():
+        alerts.prepare()  # the lease is in the database
+        with alerts.leadership.taken():
             report = alerts.round(at)
             workers = _workers(alerts, config, _now if now is None else lambda: at)
             if workers:
@@ -199,17 +195,17 @@ def alert_forever(config: Config, stop: threading.Event, state: Path) -> None:
     log.info("%d rules; channels: %s", len(alerts.book.rules), where or "none, alerts are stored and shown only")
     _log_unusable(workers)
     started = False
-    turn = alerts.turn
-    turn.start()
+    leadership = alerts.leadership
+    leadership.start()
     try:
         while not stop.is_set():
             waits_for = None
             try:
-                if turn.lease.trouble is not None:
-                    turn.ask()
-                reason = turn.why_not()
-                if not turn.lease.holds() and turn.lease.trouble is not None:
-                    raise turn.lease.trouble
+                if leadership.lease.trouble is not None:
+                    leadership.ask()
+                reason = leadership.why_not()
+                if not leadership.lease.holds() and leadership.lease.trouble is not None:
+                    raise leadership.lease.trouble
                 if reason is not None:
                     raise NotLeader(reason)
                 report = alerts.round(_now())
@@ -237,7 +233,7 @@ def alert_forever(config: Config, stop: threading.Event, state: Path) -> None:
                 if switch is not None and started:
                     switch.update(str(error))
                 line = f"{error}; this process waits"
-                waits_for = turn.lease.holder
+                waits_for = leadership.lease.holder
             except DatabaseError as error:
                 line = str(error)
                 same = "gone" if isinstance(error, DatabaseGone) else line
@@ -249,7 +245,7 @@ def alert_forever(config: Config, stop: threading.Event, state: Path) -> None:
             if switch is not None:
                 switch.stop(_STOP_SWITCH_WITHIN_SECONDS)
             outbox.stop(_STOP_WITHIN_SECONDS)
-        turn.stop()
+        leadership.stop()
         alerts.close()
 
 
@@ -261,7 +257,7 @@ def _workers(alerts: AlertProcess, config: Config, clock: Callable[[], datetime]
             clock=clock,
             random=Random(),  # noqa: S311 (spreads attempts in time, guards nothing)
             grouping=config.alerts.grouping if channel.type in TAKE_SUMMARIES else None,
-            lease=alerts.turn.lease,
+            lease=alerts.leadership.lease,
         )
         for channel in config.alerts.channels
     ]
@@ -285,7 +281,7 @@ def _log_unusable(workers: list[Worker]) -> None:
 
 def _log_orphans(alerts: AlertProcess, channels: set[str]) -> None:
     """Log once where messages wait for a channel that was removed from the settings."""
-    for name, oldest in store.waiting_channels(alerts.engine).items():
+    for name, oldest in queries.waiting_channels(alerts.engine).items():
         if name not in channels:
             age = duration(round((_now() - oldest).total_seconds()))
             log.warning("messages for channel %s have waited for %s, but the settings have no such channel", name, age)

@@ -1,4 +1,4 @@
-"""The stages from what is known to a sent message, in their order.
+"""The stages from a condition to a sent message, in their order.
 
 ==============  =================================  =================================================================
 stage           where                              what it does
@@ -52,7 +52,7 @@ def decide(
     """Stages 1 to 3: the alerts that change, and the notifications, the loudest first.
 
     ``alerts`` are the pending and firing alerts by fingerprint, ``ended`` the latest one of each subject that ended
-    recently. The same situation again, with the alerts that came out, changes nothing and notifies nobody.
+    recently. The same situation again, with the resulting alerts, changes nothing and sends nothing.
     """
     changed: list[Alert] = []
     cancelled: list[str] = []

@@ -9,7 +9,7 @@ from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 import streamlit as st
 from sqlalchemy import Engine
 
-from lagwise_alerts.operate import ActionRow, AlertCounts, AlertRow, DeliveryRow, MuteState, Silence, queries
+from lagwise_alerts.operate import ActionRow, Alert, AlertCounts, DeliveryRow, MuteState, Silence, queries
 from lagwise_dashboard import context
 from lagwise_dashboard.queries.listing import ListPage, ListQuery
 
@@ -27,17 +27,17 @@ def counts() -> AlertCounts:
     return _ask(queries.counts)
 
 
-def open_alerts() -> list[AlertRow]:
+def open_alerts() -> list[Alert]:
     """Firing and pending alerts, most severe first."""
     return _ask(queries.open_alerts)
 
 
-def history_of(cluster: str, group: str) -> list[AlertRow]:
+def history_of(cluster: str, group: str) -> list[Alert]:
     """The group's alerts that ended last, latest first."""
     return _ask(queries.history, cluster=cluster, group=group, limit=MAX_ROWS)
 
 
-def history(query: ListQuery) -> ListPage[AlertRow]:
+def history(query: ListQuery) -> ListPage[Alert]:
     """Alerts that ended, latest first."""
     return _page(queries.history, queries.count_history, query)
 
@@ -47,7 +47,7 @@ def deliveries(query: ListQuery) -> ListPage[DeliveryRow]:
     return _page(queries.deliveries, queries.count_deliveries, query)
 
 
-def alerts_of(rows: Iterable[DeliveryRow]) -> list[AlertRow]:
+def alerts_of(rows: Iterable[DeliveryRow]) -> list[Alert]:
     """What messages are about."""
     return _ask(queries.alerts_of, tuple(sorted({r.incident_id for r in rows})))
 

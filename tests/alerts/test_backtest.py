@@ -1,4 +1,4 @@
-"""What ``lagwise alert test`` says would have been told is what is told when the same happens."""
+"""What ``lagwise alert backtest`` says would have been told is what is told when the same happens."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,8 +17,7 @@ from lagwise.tables.rounds import TICKS
 from lagwise.tables.store import Lake
 from lagwise.traces.trace import read_trace
 from lagwise_alerts.backtest import lake_history, trace_history
-from lagwise_alerts.backtest.backtest import Backtest, Scene, run_backtest
-from lagwise_alerts.backtest.untestable import LOSS_AHEAD, untestable_rules
+from lagwise_alerts.backtest.backtest import LOSS_AHEAD, Backtest, Scene, run_backtest, untestable_rules
 from lagwise_alerts.evaluate.observation import CollectionRow, LakeSnapshot, observe
 from lagwise_alerts.model import AlertKind, AlertSubject, Condition, GroupCondition
 from lagwise_alerts.rules.rule_file import RuleBook, load_rules
@@ -269,15 +268,7 @@ def test_interest_leaves_out_nothing(lake_of_the_past: Lake, rules: RuleBook) ->
     scenes = list(lake_history.scenes(lake_of_the_past, span, rules))
     whole = Player(rules)
     for scene in scenes:
-        seen = observe(
-            LakeSnapshot(),
-            clusters=(),
-            analysis_interval_seconds=15.0,
-            active=set(),
-            watching_since=None,
-            now=scene.now,
-        )
-        whole.see((scene.now - at(0)).total_seconds(), type(seen)(scene.conditions, scene.clusters))
+        whole.see((scene.now - at(0)).total_seconds(), scene.situation)
     assert _said(run_backtest(rules, scenes, at(0), at(END)).notifications) == _said(whole.notified)
 
 
@@ -353,7 +344,7 @@ rules:
 
 class TestTheCommand:
     def _run(self, *arguments: str) -> Any:
-        return CliRunner().invoke(cli, ["alert", "test", *arguments])
+        return CliRunner().invoke(cli, ["alert", "backtest", *arguments])
 
     def test_says_what_would_have_been_told_of_a_trace(self) -> None:
         ran = self._run(str(TRACES / "poison-pill"))

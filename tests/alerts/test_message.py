@@ -17,8 +17,7 @@ from lagwise.config import Config, NameFilter
 from lagwise.domain.group_record import GroupNumbers
 from lagwise.links.first_commands import first_command, shell_word
 from lagwise_alerts.model import AlertKind, AlertSubject, Notification, Severity
-from lagwise_alerts.notify.first_step import dashboard_link
-from lagwise_alerts.notify.message import document, render
+from lagwise_alerts.notify.message import dashboard_link, document, render
 from lagwise_alerts.rules.flapping import Flapping
 from lagwise_alerts.rules.owners import Owner
 from lagwise_alerts.rules.rule_condition import RuleCondition

@@ -139,7 +139,7 @@ class TestAcknowledgements:
     def test_taken_back(self, engine: Engine) -> None:
         happen(engine, 0, orders="stopped")
         [alert] = queries.open_alerts(engine)
-        with pytest.raises(OperatorError, match="nobody has acknowledged"):
+        with pytest.raises(OperatorError, match="has not been acknowledged"):
             actions.take_back(engine, alert.incident_id, by=JO, now=at(5))
         actions.acknowledge(engine, alert.incident_id, comment="", by=JO, now=at(10))
         actions.take_back(engine, alert.incident_id, by=JO, now=at(12))

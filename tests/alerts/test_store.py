@@ -102,7 +102,7 @@ def test_a_decision_is_kept_whole_or_not_at_all(engine: Engine, table: str) -> N
         decide_and_keep(5)
     assert not opened(engine)
     assert not queries.deliveries(engine)
-    assert not store.load_active(engine)
+    assert not queries.active_groups(engine)
     assert len(decide_and_keep(10).notifications) == 1
     assert len(queries.deliveries(engine)) == 2
 
@@ -190,7 +190,7 @@ class TestSignsOfLife:
         groups = [AlertSubject(AlertKind.GROUP, "kafka", name) for name in ("a", "b", "c\x00d")]
         for active in (groups[:2], groups[1:]):
             store.decide_and_queue(engine, lambda *_: MuteResult(Decision()), lambda n: "", active=active, now=at(0))
-        assert store.load_active(engine) == {group.fingerprint for group in groups}
+        assert queries.active_groups(engine) == {group.fingerprint for group in groups}
 
     def test_a_name_that_a_database_cannot_keep_is_told_as_it_is(self, engine: Engine) -> None:
         for now, status in ((5, "stopped"), (20, "losing_data")):

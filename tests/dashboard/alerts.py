@@ -1,6 +1,5 @@
 """Alerts and deliveries as the alert process would have left them in the operational database."""
 
-from dataclasses import asdict
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -60,7 +59,7 @@ def _alert(n: int, s: Story, now: datetime, *, ended: bool) -> dict[str, Any]:
         "resolved_at": started + timedelta(seconds=90) if ended else None,
         "resolution": "recovered" if ended else None,
         "sentence": "6 partitions have lag and no member: the last consumer left." if ended else s.sentence,
-        "numbers": asdict(GroupNumbers(lag_records=s.lag, lag_seconds=s.lag_seconds)),
+        "numbers": GroupNumbers(lag_records=s.lag, lag_seconds=s.lag_seconds),
         "on_hold": False,
         "last_as_of": now,
         "rule_timers": [],
@@ -69,6 +68,9 @@ def _alert(n: int, s: Story, now: datetime, *, ended: bool) -> dict[str, Any]:
         "peak_severity": None,
         "channels": ["on-call", "team-chat"],
         "sequence": 1,
+        "labels": {},
+        "recent_starts": [],
+        "flapping": False,
     }
 
 

@@ -12,8 +12,7 @@ from lagwise.domain.vocabulary import Status
 from lagwise.links import pages, parameters
 from lagwise.links.parameter_types import ListParameters
 from lagwise.tables.store import Lake
-from lagwise_alerts.outbox.database import open_engine, transaction
-from lagwise_alerts.outbox.operator_tables import ACTIONS
+from lagwise_alerts.outbox.database import ACTIONS, open_engine, transaction
 from lagwise_dashboard import tables
 from lagwise_dashboard.queries import capacity, group, overview, rebalances, retention, topic
 from lagwise_dashboard.queries.listing import ALL_ROWS, PAGE_ROWS, ListPage, ListQuery, Orders

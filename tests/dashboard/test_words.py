@@ -10,8 +10,7 @@ from lagwise.domain import humanise
 from lagwise.domain.group_record import GroupNumbers
 from lagwise.domain.vocabulary import DISPLAY_ORDER, Status, UnknownReason
 from lagwise.links.first_commands import shell_word
-from lagwise_alerts.model import AlertKind, AlertState, Severity
-from lagwise_alerts.operate.queries import AlertRow
+from lagwise_alerts.model import Alert, AlertKind, AlertState, AlertSubject, Severity
 from lagwise_dashboard import appearance, escaping
 from lagwise_dashboard.pages.group import first_steps
 from lagwise_dashboard.widgets import alert_words, partition_names
@@ -218,12 +217,10 @@ def test_partition_ranges(numbers: list[int], text: str | None) -> None:
 )
 def test_an_alert_on_a_finding_is_called_after_it(kind: AlertKind, about: str, mark: str) -> None:
     """The group's status beside it may well be ok."""
-    row = AlertRow(
+    row = Alert(
         incident_id="i",
         fingerprint="f",
-        kind=kind,
-        cluster="kafka",
-        group="orders",
+        subject=AlertSubject(kind, "kafka", "orders"),
         rule="r",
         severity=Severity.WARN,
         status="ok",
@@ -231,12 +228,11 @@ def test_an_alert_on_a_finding_is_called_after_it(kind: AlertKind, about: str, m
         state=AlertState.FIRING,
         since=NOW,
         started_at=NOW,
+        last_as_of=NOW,
         fired_at=NOW,
-        resolved_at=None,
-        resolution=None,
         sentence="",
         numbers=GroupNumbers(),
-        on_hold=False,
-        channels=(),
+        rule_timers=(),
+        clear_timer=None,
     )
     assert (alert_words.about(row), alert_words.mark_text(row, resolved=False)) == (about, mark)

@@ -1,7 +1,7 @@
-"""Plays a history to the decisions, as the alert process would have seen it. Pure; nothing is kept or sent."""
+"""Evaluates rules over a history, as the alert process would have done. Pure; nothing is stored or sent."""
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Set
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from lagwise_alerts.evaluate.rule_matching import match_rule
@@ -10,25 +10,26 @@ from lagwise_alerts.model import (
     Alert,
     AlertKind,
     AlertState,
-    AlertSubject,
-    ClusterView,
     Condition,
     Decision,
     GroupCondition,
     Notification,
     Situation,
 )
-from lagwise_alerts.rules.rule_file import RuleBook
+from lagwise_alerts.rules.rule_file import Rule, RuleBook
 from lagwise_alerts.stages import decide
+
+#: Conditions on numbers that a history may lack, by their key in the file of rules.
+LOSS_AHEAD = "seconds_to_loss_below"
+CATCHING_UP = "seconds_to_catch_up_above"
 
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """What was known at a moment of the past."""
+    """The conditions at a moment of the past."""
 
     now: datetime
-    conditions: tuple[Condition, ...]
-    clusters: Mapping[str, ClusterView]
+    situation: Situation
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,9 +65,9 @@ def run_backtest(book: RuleBook, scenes: Iterable[Scene], since: datetime, until
         moments += 1
         # A subject without an alert that no rule matches cannot change anything.
         conditions = tuple(
-            c for c in scene.conditions if c.subject.fingerprint in alerts or is_of_interest(c, scene.now)
+            one for one in scene.situation.conditions if one.subject.fingerprint in alerts or is_of_interest(one)
         )
-        decision = decide(book, Situation(conditions, scene.clusters), alerts, scene.now, ended)
+        decision = decide(book, replace(scene.situation, conditions=conditions), alerts, scene.now, ended)
         _carry_out(decision, alerts, ended)
         notifications += decision.notifications
     firing = [alert for alert in alerts.values() if alert.state is AlertState.FIRING]
@@ -99,23 +100,23 @@ class _Interest:
         self._ends = sorted({w.seconds_to_catch_up_above for w in whens if w.seconds_to_catch_up_above is not None})
         self._cache: dict[tuple[object, ...], bool] = {}
 
-    def __call__(self, condition: Condition, now: datetime) -> bool:
+    def __call__(self, condition: Condition) -> bool:
         if not isinstance(condition, GroupCondition):
             return True
         if condition.subject.kind is not AlertKind.GROUP:
             return condition.is_found
-        key = self._key(condition.subject, condition)
+        key = self._key(condition)
         if key not in self._cache:
             labels = self._book.labels_of(condition.subject)
             verdicts = (match_rule(rule, condition, condition.as_of, None, labels)[0] for rule in self._book.rules)
             self._cache[key] = TimerVerdict.MATCH in verdicts
         return self._cache[key]
 
-    def _key(self, subject: AlertSubject, condition: GroupCondition) -> tuple[object, ...]:
+    def _key(self, condition: GroupCondition) -> tuple[object, ...]:
         n = condition.numbers
         lag, age, loss, end = n.lag_records, n.lag_seconds, n.seconds_to_loss, n.seconds_to_catch_up
         return (
-            subject,
+            condition.subject,
             condition.status,
             condition.reason,
             condition.seen_active,
@@ -126,3 +127,16 @@ class _Interest:
             *(loss is not None and loss < limit for limit in self._losses),
             *(end is not None and end > limit for limit in self._ends),
         )
+
+
+def untestable_rules(book: RuleBook, kinds: Set[AlertKind], numbers: Set[str]) -> dict[str, str]:
+    """What the history lacks, by the name of the rule. ``kinds`` and ``numbers`` are what it holds."""
+    found = {rule.name: _missing(rule, kinds, numbers) for rule in book.rules}
+    return {name: missing for name, missing in found.items() if missing}
+
+
+def _missing(rule: Rule, kinds: Set[AlertKind], numbers: Set[str]) -> str:
+    asked = {LOSS_AHEAD: rule.when.seconds_to_loss_below, CATCHING_UP: rule.when.seconds_to_catch_up_above}
+    missing = sorted(kind.value for kind in rule.when.kinds - kinds)
+    missing += [name for name, limit in asked.items() if limit is not None and name not in numbers]
+    return ", ".join(missing)

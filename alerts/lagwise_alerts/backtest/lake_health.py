@@ -11,7 +11,7 @@ from lagwise.tables.rounds import TICKS
 from lagwise.tables.store import Lake
 from lagwise_alerts.evaluate.observation import CollectionRow
 
-#: How far before the first moment samples are looked for: what is older is as stale as what never was.
+#: How far before the first moment samples are read. Older ones are as stale as none.
 _LOOKBACK = timedelta(days=2)
 
 _SAMPLES = f"""
@@ -46,7 +46,7 @@ class _Cluster:
 
 
 class PastHealth:
-    """Goes through the past in order of time. Raises LakeError where it cannot be read."""
+    """The freshness of the past, moment by moment in order of time. Raises LakeError where it cannot be read."""
 
     def __init__(self, lake: Lake, since: datetime, until: datetime) -> None:
         start = since - _LOOKBACK

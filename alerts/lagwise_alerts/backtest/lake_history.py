@@ -1,8 +1,8 @@
-"""What was the case in the lake's past, moment by moment, as far as the lake keeps it.
+"""The lake's history as conditions, moment by moment.
 
-It keeps the status of each group, its lag and how old that was, storms of rebalances, and how fresh samples and
-analysis were. It does not keep sentences, findings, capacity, idle members, nor what was going to happen. What a group
-reads, and how often it commits, is taken to have been the same as now.
+The lake keeps the status of each group, its lag and the age of its oldest unread record, storms of rebalances, and how
+fresh samples and analysis were. It keeps no sentences, findings, capacity, idle members or forecasts. Topics and commit
+cadence of a group are taken to be those of now.
 """
 
 from collections.abc import Iterator, Mapping
@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 
 from lagwise.domain.aging import AgePace
-from lagwise.domain.group_record import GroupNumbers
+from lagwise.domain.group_record import NUMBER_FACTS, GroupNumbers, numbers_of
 from lagwise.domain.humanise import count, duration
 from lagwise.domain.vocabulary import Status, UnknownReason
 from lagwise.tables.analysis import GROUP_HISTORY, GROUP_STATUS, STATUS_CHANGES
@@ -39,17 +39,18 @@ KINDS = frozenset({AlertKind.GROUP, AlertKind.REBALANCE_STORM, AlertKind.COLLECT
 #: Between two samples the alert process evaluates as well; this often is enough in a backtest.
 EVALUATE_EVERY = timedelta(seconds=15)
 
-#: What each group had at worst, by status: a group in which no rule finds anything even then is not gone through.
+#: The worst numbers of each group by status. A group that no rule matches even with these is left out.
 _WORST = """
 select cluster, "group", status, max(lag) as lag, max(lag_seconds) as lag_seconds
 from group_history where as_of >= ? and as_of < ? group by all
 """
-_ROWS = """
-select cluster, "group", as_of, status, lag, lag_seconds, lag_seconds_is_lower_bound, produce_rate_per_second,
-    consume_rate_per_second
+_COLUMNS = {column.name for column in GROUP_HISTORY.columns}
+_NUMBERS = ", ".join(f"{number.column} as {number.name}" for number in NUMBER_FACTS if number.column in _COLUMNS)
+_ROWS = f"""
+select cluster, "group", as_of, status, {_NUMBERS}
 from group_history semi join wanted using (cluster, "group")
 where as_of >= ? and as_of < ? order by as_of, cluster, "group"
-"""
+"""  # noqa: S608 (column names of our own)
 _MOMENTS = "select distinct as_of, cluster from group_history where as_of >= ? and as_of < ? order by all"
 _CHANGES = """
 select cluster, "group", "at", reason from status_changes semi join wanted using (cluster, "group")
@@ -62,7 +63,7 @@ order by cluster, "group", hour
 
 _TOPICS = 'select cluster, "group", topics from group_status'
 
-# A word that this version does not know is not a verdict it can act on.
+# A status that only a newer version knows counts as unknown.
 _STATUSES = {status.value: status for status in Status}
 _REASONS = {reason.value: reason for reason in UnknownReason}
 
@@ -74,14 +75,16 @@ _Storm = tuple[datetime, datetime, str]
 
 @dataclass(frozen=True, slots=True)
 class HistorySpan:
-    """A stretch of the lake's history. ``alive`` are groups that ever were, ``mirrored`` those that are only names for
-    commits from elsewhere, both by fingerprint; ``objective_of`` gives their lag objectives, those of today."""
+    """A time range of the lake's history."""
 
     since: datetime
     until: datetime
     analysis_interval_seconds: float
+    #: Fingerprints of the groups that were ever active.
     alive: frozenset[str] = frozenset()
+    #: Fingerprints of the groups whose commits a mirror writes.
     mirrored: frozenset[str] = frozenset()
+    #: The lag objectives of now.
     objective_of: LagObjective = usual_objective
 
 
@@ -114,11 +117,11 @@ def scenes(lake: Lake, span: HistorySpan, book: RuleBook) -> Iterator[Scene]:
                     showing[cluster] += _with_storm(condition, storms)
                 following = next(judged, None)
         groups = (condition for its in showing.values() for condition in its)
-        yield Scene(now, (*monitor.conditions, *groups), monitor.clusters)
+        yield Scene(now, replace(monitor, conditions=(*monitor.conditions, *groups)))
 
 
 def _monitor(now: datetime, collections: Mapping[str, CollectionRow], analysis_interval_seconds: float) -> Situation:
-    """What the collections and the analysis showed, said as it is of the present."""
+    """The freshness of collections and analysis at a moment."""
     return observe(
         LakeSnapshot(collections=collections),
         clusters=(),
@@ -130,7 +133,7 @@ def _monitor(now: datetime, collections: Mapping[str, CollectionRow], analysis_i
 
 
 def _wanted(lake: Lake, span: HistorySpan, book: RuleBook, topics: Topics) -> pa.Table:
-    """The groups in which some rule might find something."""
+    """The groups that a rule may match."""
     found = set()
     for row in lake.query(_WORST, [span.since, span.until], over=[GROUP_HISTORY], since=span.since).to_pylist():
         subject = AlertSubject(AlertKind.GROUP, row["cluster"], row["group"])
@@ -145,8 +148,8 @@ def _wanted(lake: Lake, span: HistorySpan, book: RuleBook, topics: Topics) -> pa
             asks_for_groups = not when.kinds.isdisjoint((AlertKind.GROUP, AlertKind.REBALANCE_STORM))
             if might and asks_for_groups and rule.applies_to(subject, labels, reads):
                 found.add((row["cluster"], row["group"]))
-    columns = {"cluster": [c for c, _ in sorted(found)], "group": [g for _, g in sorted(found)]}
-    return pa.table(columns, schema=pa.schema([("cluster", pa.string()), ("group", pa.string())]))
+    schema = pa.schema([("cluster", pa.string()), ("group", pa.string())])
+    return pa.Table.from_pylist([{"cluster": cluster, "group": group} for cluster, group in sorted(found)], schema)
 
 
 def _moments(lake: Lake, span: HistorySpan, begins_at: datetime | None) -> Iterator[tuple[datetime, str | None]]:
@@ -188,8 +191,8 @@ def _condition(
     row: Mapping[str, Any], as_of: datetime, change: _Change, alive: set[str], mirrored: frozenset[str]
 ) -> GroupCondition:
     subject = AlertSubject(AlertKind.GROUP, row["cluster"], row["group"])
-    status = _STATUSES.get(row["status"], Status.UNKNOWN)
-    if status in SIGNS_OF_LIFE or row["consume_rate_per_second"]:
+    status, numbers = _STATUSES.get(row["status"], Status.UNKNOWN), numbers_of(row)
+    if status in SIGNS_OF_LIFE or numbers.consume_rate_per_second:
         alive.add(subject.fingerprint)
     since, reason = change
     return GroupCondition(
@@ -199,26 +202,21 @@ def _condition(
         status=status,
         reason=reason if status is Status.UNKNOWN else None,
         since=since,
-        sentence=_sentence(row, status),
+        sentence=_sentence(status, numbers),
         seen_active=subject.fingerprint in alive and subject.fingerprint not in mirrored,
-        numbers=GroupNumbers(
-            lag_records=row["lag"],
-            lag_seconds=row["lag_seconds"],
-            lag_seconds_is_lower_bound=row["lag_seconds_is_lower_bound"],
-            produce_rate_per_second=row["produce_rate_per_second"],
-            consume_rate_per_second=row["consume_rate_per_second"],
-        ),
+        numbers=numbers,
     )
 
 
-def _sentence(row: Mapping[str, Any], status: Status) -> str:
+def _sentence(status: Status, numbers: GroupNumbers) -> str:
     """The history keeps no sentences."""
-    if row["lag"] is None:
-        return f"{status.value.replace('_', ' ')}; how much is unread is not known."
-    if row["lag_seconds"] is None:
-        return f"{status.value.replace('_', ' ')}; {count(row['lag'])} records unread."
-    age = duration(row["lag_seconds"], lower_bound=bool(row["lag_seconds_is_lower_bound"]))
-    return f"{status.value.replace('_', ' ')}; {count(row['lag'])} records unread, the oldest for {age}."
+    unread = "how much is unread is not known"
+    if numbers.lag_records is not None:
+        unread = f"{count(numbers.lag_records)} records unread"
+        if numbers.lag_seconds is not None:
+            age = duration(numbers.lag_seconds, lower_bound=bool(numbers.lag_seconds_is_lower_bound))
+            unread += f", the oldest for {age}"
+    return f"{status.value.replace('_', ' ')}; {unread}."
 
 
 def _storms(lake: Lake, span: HistorySpan) -> dict[Group, list[_Storm]]:
@@ -239,15 +237,9 @@ def _storms(lake: Lake, span: HistorySpan) -> dict[Group, list[_Storm]]:
 
 
 def _with_storm(group: GroupCondition, storms: Mapping[Group, list[_Storm]]) -> Iterator[GroupCondition]:
-    """A group's condition, and whether a storm stands beside it, if one ever did."""
+    """A group's condition, and that of its storms if it ever had one."""
     yield group
     its = storms.get((str(group.subject.cluster), str(group.subject.group)))
     if its is not None:
         sentence = next((said for begins, ends, said in its if begins <= group.as_of < ends), None)
-        yield replace(
-            group,
-            subject=AlertSubject(AlertKind.REBALANCE_STORM, group.subject.cluster, group.subject.group),
-            since=group.as_of,
-            sentence=sentence or group.sentence,
-            is_found=sentence is not None,
-        )
+        yield group.finding(AlertKind.REBALANCE_STORM, sentence)

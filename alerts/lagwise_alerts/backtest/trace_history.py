@@ -1,4 +1,4 @@
-"""What was the case in a trace, moment by moment: judged by the plain definition, which needs no Spark."""
+"""A trace as conditions, moment by moment: judged by the plain definition, which needs no Spark."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -11,20 +11,20 @@ from lagwise.domain.findings import loss_findings
 from lagwise.domain.groups import record_of_verdict
 from lagwise.domain.ownership import GroupFacts, group_facts
 from lagwise.traces.trace import Row, Trace, moment, sample_id
-from lagwise_alerts.backtest.backtest import Scene
-from lagwise_alerts.backtest.untestable import CATCHING_UP, LOSS_AHEAD
+from lagwise_alerts.backtest.backtest import CATCHING_UP, LOSS_AHEAD, Scene
 from lagwise_alerts.evaluate.observation import CollectionRow, GroupRow, LakeSnapshot, observe
 from lagwise_alerts.evaluate.unread_ages import UnreadAges
 from lagwise_alerts.model import AlertKind
 
-#: The kinds of alerts, and numbers beside lag and its age, that can be backtested.
+#: The kinds of alerts that a backtest over a trace can raise.
 KINDS = frozenset({AlertKind.GROUP, AlertKind.LOSS, AlertKind.IDLE_MEMBERS, AlertKind.GHOSTS, AlertKind.COLLECTION})
+#: Conditions on numbers that a trace has, by their key in the file of rules.
 NUMBERS = frozenset({LOSS_AHEAD, CATCHING_UP})
 
 
 def scenes(trace: Trace, events: Sequence[Row], cluster: str) -> Iterator[Scene]:
-    """Every moment at which the trace is to be judged. ``events`` are what a collector would have told of it,
-    ``cluster`` is what its cluster is called."""
+    """Every moment at which the trace is to be judged. ``events`` are those that a collector would have recorded,
+    ``cluster`` is the name of its cluster."""
     rows = {**trace.rows, "events": events}
     policy = Policy(trace.sample_interval_s, trace.lag_objective_s, trace.risk_horizon_s)
     groups: tuple[GroupRow, ...] = ()
@@ -58,7 +58,7 @@ def scenes(trace: Trace, events: Sequence[Row], cluster: str) -> Iterator[Scene]
             watching_since=None,
             now=now,
         )
-        yield Scene(now, observed.conditions, observed.clusters)
+        yield Scene(now, observed)
 
 
 def _rows(

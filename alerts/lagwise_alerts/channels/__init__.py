@@ -21,7 +21,7 @@ TAKE_SUMMARIES = frozenset({"webhook", "alertmanager_webhook", "slack", "teams",
 
 __all__ = ["TAKE_SUMMARIES", "Channel", "DeliveryOutcome", "Message", "Repeating", "make_channel"]
 
-_CHANNELS: dict[str, Callable[[Any, Callable[[], datetime]], Channel]] = {
+_CHANNELS: dict[str, Callable[[Any, Callable[[], datetime]], Channel[Any]]] = {
     "webhook": WebhookChannel,
     "alertmanager_webhook": AlertmanagerWebhookChannel,
     "alertmanager": AlertmanagerChannel,
@@ -33,6 +33,6 @@ _CHANNELS: dict[str, Callable[[Any, Callable[[], datetime]], Channel]] = {
 }
 
 
-def make_channel(settings: AnyChannel, clock: Callable[[], datetime]) -> Channel:
+def make_channel(settings: AnyChannel, clock: Callable[[], datetime]) -> Channel[Any]:
     """The channel that the settings describe. Nothing is connected yet."""
     return _CHANNELS[settings.type](settings, clock)

@@ -2,7 +2,7 @@
 
 Alertmanager keeps alerts in memory, ends alerts that are not sent again, and identifies an alert by its labels. So:
 
-- Each alert says when it ends by itself (``endsAt``), far ahead: a restart of Lagwise must not look like a recovery.
+- Each alert has an end far ahead (``endsAt``): a restart of Lagwise must not look like a recovery.
 - Firing alerts are sent again every ``repeat_seconds``, so that a restarted Alertmanager gets them soon. The outbox
   knows what it delivered last of each firing incident, so this survives restarts of Lagwise, too.
 - The severity is a label, for routing. If it changes, the alert with the old label is ended in the same request.
@@ -10,7 +10,7 @@ Alertmanager keeps alerts in memory, ends alerts that are not sent again, and id
 """
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -18,7 +18,7 @@ from lagwise.config import Alertmanager
 from lagwise.platform.errors import ConfigError
 from lagwise_alerts.channels.alertmanager_format import alertmanager_annotations, alertmanager_labels
 from lagwise_alerts.channels.base import DeliveryOutcome, Message
-from lagwise_alerts.channels.http import HttpChannel, Post, authorization
+from lagwise_alerts.channels.http import HttpChannel, Post
 from lagwise_alerts.model import AlertEvent
 
 
@@ -47,38 +47,30 @@ def _alert(document: Mapping[str, Any], settings: Alertmanager, ends: str) -> di
     return alert | ({"generatorURL": annotations["dashboard"]} if annotations["dashboard"] else {})
 
 
-class AlertmanagerChannel(HttpChannel):
+class AlertmanagerChannel(HttpChannel[Alertmanager]):
     """Posts to one Alertmanager."""
 
     path = "/api/v2/alerts"
 
-    def __init__(self, settings: Alertmanager, clock: Callable[[], datetime]) -> None:
-        super().__init__(settings, clock)
-        self._alertmanager = settings
-
     @property
     def repeat_seconds(self) -> float:
         """How often firing alerts are sent again."""
-        return self._alertmanager.repeat_seconds
-
-    def secrets(self) -> tuple[str, ...]:
-        """The header."""
-        return tuple(" ".join(authorization(self._alertmanager.authorization).values()).split())
+        return self._settings.repeat_seconds
 
     def post(self, message: Message) -> Post:
         """The alert of a message."""
         before = json.loads(message.before) if message.before is not None else None
-        return self._post(payload(json.loads(message.body), before, self._alertmanager, self._clock()))
+        return _request(payload(json.loads(message.body), before, self._settings, self._clock()))
 
     def repeat(self, bodies: Sequence[str]) -> DeliveryOutcome:
         """Send all firing alerts in one request."""
-        documents = [json.loads(body) for body in bodies]
+        now = self._clock()
+        alerts = [alert for body in bodies for alert in payload(json.loads(body), None, self._settings, now)]
         try:
-            return self.deliver(
-                self._post([a for d in documents for a in payload(d, None, self._alertmanager, self._clock())])
-            )
+            return self.deliver(_request(alerts))
         except ConfigError as error:
             return DeliveryOutcome(str(error))
 
-    def _post(self, alerts: list[dict[str, Any]]) -> Post:
-        return Post(json.dumps(alerts).encode("ascii"), authorization(self._alertmanager.authorization))
+
+def _request(alerts: list[dict[str, Any]]) -> Post:
+    return Post(json.dumps(alerts).encode("ascii"))

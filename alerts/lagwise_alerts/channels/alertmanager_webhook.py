@@ -1,22 +1,21 @@
-"""The webhook of Alertmanager, version 4: for receivers that were written for Alertmanager and know nothing else.
+"""The webhook of Alertmanager, version 4, for receivers that were written for Alertmanager.
 
 Each message is a notification of a group of one alert, or of many. What stays the same from firing to resolved is the
 ``fingerprint`` of an alert: it is that of the subject, whatever its severity.
 """
 
 import json
-from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from lagwise.config import AlertmanagerWebhook
 from lagwise_alerts.channels.alertmanager_format import IDENTITY, alertmanager_annotations, alertmanager_labels
 from lagwise_alerts.channels.base import Message
-from lagwise_alerts.channels.http import HttpChannel, Post, authorization
+from lagwise_alerts.channels.http import HttpChannel, Post
 from lagwise_alerts.model import AlertEvent
 from lagwise_alerts.notify.group import SUMMARY_SCHEMA
 
-#: What Alertmanager gives as the end of an alert that has not ended: Go's zero time.
+#: The end of an alert that has not ended, as Alertmanager writes it: Go's zero time.
 _NEVER = "0001-01-01T00:00:00Z"
 
 
@@ -55,23 +54,14 @@ def _alert(document: Mapping[str, Any], settings: AlertmanagerWebhook) -> dict[s
 
 
 def _common(each: Sequence[Mapping[str, str]]) -> dict[str, str]:
-    """What all have."""
+    """The pairs that all of them have."""
     return {name: value for name, value in each[0].items() if all(one.get(name) == value for one in each)}
 
 
-class AlertmanagerWebhookChannel(HttpChannel):
+class AlertmanagerWebhookChannel(HttpChannel[AlertmanagerWebhook]):
     """Posts what Alertmanager would."""
-
-    def __init__(self, settings: AlertmanagerWebhook, clock: Callable[[], datetime]) -> None:
-        super().__init__(settings, clock)
-        self._webhook = settings
-
-    def secrets(self) -> tuple[str, ...]:
-        """The header."""
-        return tuple(" ".join(authorization(self._webhook.authorization).values()).split())
 
     def post(self, message: Message) -> Post:
         """The translated document, and its key for receivers that look at headers."""
-        body = json.dumps(payload(json.loads(message.body), self._webhook)).encode("ascii")
-        headers = {"Idempotency-Key": message.idempotency_key}
-        return Post(body, headers | authorization(self._webhook.authorization))
+        body = json.dumps(payload(json.loads(message.body), self._settings)).encode("ascii")
+        return Post(body, {"Idempotency-Key": message.idempotency_key})

@@ -1,8 +1,8 @@
 """Sends one message through Apprise, in a process of its own: ``python -m lagwise_alerts.channels.apprise_process``.
 
-Apprise reads what a receiver sends for as long as it comes. A process can be ended, and takes no more memory than it is
-given. The order comes on standard input, what became of it goes to standard output, both as JSON; the address carries
-tokens and stands in no argument.
+Apprise reads an answer for as long as the receiver sends it. A process can be ended, and its memory can be limited. The
+order comes on standard input and the result goes to standard output, both as JSON: the address carries tokens, so it is
+no argument.
 """
 
 import json
@@ -20,37 +20,39 @@ from lagwise.platform.errors import ConfigError
 if TYPE_CHECKING:
     import apprise
 
-#: Of address space. Apprise itself takes a tenth of it.
+#: Limit of the address space. Apprise itself takes a tenth of it.
 _MAX_MEMORY_BYTES = 2 * 1024**3
-#: Whoever started this process ends it before; if that process is gone, it ends by itself.
+#: The parent ends this process at its limit. If the parent is gone, this process ends by itself that much later.
 _GRACE_SECONDS = 5
 
 
 @dataclass(frozen=True, slots=True)
 class AppriseOrder:
-    """What is to be sent, and where to. ``silence_seconds`` is how long the receiver may keep silent,
-    ``limit_seconds`` how long all of it may take."""
+    """A message and its destination."""
 
     url: str
     title: str
     body: str
     notify_type: str
+    #: How long the receiver may send nothing.
     silence_seconds: float
+    #: How long sending may take in all.
     limit_seconds: float
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
-    """Whether it was sent, and what Apprise said of it: that may carry tokens."""
+class AppriseResult:
+    """Whether the message was sent."""
 
     sent: bool
-    said: str
+    #: The lines that Apprise logged; they may carry tokens.
+    log: str
 
 
 class AppriseLog(logging.Handler):
-    """Catches what Apprise logs, which may carry tokens: none of it goes on to our own log, at any level."""
+    """Collects the lines that Apprise logs. They may carry tokens, so none of them reaches the log of Lagwise."""
 
-    #: Apprise's own, and that of its HTTP library, which logs whole addresses.
+    #: The logger of Apprise, and that of its HTTP library, which logs whole addresses.
     _LOGGERS = ("apprise", "urllib3")
 
     def __init__(self) -> None:
@@ -75,12 +77,12 @@ class AppriseLog(logging.Handler):
 
 
 def service_of(url: str, silence_seconds: float) -> "apprise.Apprise":
-    """Apprise with the one service of this address. Raises ConfigError where either is not there."""
+    """Apprise with the service of this address. Raises ConfigError where Apprise or the service is missing."""
     try:
         import apprise
     except ModuleNotFoundError:
         raise ConfigError("channels of the type apprise need Apprise: install lagwise[apprise]") from None
-    # Nothing is written to disk, run in a loop of its own, or read from the text (escapes, emojis).
+    # Apprise writes nothing to disk, starts no event loop, and expands no escapes or emojis in the text.
     asset = apprise.AppriseAsset(
         async_mode=False,
         secure_logging=True,
@@ -88,19 +90,19 @@ def service_of(url: str, silence_seconds: float) -> "apprise.Apprise":
         interpret_emojis=False,
         storage_mode="memory",
     )
-    known = apprise.Apprise(asset=asset)
+    services = apprise.Apprise(asset=asset)
     with AppriseLog():
-        understood = known.add(url)
-    if not understood or len(known) != 1:
+        is_valid = services.add(url)
+    if not is_valid or len(services) != 1:
         raise ConfigError("its address is not one URL of a service that Apprise knows (service://…)")
-    for service in known:
+    for service in services:
         service.socket_connect_timeout = service.socket_read_timeout = silence_seconds
-        service.redirects = False  # they would carry the message to a host that nobody configured
-    return known
+        service.redirects = False  # a redirect would send the message to a host that is not configured
+    return services
 
 
 def main() -> None:
-    """Carry out the order on standard input."""
+    """Send the message on standard input."""
     order = AppriseOrder(**json.load(sys.stdin))
     signal.alarm(math.ceil(order.limit_seconds) + _GRACE_SECONDS)
     resource.setrlimit(resource.RLIMIT_AS, (_MAX_MEMORY_BYTES, _MAX_MEMORY_BYTES))
@@ -108,7 +110,7 @@ def main() -> None:
         sent = service_of(order.url, order.silence_seconds).notify(
             title=order.title, body=order.body, notify_type=order.notify_type, body_format="text"
         )
-    json.dump(asdict(Done(bool(sent), " ".join(log.lines))), sys.stdout)
+    json.dump(asdict(AppriseResult(sent=bool(sent), log=" ".join(log.lines))), sys.stdout)
 
 
 if __name__ == "__main__":

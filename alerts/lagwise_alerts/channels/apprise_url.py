@@ -1,29 +1,26 @@
 """Any service that Apprise knows, through Apprise: a title and plain text.
 
-Each message is sent by a process of its own (:mod:`lagwise_alerts.channels.apprise_process`). Apprise says whether it
-worked and logs why not; that log is shown without what the address carries. It is an optional extra
-(``lagwise[apprise]``).
+Each message is sent by a process of its own (:mod:`lagwise_alerts.channels.apprise_process`). Its log is
+the reason of a failure, shown without the parts of the address. Apprise is an optional extra (``lagwise[apprise]``).
 """
 
 import json
 import subprocess
 import sys
-from collections.abc import Callable
 from dataclasses import asdict
-from datetime import datetime
 
 from lagwise.config import Apprise
 from lagwise.platform.errors import ConfigError
 from lagwise.platform.secrets import resolve_address
 from lagwise_alerts.channels import apprise_process
-from lagwise_alerts.channels.apprise_process import AppriseOrder, Done, service_of
-from lagwise_alerts.channels.base import DeliveryOutcome, Message
+from lagwise_alerts.channels.apprise_process import AppriseOrder, AppriseResult, service_of
+from lagwise_alerts.channels.base import Channel, DeliveryOutcome, Message
 from lagwise_alerts.channels.http import address_parts, harmless
 from lagwise_alerts.channels.message_text import MessageText, message_text, some_lines
 from lagwise_alerts.model import Severity
 
 _LONGEST_SERVICE = 40
-#: Of a summary: many services take some thousand characters.
+#: Limits of the list in a summary: many services take only some thousand characters.
 _MAX_LINES, _LONGEST_LINE = 10, 140
 
 
@@ -34,22 +31,14 @@ def text(words: MessageText) -> str:
 
 
 def notify_type(words: MessageText) -> str:
-    """How Apprise calls the severity (its ``NotifyType``)."""
+    """The severity as Apprise's ``NotifyType``."""
     if words.is_over:
         return "success"
     return {Severity.PAGE: "failure", Severity.WARN: "warning", Severity.INFO: "info"}[words.severity]
 
 
-class AppriseChannel:
-    """Sends through one URL of Apprise's."""
-
-    def __init__(self, settings: Apprise, clock: Callable[[], datetime]) -> None:
-        self._settings = settings
-
-    @property
-    def name(self) -> str:
-        """Its name in the settings."""
-        return self._settings.name
+class AppriseChannel(Channel[Apprise]):
+    """Sends through one URL of Apprise."""
 
     @property
     def receiver(self) -> str:
@@ -61,17 +50,17 @@ class AppriseChannel:
         return f"{scheme if scheme.isalnum() and len(scheme) <= _LONGEST_SERVICE else 'a service'}, through Apprise"
 
     def check(self) -> None:
-        """Whether Apprise is there and knows the service. Raises ConfigError."""
+        """Check that Apprise is installed and knows the service. Raises ConfigError."""
         service_of(resolve_address(self._settings.url), self._settings.silence_seconds)
 
     def send(self, message: Message) -> DeliveryOutcome:
-        """Let Apprise send one message."""
+        """Send one message through Apprise."""
         words = message_text(json.loads(message.body))
         limit = self._settings.attempt_timeout_seconds
         try:
             self.check()
             url = resolve_address(self._settings.url)
-            done = _carried_out(
+            done = _run(
                 AppriseOrder(
                     url,
                     f"{words.symbol} {words.title}",
@@ -86,16 +75,13 @@ class AppriseChannel:
         except subprocess.TimeoutExpired:
             return DeliveryOutcome(f"not done within {limit:g} s")
         if done.sent:
-            return DeliveryOutcome(answer="sent, says Apprise")
-        why = harmless(done.said, address_parts(url))
+            return DeliveryOutcome(answer="Apprise sent it")
+        why = harmless(done.log, address_parts(url))
         return DeliveryOutcome(f"Apprise could not send it{f': {why}' if why else ''}")
 
-    def close(self) -> None:
-        """Nothing is kept open."""
 
-
-def _carried_out(order: AppriseOrder) -> Done:
-    """What became of an order. Raises subprocess.TimeoutExpired, having ended the process."""
+def _run(order: AppriseOrder) -> AppriseResult:
+    """Run the process. Raises subprocess.TimeoutExpired, having ended the process."""
     ran = subprocess.run(
         [sys.executable, "-P", "-m", apprise_process.__name__],
         input=json.dumps(asdict(order)),
@@ -105,6 +91,6 @@ def _carried_out(order: AppriseOrder) -> Done:
         check=False,
     )
     try:
-        return Done(**json.loads(ran.stdout))
+        return AppriseResult(**json.loads(ran.stdout))
     except (ValueError, TypeError):
-        return Done(False, f"it ended with status {ran.returncode}")
+        return AppriseResult(sent=False, log=f"it ended with status {ran.returncode}")

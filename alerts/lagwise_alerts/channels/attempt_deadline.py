@@ -16,7 +16,7 @@ _AGAIN_SECONDS = 0.1
 
 
 class Attempt:
-    """One attempt, as a context. ``connection`` says which socket it uses at a moment, None for none yet."""
+    """One attempt, as a context. ``connection`` returns the socket that the attempt uses; None before it has one."""
 
     def __init__(self, seconds: float, connection: Callable[[], socket.socket | None]) -> None:
         self._seconds = seconds

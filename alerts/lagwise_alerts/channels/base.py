@@ -1,8 +1,14 @@
-"""The interface of channels: a channel sends the document ``lagwise.alert.v1`` and returns the outcome."""
+"""The base of all channels: a channel sends the document ``lagwise.alert.v1`` and returns the outcome."""
 
-from collections.abc import Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol, runtime_checkable
+from datetime import datetime
+from typing import Generic, Protocol, TypeVar, runtime_checkable
+
+from lagwise.config import AnyChannel
+
+SettingsT = TypeVar("SettingsT", bound=AnyChannel)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,20 +38,28 @@ class DeliveryOutcome:
     answer: str = field(default="", compare=False)
 
 
-class Channel(Protocol):
+class Channel(ABC, Generic[SettingsT]):
     """A way to a receiver. Used by one thread at a time."""
+
+    def __init__(self, settings: SettingsT, clock: Callable[[], datetime]) -> None:
+        self._settings = settings
+        self._clock = clock
 
     @property
     def name(self) -> str:
         """Its name in the settings."""
+        return self._settings.name
 
     @property
+    @abstractmethod
     def receiver(self) -> str:
-        """The receiver, for logs: a host, never an address that may carry a token."""
+        """The receiver, for logs: never an address, which may carry a token."""
 
+    @abstractmethod
     def check(self) -> None:
         """Check the settings without contacting the receiver. Raises ConfigError."""
 
+    @abstractmethod
     def send(self, message: Message) -> DeliveryOutcome:
         """Try once, within the channel's timeout. An error is an outcome, not an exception."""
 
@@ -54,8 +68,12 @@ class Channel(Protocol):
 
 
 @runtime_checkable
-class Repeating(Channel, Protocol):
+class Repeating(Protocol):
     """A channel whose receiver forgets alerts that are not sent again and again, such as Alertmanager."""
+
+    @property
+    def name(self) -> str:
+        """Its name in the settings."""
 
     @property
     def repeat_seconds(self) -> float:

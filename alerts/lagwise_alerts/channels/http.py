@@ -1,6 +1,6 @@
 """The base of all channels over HTTP: one POST, limited in size and time, and the meaning of its answer.
 
-Redirects are not followed: they would carry the message to a host that nobody configured. Certificates are always
+Redirects are not followed: they would send the message to a host that is not configured. Certificates are always
 checked. The answer of a receiver is untrusted: only its beginning is shown, without control characters and secrets.
 """
 
@@ -10,6 +10,7 @@ import re
 import socket
 import ssl
 import time
+from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -17,16 +18,17 @@ from email.utils import parsedate_to_datetime
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import unquote
 
 import httpx
 
+from lagwise.config import Alertmanager, AlertmanagerWebhook, PagerDuty, Slack, Teams, Webhook
 from lagwise.platform.errors import ConfigError
 from lagwise.platform.logs import clean
 from lagwise.platform.secrets import REDACTED, resolve, resolve_address
 from lagwise_alerts.channels.attempt_deadline import Attempt
-from lagwise_alerts.channels.base import DeliveryOutcome, Message
+from lagwise_alerts.channels.base import Channel, DeliveryOutcome, Message
 
 if TYPE_CHECKING:
     import httpcore
@@ -36,32 +38,12 @@ RETRYABLE_CLIENT_ERRORS = frozenset({408, 425, 429})
 
 _MAX_ANSWER_BYTES = 16_384
 _LONGEST_EXCERPT = 120
-#: Shorter parts of an address are not hidden: that would blot out half the text.
+#: Shorter parts of an address are not hidden: they occur in ordinary words.
 _SHORTEST_HIDDEN = 6
 
 
-class HttpSettings(Protocol):
-    """Settings of every channel over HTTP."""
-
-    @property
-    def name(self) -> str:
-        """Name of the channel."""
-
-    @property
-    def url(self) -> str:
-        """Address, or the reference to one."""
-
-    @property
-    def silence_seconds(self) -> float:
-        """How long the receiver may keep silent."""
-
-    @property
-    def attempt_timeout_seconds(self) -> float:
-        """How long one attempt may take in all."""
-
-    @property
-    def ca_file(self) -> Path | None:
-        """Authorities to trust in place of the public ones."""
+#: Settings of a channel over HTTP.
+HttpSettingsT = TypeVar("HttpSettingsT", bound=Webhook | AlertmanagerWebhook | Alertmanager | PagerDuty | Slack | Teams)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,22 +54,16 @@ class Post:
     headers: dict[str, str] = field(default_factory=dict)
 
 
-class HttpChannel:
-    """Posts to one address. Channels implement :meth:`post`, and :meth:`secrets` where they have any."""
+class HttpChannel(Channel[HttpSettingsT]):
+    """Posts to one address. Channels implement :meth:`post`, and :meth:`secrets` where they have more of them."""
 
     #: Appended to the address of the settings.
     path = ""
 
-    def __init__(self, settings: HttpSettings, clock: Callable[[], datetime]) -> None:
-        self._settings = settings
-        self._clock = clock
+    def __init__(self, settings: HttpSettingsT, clock: Callable[[], datetime]) -> None:
+        super().__init__(settings, clock)
         self._client: httpx.Client | None = None
         self._wire = Wire()
-
-    @property
-    def name(self) -> str:
-        """Its name in the settings."""
-        return self._settings.name
 
     @property
     def receiver(self) -> str:
@@ -98,13 +74,13 @@ class HttpChannel:
             return "an address that cannot be read"
         return f"{url.host}:{url.port}" if url.port else url.host
 
+    @abstractmethod
     def post(self, message: Message) -> Post:
         """The request for a message. Raises ConfigError where a secret cannot be read."""
-        raise NotImplementedError
 
     def secrets(self) -> tuple[str, ...]:
         """Texts to hide in case a receiver echoes them. Raises ConfigError where a secret cannot be read."""
-        return ()
+        return tuple(" ".join(self._authorization().values()).split())
 
     def is_accepted(self, status: int) -> bool:
         """Whether this status means that the receiver accepted the message."""
@@ -132,6 +108,7 @@ class HttpChannel:
             "User-Agent": _user_agent(),
             "Accept-Encoding": "identity",  # answers are not decompressed: a small one could become huge
             **post.headers,
+            **self._authorization(),
         }
         deadline = time.monotonic() + self._settings.silence_seconds
         with Attempt(self._settings.attempt_timeout_seconds, self._wire.socket) as attempt:
@@ -153,6 +130,18 @@ class HttpChannel:
             self._client.close()
             self._client = None
 
+    def _authorization(self) -> dict[str, str]:
+        """The header ``Authorization``, where the settings have one. Raises ConfigError where it is no valid header."""
+        reference: str | None = getattr(self._settings, "authorization", None)
+        if reference is None:
+            return {}
+        value = resolve(reference)
+        if not (value.isascii() and value.isprintable()):
+            raise ConfigError(
+                f"the value of {reference} is no valid header: use one line of ASCII, such as Bearer TOKEN"
+            )
+        return {"Authorization": value}
+
     def _url(self) -> httpx.URL:
         try:
             given = resolve_address(self._settings.url)
@@ -165,7 +154,7 @@ class HttpChannel:
 
     def _connected(self) -> httpx.Client:
         if self._client is None:
-            _quiet_http_log()
+            quiet_http_log()
             ca_file = self._settings.ca_file
             self._client = httpx.Client(
                 verify=True if ca_file is None else tls_context(ca_file),
@@ -210,16 +199,6 @@ def _failure(error: httpx.HTTPError, hidden: Iterable[str]) -> str:
     return f"the connection broke off ({type(error).__name__})"
 
 
-def authorization(reference: str | None) -> dict[str, str]:
-    """The header ``Authorization`` of a setting. Raises ConfigError where it cannot be read, or is no valid header."""
-    if reference is None:
-        return {}
-    value = resolve(reference)
-    if not (value.isascii() and value.isprintable()):
-        raise ConfigError(f"the value of {reference} is no valid header: use one line of ASCII, such as Bearer TOKEN")
-    return {"Authorization": value}
-
-
 def tls_context(ca_file: Path | None) -> ssl.SSLContext:
     """A context that checks certificates and host names, against these authorities or those of the machine.
 
@@ -252,11 +231,11 @@ def address_parts(address: str) -> set[str]:
 def _user_agent() -> str:
     try:
         return f"lagwise/{version('lagwise')}"
-    except PackageNotFoundError:  # run from a checkout that nobody installed
+    except PackageNotFoundError:  # run from a checkout that is not installed
         return "lagwise"
 
 
-def _quiet_http_log() -> None:
+def quiet_http_log() -> None:
     """httpx logs every address in full, tokens included, at INFO; httpcore the headers at DEBUG."""
     for name in ("httpx", "httpcore"):
         logging.getLogger(name).setLevel(logging.WARNING)

@@ -1,8 +1,8 @@
 """Mail through an SMTP server: plain text, one conversation per incident.
 
-All mails of an incident have the same subject and refer to the same message, which is what mail programs go by; a retry
-has the same ``Message-ID``, so that servers can drop it. Headers are made by the standard library, which refuses line
-breaks in them; names are made harmless before.
+All mails of an incident have the same subject and refer to the same message, so mail programs show them as one thread.
+A retry has the same ``Message-ID``, so servers can drop it. Control characters in names are escaped, and the standard
+library refuses line breaks in headers.
 """
 
 import json
@@ -10,7 +10,7 @@ import logging
 import smtplib
 import socket
 import ssl
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import closing, suppress
 from datetime import datetime
 from email.headerregistry import Address
@@ -24,7 +24,7 @@ from lagwise.platform.errors import ConfigError
 from lagwise.platform.logs import escape
 from lagwise.platform.secrets import resolve
 from lagwise_alerts.channels.attempt_deadline import Attempt
-from lagwise_alerts.channels.base import DeliveryOutcome, Message
+from lagwise_alerts.channels.base import Channel, DeliveryOutcome, Message
 from lagwise_alerts.channels.http import harmless, tls_context
 from lagwise_alerts.channels.message_text import MessageText, cut, message_text, some_lines
 from lagwise_alerts.model import AlertKind, Severity
@@ -33,11 +33,11 @@ from lagwise_alerts.notify.group import SUMMARY_SCHEMA
 log = logging.getLogger("lagwise.alerts")
 
 _LONGEST_SUBJECT = 300
-#: Of a summary.
+#: Limits of the list in a summary.
 _MAX_LINES, _LONGEST_LINE = 200, 300
-#: That servers say on one connection: some hundred bytes are usual.
+#: All answers of a server on one connection; some hundred bytes are usual.
 _MAX_ANSWER_BYTES = 1_000_000
-#: Replies from here on are for good: the server understood and said no.
+#: SMTP replies from this code on are permanent failures.
 _PERMANENT = 500
 
 
@@ -70,7 +70,7 @@ def mail(document: Mapping[str, Any], settings: Email) -> EmailMessage:
 
 
 def _about(document: Mapping[str, Any]) -> str:
-    """What the incident is about, in words that stay the same until it is over."""
+    """The subject of the incident, in words that stay the same until it ends."""
     if document["schema"] == SUMMARY_SCHEMA:
         return escape(document["summary"])
     kind = AlertKind(document["kind"])
@@ -83,7 +83,7 @@ def _about(document: Mapping[str, Any]) -> str:
 
 
 def _text(words: MessageText) -> str:
-    """The mail's body. The title is its first line: lists of mails show it beside the subject."""
+    """The body. Its first line is the title, which mail programs show as a preview."""
     facts = "\n\n".join(f"{label}: {text}" for label, text in words.facts)
     facts += "\n".join(some_lines(words.lines, _MAX_LINES, _LONGEST_LINE))
     link = f"\n\nOpen in Lagwise:\n{words.link}" if words.link else ""
@@ -91,25 +91,25 @@ def _text(words: MessageText) -> str:
 
 
 class _Wire:
-    """The connection of an attempt, once it has one."""
+    """The connection of an attempt; None before it is made."""
 
     def __init__(self) -> None:
         self.server: smtplib.SMTP | None = None
 
     def socket(self) -> socket.socket | None:
-        """Its socket, TLS or not."""
+        """The socket to shut down when the time of the attempt is over."""
         return None if self.server is None else self.server.sock
 
 
 class _Server(smtplib.SMTP):
-    """A server that is known to the attempt before it has said a word, and whose answers end somewhere."""
+    """A connection that its attempt can shut down from the start, and that reads a limited number of bytes."""
 
     def __init__(self, wire: _Wire, *address: Any, **options: Any) -> None:
         wire.server = self
         super().__init__(*address, **options)
 
     def getreply(self) -> tuple[int, bytes]:
-        """The next answer. Raises SMTPServerDisconnected where it does not end."""
+        """The next answer. Raises SMTPServerDisconnected where the answers exceed the limit."""
         if self.file is None and self.sock is not None:
             self.file = _Answers(self.sock)
         return super().getreply()
@@ -120,15 +120,14 @@ class _TlsServer(_Server, smtplib.SMTP_SSL):
 
 
 class _Answers:
-    """What a server says on one connection, as the file that smtplib reads lines from. (smtplib keeps all lines of an
-    answer, however many come.)"""
+    """The answers of a server on one connection, as the file from which smtplib reads lines; smtplib has no limit."""
 
     def __init__(self, connection: socket.socket) -> None:
         self._file = connection.makefile("rb")
         self._left = _MAX_ANSWER_BYTES
 
     def readline(self, size: int) -> bytes:
-        """The next line. Raises OSError where there were too many."""
+        """The next line. Raises OSError beyond the limit."""
         line = self._file.readline(size)
         self._left -= len(line)
         if self._left < 0:
@@ -136,20 +135,12 @@ class _Answers:
         return line
 
     def close(self) -> None:
-        """Read no more."""
+        """Close the file."""
         self._file.close()
 
 
-class MailChannel:
-    """Sends through one server; a connection per mail."""
-
-    def __init__(self, settings: Email, clock: Callable[[], datetime]) -> None:
-        self._settings = settings
-
-    @property
-    def name(self) -> str:
-        """Its name in the settings."""
-        return self._settings.name
+class MailChannel(Channel[Email]):
+    """Sends through one server, with a connection per mail."""
 
     @property
     def receiver(self) -> str:
@@ -157,12 +148,12 @@ class MailChannel:
         return f"{self._settings.host}:{self._settings.server_port}"
 
     def check(self) -> None:
-        """Whether password and authorities can be read. Raises ConfigError."""
+        """Check password and certificate authorities. Raises ConfigError."""
         self._password()
         tls_context(self._settings.ca_file)
 
     def send(self, message: Message) -> DeliveryOutcome:
-        """Hand over one mail."""
+        """Send one mail."""
         try:
             made = mail(json.loads(message.body), self._settings)
             password, context = self._password(), tls_context(self._settings.ca_file)
@@ -170,21 +161,18 @@ class MailChannel:
             return DeliveryOutcome(str(error))
         wire = _Wire()
         with Attempt(self._settings.attempt_timeout_seconds, wire.socket) as attempt:
-            outcome = self._hand_over(made, password, context, wire)
+            outcome = self._attempt(made, password, context, wire)
         return DeliveryOutcome(attempt.over) if attempt.is_over and outcome.error is not None else outcome
 
-    def close(self) -> None:
-        """Nothing is kept open."""
-
-    def _hand_over(
-        self, made: EmailMessage, password: str | None, context: ssl.SSLContext, wire: "_Wire"
+    def _attempt(
+        self, made: EmailMessage, password: str | None, context: ssl.SSLContext, wire: _Wire
     ) -> DeliveryOutcome:
         try:
             with closing(self._connected(context, wire)) as server:
                 if password is not None:
                     server.login(self._settings.username or "", password)
-                outcome = self._handed_over(server, made)
-                with suppress(OSError, smtplib.SMTPException):  # whatever it says now, it has the mail
+                outcome = self._send(server, made)
+                with suppress(OSError, smtplib.SMTPException):  # the server has accepted the mail already
                     server.quit()
                 return outcome
         except smtplib.SMTPRecipientsRefused as error:
@@ -196,13 +184,13 @@ class MailChannel:
                 f"{self._harmless(error)} Nothing is sent in the clear instead: see `security`.", refused=True
             )
         except (smtplib.SMTPServerDisconnected, TimeoutError) as error:
-            if TimeoutError in (type(error), type(error.__context__)):  # smtplib takes silence for a hang-up
+            if TimeoutError in (type(error), type(error.__context__)):  # smtplib reports a timeout as a lost connection
                 return DeliveryOutcome(f"no answer within {self._settings.silence_seconds:g} s")
             return DeliveryOutcome("the connection broke off")
         except (OSError, smtplib.SMTPException) as error:  # TLS errors are OSErrors
             return DeliveryOutcome(f"cannot connect: {self._harmless(error)}")
 
-    def _connected(self, context: ssl.SSLContext, wire: "_Wire") -> smtplib.SMTP:
+    def _connected(self, context: ssl.SSLContext, wire: _Wire) -> smtplib.SMTP:
         settings = self._settings
         address, timeout = (settings.host, settings.server_port), settings.silence_seconds
         if settings.security == "tls":
@@ -216,21 +204,21 @@ class MailChannel:
                 raise
         return server
 
-    def _handed_over(self, server: smtplib.SMTP, made: EmailMessage) -> DeliveryOutcome:
+    def _send(self, server: smtplib.SMTP, made: EmailMessage) -> DeliveryOutcome:
         refused = server.send_message(made)
         if not refused:
-            return DeliveryOutcome(answer="250: the server has it")
-        # The others have their mail: it is not sent to them again for the sake of these.
-        address, (code, said) = next(iter(refused.items()))
-        answer = f"taken, but not for {len(refused)} of the addresses, {address}: {code} {self._harmless(said)}"
+            return DeliveryOutcome(answer="250: the server accepted it")
+        # No retry: the other recipients would get the mail twice.
+        address, (code, reply) = next(iter(refused.items()))
+        answer = f"accepted, but not for {len(refused)} of the addresses, {address}: {code} {self._harmless(reply)}"
         log.warning("channel %s (%s): %s", self.name, self.receiver, answer)
         return DeliveryOutcome(answer=answer)
 
-    def _refusal(self, what: str, code: int, said: bytes | str) -> DeliveryOutcome:
-        return DeliveryOutcome(f"{what} {code} {self._harmless(said)}".rstrip(), refused=code >= _PERMANENT)
+    def _refusal(self, what: str, code: int, reply: bytes | str) -> DeliveryOutcome:
+        return DeliveryOutcome(f"{what} {code} {self._harmless(reply)}".rstrip(), refused=code >= _PERMANENT)
 
-    def _harmless(self, said: object) -> str:
-        text = said.decode("utf-8", "replace") if isinstance(said, bytes) else str(said)
+    def _harmless(self, reply: object) -> str:
+        text = reply.decode("utf-8", "replace") if isinstance(reply, bytes) else str(reply)
         password = self._password()
         return harmless(text, [password] if password else [])
 

@@ -35,7 +35,7 @@ class MessageText:
     facts: tuple[tuple[str, str], ...]
     #: One line per alert of a summary; empty for one alert.
     lines: tuple[str, ...]
-    #: Never cut off: a part of a command must not be pasted.
+    #: Never cut off: half a command must not be pasted.
     first_command: str
     #: Page of the dashboard; empty where the dashboard has no address.
     link: str
@@ -119,12 +119,12 @@ def cut(text: str, most: int) -> str:
 
 
 def whole_command(command: str, most: int) -> str:
-    """The command, or where to find it if it is too long: nobody must paste half a command."""
+    """The command, or where to find it if it is too long: half a command must not be pasted."""
     return command if len(command) <= most else "(too long for this message: the dashboard has it)"
 
 
 def _how_bad(document: Mapping[str, Any]) -> str | None:
-    """How many unread records, and how old the oldest is; for stale data its age."""
+    """How many records are unread, and how old the oldest is; for stale data its age."""
     records, seconds = document["lag_records"], document["lag_seconds"]
     if document["kind"] in ("collection", "analysis"):
         if document["event"] == AlertEvent.RESOLVED:

@@ -1,12 +1,11 @@
 """PagerDuty, Events API v2. One incident of ours is one alert of theirs: ``incident_id`` is the ``dedup_key``.
 
-PagerDuty answers 202 and nothing else when it has an event: another 2xx is from something in between, such as a proxy's
-sign-in page. 400 is a refusal and says why; 429 and 5xx are worth another try.
+PagerDuty answers 202 when it has accepted an event: any other 2xx comes from something in between, such as the sign-in
+page of a proxy. 400 is a rejection with a reason; 429 and 5xx are retried.
 """
 
 import json
-from collections.abc import Callable, Mapping
-from datetime import datetime
+from collections.abc import Mapping
 from typing import Any
 
 from lagwise.config import PagerDuty
@@ -20,7 +19,7 @@ from lagwise_alerts.model import Severity
 ACCEPTED = 202
 #: PagerDuty rejects longer summaries.
 LONGEST_SUMMARY = 1024
-#: Of an event's 512,000 bytes; far more than any name or sentence needs.
+#: An event may have 512,000 bytes; no name or sentence needs as much.
 _LONGEST_DETAIL = 8000
 
 _SEVERITIES = {Severity.PAGE: "critical", Severity.WARN: "warning", Severity.INFO: "info"}
@@ -58,16 +57,12 @@ def payload(document: Mapping[str, Any], routing_key: str) -> dict[str, Any]:
     }
 
 
-class PagerDutyChannel(HttpChannel):
+class PagerDutyChannel(HttpChannel[PagerDuty]):
     """Posts events to one service."""
-
-    def __init__(self, settings: PagerDuty, clock: Callable[[], datetime]) -> None:
-        super().__init__(settings, clock)
-        self._pagerduty = settings
 
     def secrets(self) -> tuple[str, ...]:
         """The routing key, which is part of the body."""
-        return (resolve(self._pagerduty.routing_key),)
+        return (resolve(self._settings.routing_key),)
 
     def is_accepted(self, status: int) -> bool:
         """PagerDuty accepts an event with 202."""
@@ -75,5 +70,5 @@ class PagerDutyChannel(HttpChannel):
 
     def post(self, message: Message) -> Post:
         """The event of a message."""
-        event = payload(json.loads(message.body), resolve(self._pagerduty.routing_key))
+        event = payload(json.loads(message.body), resolve(self._settings.routing_key))
         return Post(json.dumps(event).encode("ascii"))

@@ -1,26 +1,27 @@
 """Slack, through an incoming webhook: a message of blocks, within their limits.
 
-Strangers' names stand in plain text and preformatted text, in which Slack obeys nothing. Only the fallback text and the
-link are mrkdwn, and escaped.
+Untrusted names are in plain text and preformatted text, in which Slack interprets nothing. Only the fallback text and
+the link are mrkdwn, and escaped.
 """
 
 import json
 from collections.abc import Mapping
 from typing import Any
 
+from lagwise.config import Slack
 from lagwise_alerts.channels.base import Message
 from lagwise_alerts.channels.http import HttpChannel, Post
 from lagwise_alerts.channels.message_text import MessageText, cut, message_text, some_lines, whole_command
 
 #: Limits of Block Kit: blocks of a message; characters of a header, a section, a section's field; fields of a section.
 MAX_BLOCKS, LONGEST_HEADER, LONGEST_SECTION, LONGEST_FIELD, MAX_FIELDS = 50, 150, 3000, 2000, 10
-#: All blocks together; nobody documents it, and Slack refuses more (`msg_blocks_too_long`).
+#: All blocks together: an undocumented limit (`msg_blocks_too_long`).
 MAX_CHARACTERS = 13_000
-#: Ours, which together stay below that.
+#: The lengths of the parts, which together stay below ``MAX_CHARACTERS``.
 _LONGEST_TITLE, _LONGEST_PROSE, _LONGEST_FACT, _LONGEST_COMMAND, _LONGEST_LINK = 900, 1200, 600, 2800, 3000
-#: Of a summary; together they fit a section.
+#: Limits of the list in a summary, which fits into one section.
 _MAX_LINES, _LONGEST_LINE = 20, 140
-#: Facts that are long enough for a section of their own; the others share one, in two columns.
+#: Facts that get a section of their own; the others share one, in two columns.
 _PROSE = ("Why", "What will happen")
 
 
@@ -64,7 +65,7 @@ def _preformatted(text: str) -> dict[str, Any]:
     return {"type": "rich_text_preformatted", "elements": [{"type": "text", "text": text}]}
 
 
-class SlackChannel(HttpChannel):
+class SlackChannel(HttpChannel[Slack]):
     """Posts into one channel of Slack."""
 
     def post(self, message: Message) -> Post:

@@ -1,26 +1,26 @@
 """Microsoft Teams, through a webhook of the Workflows app: an Adaptive Card.
 
-(The connectors of Microsoft 365, which took another format, are retired.) Text blocks and fact sets obey markdown; text
-runs do not, so all of a stranger's text stands in those.
+Text blocks and fact sets interpret Markdown. Text runs do not, so all untrusted text is in text runs.
 """
 
 import json
 from collections.abc import Mapping
 from typing import Any
 
+from lagwise.config import Teams
 from lagwise_alerts.channels.base import Message
 from lagwise_alerts.channels.http import HttpChannel, Post
 from lagwise_alerts.channels.message_text import cut, message_text, some_lines, whole_command
 from lagwise_alerts.model import Severity
 
-#: Teams refuses a message of more than 28,672 bytes, counted after the workflow has put the card as a text into one of
-#: its own. The lengths below keep it below that, whatever names are written in.
+#: Teams rejects longer messages. It counts after the workflow has put the card as a string into a message of its own.
+#: The lengths of the parts keep a message below this limit in every script.
 MAX_BYTES = 28_672
 _LONGEST_TITLE = 400
 _LONGEST_FACT = 900
 _LONGEST_COMMAND = 3000
 _LONGEST_LINK = 4000
-#: Of a summary.
+#: Limits of the list in a summary.
 _MAX_LINES, _LONGEST_LINE = 20, 140
 
 _COLOURS = {Severity.PAGE: "Attention", Severity.WARN: "Warning", Severity.INFO: "Accent"}
@@ -56,7 +56,7 @@ def _text(*runs: Mapping[str, str]) -> dict[str, Any]:
     return {"type": "RichTextBlock", "inlines": [{"type": "TextRun", **run} for run in runs]}
 
 
-class TeamsChannel(HttpChannel):
+class TeamsChannel(HttpChannel[Teams]):
     """Posts to one workflow."""
 
     def post(self, message: Message) -> Post:

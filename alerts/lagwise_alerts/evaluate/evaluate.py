@@ -1,4 +1,4 @@
-"""Stage 1, evaluate: what the rules make of what is known now. Pure, so that a table of cases can prove it.
+"""Stage 1, evaluate: which alerts begin, change and end by the rules. Pure, so that a table of cases can prove it.
 
 A subject (a group, a finding on a group, the collection from a cluster, the analysis) has one alert, however many rules
 match. The worst active rule gives the alert its severity.
@@ -11,7 +11,6 @@ from datetime import datetime
 from lagwise.domain.findings import FindingKind
 from lagwise.domain.group_record import GroupNumbers
 from lagwise.domain.vocabulary import Status
-from lagwise_alerts.evaluate.gone import resolution_if_gone
 from lagwise_alerts.evaluate.rule_matching import condition_matches, is_as_known, is_too_old, match_rule
 from lagwise_alerts.evaluate.rule_timers import TimerMoment, TimerVerdict, advance_timer
 from lagwise_alerts.model import (
@@ -31,8 +30,12 @@ from lagwise_alerts.rules import flapping
 from lagwise_alerts.rules.rule_file import Rule, RuleBook
 
 _FINDINGS = frozenset(kind.value for kind in FindingKind)
-#: Two observations of the monitor itself that lie farther apart than this say nothing about the time between them.
+#: Between two observations of the monitor itself that are farther apart, anything may have happened.
 LONGEST_STEP_SECONDS = 120.0
+#: A group that is missing for this long, in the time of the data, is gone.
+GONE_AFTER_SECONDS = 60.0
+#: The same where reading its cluster met errors: the group may just not have been listed.
+GONE_DESPITE_ERRORS_AFTER_SECONDS = 600.0
 #: Kinds are evaluated in this order, all others afterwards: an alert that may inhibit others comes before them.
 _ORDER = {AlertKind.ANALYSIS: 0, AlertKind.COLLECTION: 1, AlertKind.GROUP: 2}
 
@@ -56,13 +59,28 @@ def evaluate(
         if transition is not None:
             yield transition
     for fingerprint, alert in alerts.items():
-        resolution = None if fingerprint in seen else resolution_if_gone(alert, situation, now)
+        resolution = None if fingerprint in seen else _resolution_if_gone(alert, situation, now)
         if resolution is None:
             continue
         if alert.state is AlertState.PENDING:
             yield Transition(alert, alert, is_cancelled=True)
         else:
             yield _end(alert, alert, resolution, now)
+
+
+def _resolution_if_gone(alert: Alert, situation: Situation, now: datetime) -> Resolution | None:
+    """Why the alert of a subject that was not observed ends now; None while it does not end."""
+    subject = alert.subject
+    if subject.cluster is not None and subject.cluster not in situation.clusters:
+        return Resolution.CLUSTER_REMOVED
+    if subject.group is None or subject.cluster is None:
+        return None
+    view = situation.clusters[subject.cluster]
+    if view.judged_until is None or (now - view.judged_until).total_seconds() > view.valid_for_seconds:
+        return None
+    patience = GONE_AFTER_SECONDS if view.without_errors else GONE_DESPITE_ERRORS_AFTER_SECONDS
+    missing_seconds = (view.judged_until - alert.last_as_of).total_seconds()
+    return Resolution.GROUP_GONE if missing_seconds >= patience else None
 
 
 def _evaluate_subject(
@@ -117,7 +135,7 @@ def _event(book: RuleBook, before: Alert | None, after: Alert, rule: Rule, now: 
 def _end(
     before: Alert, after: Alert, resolution: Resolution, now: datetime, condition: Condition | None = None
 ) -> Transition:
-    """The end of a firing alert. ``condition`` is what is known of its subject now; None is nothing."""
+    """The end of a firing alert. ``condition`` is that of its subject now; None where there is none."""
     ended = replace(
         after,
         state=AlertState.RESOLVED,
@@ -210,7 +228,7 @@ def _opened(book: RuleBook, condition: Condition, rule: Rule, ended: Alert | Non
 
 
 def _updated(alert: Alert, condition: Condition, rule: Rule, now: datetime, *, matches_now: bool) -> Alert:
-    """The alert after an observation. Where the rule matches now, the alert takes over what the condition says."""
+    """The alert after an observation. Where the rule matches now, the alert takes over the condition."""
     alert = replace(
         alert,
         subject=condition.subject,  # as it is called now: a database may have had to change a character
@@ -225,7 +243,7 @@ def _updated(alert: Alert, condition: Condition, rule: Rule, now: datetime, *, m
             alert,
             status=condition.status.value,
             reason=condition.reason.value if condition.reason else None,
-            # Nothing says since when a finding has been there: it counts from when it was first seen.
+            # A finding does not record when it began: it counts from when it was first seen.
             since=condition.since if condition.subject.kind is AlertKind.GROUP else alert.since,
             sentence=condition.sentence,
             numbers=condition.numbers,
@@ -235,7 +253,7 @@ def _updated(alert: Alert, condition: Condition, rule: Rule, now: datetime, *, m
 
 
 def _why_over(book: RuleBook, alert: Alert, condition: Condition) -> Resolution:
-    """Recovered, unless nobody can know that, or the rules changed and not the subject."""
+    """Recovered, unless that is unknown, or the rules changed and not the subject."""
     rule = next((r for r in book.rules if r.name == alert.rule), None)
     if rule is None:
         return Resolution.RULE_CHANGED

@@ -1,14 +1,30 @@
-"""What the lake says of groups in tables of their own, beside their status: storms of rebalances, and capacity."""
+"""Facts on groups from tables of their own: storms of rebalances, and verdicts on capacity."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from datetime import datetime
+from typing import Any, NamedTuple
 
 from lagwise.domain.capacity.verdict import CapacityVerdict
 from lagwise.domain.rebalances.activity import STORM_WINDOW
 
+#: Cluster and name.
 Group = tuple[str, str]
-#: A verdict on capacity with the topic it is about and its sentence.
-CapacityRow = tuple[CapacityVerdict, str, str]
+
+
+class TopicCapacity(NamedTuple):
+    """The verdict on the capacity of a group for one of its topics."""
+
+    verdict: CapacityVerdict
+    topic: str
+    sentence: str
+
+
+class Storm(NamedTuple):
+    """The latest storm of rebalances of a group: when the group last rebalanced, and a sentence on it."""
+
+    last_at: datetime
+    sentence: str
+
 
 #: The latest storm of each group that had one.
 STORMS_SQL = """
@@ -17,7 +33,7 @@ from rebalance_stats where is_storm group by all
 """
 CAPACITY_SQL = 'select cluster, "group", verdict, topic, sentence from capacity'
 
-#: A storm is one until for so long no rebalance was seen.
+#: A storm ends when the group has not rebalanced for this long.
 STORM_LASTS = STORM_WINDOW
 #: Sentences of more topics than this are left out.
 _MOST_TOPICS = 3
@@ -25,19 +41,20 @@ _ORDER = {verdict: place for place, verdict in enumerate(CapacityVerdict)}
 _WORDS = {verdict.value: verdict for verdict in CapacityVerdict}
 
 
-def capacity_by_group(rows: Iterable[Mapping[str, Any]]) -> dict[Group, tuple[CapacityRow, ...]]:
-    """The verdicts of each group, the worst first; a word that this version does not know is none it can act on."""
-    found: dict[Group, list[CapacityRow]] = {}
+def capacity_by_group(rows: Iterable[Mapping[str, Any]]) -> dict[Group, tuple[TopicCapacity, ...]]:
+    """The verdicts of each group, the worst first. A verdict that only a newer version knows is left out."""
+    found: dict[Group, list[TopicCapacity]] = {}
     for row in rows:
         verdict = _WORDS.get(row["verdict"])
         if verdict is not None:
-            found.setdefault((row["cluster"], row["group"]), []).append((verdict, row["topic"], row["sentence"]))
-    return {key: tuple(sorted(its, key=lambda r: (_ORDER[r[0]], r[1]))) for key, its in found.items()}
+            its = found.setdefault((row["cluster"], row["group"]), [])
+            its.append(TopicCapacity(verdict, row["topic"], row["sentence"]))
+    return {key: tuple(sorted(its, key=lambda one: (_ORDER[one.verdict], one.topic))) for key, its in found.items()}
 
 
-def capacity_sentence(rows: Sequence[CapacityRow]) -> str:
-    """``orders: short. What it says. logs: …``, all but those that are enough, as far as there is room."""
-    shown = [row for row in rows if row[0] is not CapacityVerdict.ENOUGH] or list(rows)
-    words = [f"{topic}: {verdict.value}. {sentence}" for verdict, topic, sentence in shown[:_MOST_TOPICS]]
+def capacity_sentence(verdicts: Sequence[TopicCapacity]) -> str:
+    """``orders: short. Its sentence. logs: …``, the first few of those that are not enough."""
+    shown = [one for one in verdicts if one.verdict is not CapacityVerdict.ENOUGH] or list(verdicts)
+    words = [f"{one.topic}: {one.verdict.value}. {one.sentence}" for one in shown[:_MOST_TOPICS]]
     more = len(shown) - _MOST_TOPICS
     return " ".join(words) + (f" And {more} more." if more > 0 else "")

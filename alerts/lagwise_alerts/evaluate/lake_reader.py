@@ -1,4 +1,4 @@
-"""Reads the lake for the alerts: what the analysis says of the groups, and how fresh it and the collection are.
+"""Reads the lake for the alerts: the verdicts on the groups, and how fresh samples and analysis are.
 
 Each table is read only when it has a new version, so a cycle in which nothing happened costs a few file look-ups. What
 cannot be read is kept as it was read last, and reported: its age then does the rest.
@@ -24,15 +24,15 @@ from lagwise.tables.membership import REBALANCE_STATS
 from lagwise.tables.raw import READ_SOMETHING, SAMPLES
 from lagwise.tables.rounds import TICKS
 from lagwise.tables.store import Lake
-from lagwise_alerts.evaluate.group_facts import CAPACITY_SQL, STORMS_SQL, CapacityRow, Group, capacity_by_group
+from lagwise_alerts.evaluate.group_facts import CAPACITY_SQL, STORMS_SQL, Group, Storm, TopicCapacity, capacity_by_group
 from lagwise_alerts.evaluate.observation import SIGNS_OF_LIFE, CollectionRow, GroupRow, LakeSnapshot
 from lagwise_alerts.evaluate.unread_ages import LagObjective, UnreadAges, read_cadences, usual_objective
 
 log = logging.getLogger("lagwise.alerts")
 
-#: How far back samples and ticks are looked for. What is older is as stale as what never was.
+#: How far back samples and ticks are read. Older ones are as stale as none.
 _LOOKBACK = timedelta(days=2)
-#: An error's example is a stranger's text of any length.
+#: The example of an error is untrusted text of any length.
 _LONGEST_EXAMPLE = 200
 
 _COLUMNS = ", ".join(f'"{column.name}"' for column in GROUP_STATUS.columns)
@@ -86,9 +86,9 @@ class LakeReader:
         self._ages = UnreadAges()
         self._are_followed = True
         self._collections: Mapping[str, CollectionRow] | None = None
-        self._active_before: frozenset[tuple[str, str]] | None = None
-        self._storms: dict[Group, tuple[datetime, str]] = {}
-        self._capacity: dict[Group, tuple[CapacityRow, ...]] = {}
+        self._active_before: frozenset[Group] | None = None
+        self._storms: dict[Group, Storm] = {}
+        self._capacity: dict[Group, tuple[TopicCapacity, ...]] = {}
         self._unreadable_since: datetime | None = None
 
     def close(self) -> None:
@@ -176,7 +176,7 @@ class LakeReader:
     def _read_storms(self, days: tuple[str, str]) -> None:
         self._lake.scan(self._duckdb, REBALANCE_STATS, days=days)
         rows = self._rows(STORMS_SQL)
-        self._storms = {(r["cluster"], r["group"]): (_utc(r["last_at"]), r["sentence"]) for r in rows}
+        self._storms = {(r["cluster"], r["group"]): Storm(_utc(r["last_at"]), r["sentence"]) for r in rows}
 
     def _read_capacity(self) -> None:
         self._lake.scan(self._duckdb, CAPACITY)

@@ -1,4 +1,4 @@
-"""From what was read to what is the case at a moment: pure, so that "how old is too old" is decided in one place."""
+"""From rows of the lake to the conditions at a moment. Pure: how old is too old is decided here and only here."""
 
 from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field, replace
@@ -9,7 +9,7 @@ from lagwise.domain.group_record import GroupRecord
 from lagwise.domain.humanise import duration, plural
 from lagwise.domain.staleness import STALE_INTERVALS
 from lagwise.domain.vocabulary import Status, UnknownReason
-from lagwise_alerts.evaluate.group_facts import STORM_LASTS, CapacityRow, Group, capacity_sentence
+from lagwise_alerts.evaluate.group_facts import STORM_LASTS, Group, Storm, TopicCapacity, capacity_sentence
 from lagwise_alerts.model import (
     AlertKind,
     AlertSubject,
@@ -20,9 +20,9 @@ from lagwise_alerts.model import (
     Situation,
 )
 
-#: What is added to the sentence of a group whose oldest unread record keeps getting older …
+#: Added to the sentence of a group whose oldest unread record keeps getting older, where its status has no trend.
 GETTING_OLDER = " No trend in its lag is certain, but the oldest unread record keeps getting older."
-#: … where its status does not say which way it is going.
+#: Statuses that do not say whether the lag grows.
 _WITHOUT_TREND = frozenset({Status.UNKNOWN, Status.LAGGING})
 #: A group's verdict is believed for this long after the sample it rests on, or longer where the intervals are longer.
 VERDICT_VALID_SECONDS = 120.0
@@ -65,37 +65,38 @@ SIGNS_OF_LIFE = frozenset({Status.OK, Status.CATCHING_UP, Status.STALLED, Status
 
 @dataclass(frozen=True, slots=True)
 class CollectionRow:
-    """How the collection from one cluster is doing, and how far the analysis has followed.
-
-    ``newest_at`` is the end of the newest sample that read anything at all, ``judged_until`` that of the newest one
-    the analysis has read, ``unread_since`` when the oldest one that it has not read was written.
-    """
+    """How fresh the samples of one cluster are, and how far the analysis has read them."""
 
     cluster: str
+    #: End of the newest sample that read anything at all.
     newest_at: datetime | None
+    #: Between two samples.
     interval_seconds: float
+    #: Those of the newest sample, one line each.
     errors: tuple[str, ...]
+    #: End of the newest sample that the analysis has read.
     judged_until: datetime | None
+    #: When the oldest sample that the analysis has not read was written.
     unread_since: datetime | None
 
 
 @dataclass(frozen=True, slots=True)
 class LakeSnapshot:
-    """What the lake holds for the alerts.
-
-    ``groups_are_current`` is whether ``groups`` is all there is now, so that a group missing there is really missing.
-    ``active_before`` are groups (cluster, group) that the history shows alive, None while the history has not been
-    read. ``storms`` are the latest storm of rebalances of groups that had one: when it last rebalanced, and a sentence.
-    ``analysis_unreadable_since`` is since when the analysis' tables cannot be read, ``trouble`` what went wrong.
-    """
+    """What the lake holds for the alerts."""
 
     groups: tuple[GroupRow, ...] = ()
+    #: Whether ``groups`` are all groups there are now, so that a missing one does not exist.
     groups_are_current: bool = True
     collections: Mapping[str, CollectionRow] | None = None
-    active_before: frozenset[tuple[str, str]] | None = None
-    storms: Mapping[Group, tuple[datetime, str]] = field(default_factory=dict)
-    capacity: Mapping[Group, tuple[CapacityRow, ...]] = field(default_factory=dict)
+    #: Groups that were active at some time in the history; None while the history has not been read.
+    active_before: frozenset[Group] | None = None
+    #: The latest storm of rebalances of each group that had one.
+    storms: Mapping[Group, Storm] = field(default_factory=dict)
+    #: The verdicts on the capacity of each group, the worst first.
+    capacity: Mapping[Group, tuple[TopicCapacity, ...]] = field(default_factory=dict)
+    #: Since when the tables of the analysis cannot be read.
     analysis_unreadable_since: datetime | None = None
+    #: What cannot be read, and why: one line each.
     trouble: tuple[str, ...] = ()
 
 
@@ -118,10 +119,9 @@ def observe(
     views = {name: _view(rows.get(name), analysis_interval_seconds, snapshot.groups_are_current) for name in watched}
     conditions: list[Condition] = []
     for row in snapshot.groups:
-        record = row.record
-        if record.cluster in views:
-            group = _group(row, views[record.cluster], _seen_active(row, snapshot, active))
-            conditions += [group, *_findings(record, group), *_group_facts(record, group, snapshot)]
+        if row.record.cluster in views:
+            group = _group(row, views[row.record.cluster], _seen_active(row, snapshot, active))
+            conditions += [group, *_findings(row, group, snapshot)]
     trouble = "".join(f" Trouble: {line.rstrip('.')}." for line in snapshot.trouble)
     conditions += [_collection(name, rows.get(name), watching_since, now, trouble) for name in watched]
     waiting = [row.unread_since for row in (rows.get(name) for name in watched) if row and row.unread_since]
@@ -149,53 +149,29 @@ def _group(row: GroupRow, view: ClusterView, seen_active: bool | None) -> GroupC
     )
 
 
-def _findings(record: GroupRecord, group: GroupCondition) -> list[GroupCondition]:
-    """Of each kind, also of those that are not found: their alerts end."""
-    sentences: dict[FindingKind, str] = {}
-    for finding in record.findings:
-        before = sentences.get(finding.kind)
-        sentences[finding.kind] = finding.sentence if before is None else f"{before} {finding.sentence}"
-    return [
-        replace(
-            group,
-            subject=AlertSubject(AlertKind(kind.value), record.cluster, record.group),
-            since=record.as_of,
-            sentence=sentences.get(kind, record.sentence),
-            is_found=kind in sentences,
-        )
-        for kind in FindingKind
-    ]
-
-
-def _group_facts(record: GroupRecord, group: GroupCondition, snapshot: LakeSnapshot) -> Iterator[GroupCondition]:
-    """Facts that last, as findings do, and that rules may ask for by a key of their own."""
-
-    def one(kind: AlertKind, count: int, sentence: str, words: Iterable[str] = ()) -> GroupCondition:
-        return replace(
-            group,
-            subject=AlertSubject(kind, record.cluster, record.group),
-            since=record.as_of,
-            sentence=sentence if count else record.sentence,
-            is_found=count > 0,
-            found_count=count,
-            found_words=frozenset(words),
-        )
-
-    # While it is rebalanced, nobody owns anything: that says nothing of how many will own nothing afterwards.
+def _findings(row: GroupRow, group: GroupCondition, snapshot: LakeSnapshot) -> Iterator[GroupCondition]:
+    """One condition of each kind, also of those that the group does not have: their alerts end."""
+    record = row.record
+    status = replace(group, sentence=record.sentence)
+    for kind in FindingKind:
+        sentences = [finding.sentence for finding in record.findings if finding.kind is kind]
+        yield status.finding(AlertKind(kind.value), " ".join(sentences) if sentences else None)
+    # No member owns a partition during a rebalance: that does not say how many will own none afterwards.
     idle = 0 if record.reason is UnknownReason.REBALANCING else record.idle_members or 0
-    members = record.numbers.members
-    of = "" if members is None else f" of {members}"
-    yield one(AlertKind.IDLE_MEMBERS, idle, f"{idle}{of} members own no partition, so that they do nothing.")
+    of = "" if record.numbers.members is None else f" of {record.numbers.members}"
+    idle_sentence = f"{idle}{of} members own no partition, so that they do nothing."
+    yield status.finding(AlertKind.IDLE_MEMBERS, idle_sentence if idle else None, count=idle)
     ghosts = record.partitions_by_status.get(Status.GHOST, 0)
-    yield one(
-        AlertKind.GHOSTS, ghosts, f"Commits are left on {plural(ghosts, 'partition')} of topics that it reads no more."
-    )
-    key = (record.cluster, record.group)
-    last_at, sentence = snapshot.storms.get(key, (None, ""))
-    yield one(AlertKind.REBALANCE_STORM, int(last_at is not None and record.as_of - last_at < STORM_LASTS), sentence)
-    capacity = snapshot.capacity.get(key, ())
-    yield one(
-        AlertKind.CAPACITY, len(capacity), capacity_sentence(capacity), (verdict.value for verdict, _, _ in capacity)
+    ghosts_sentence = f"Commits are left on {plural(ghosts, 'partition')} of topics that it reads no more."
+    yield status.finding(AlertKind.GHOSTS, ghosts_sentence if ghosts else None, count=ghosts)
+    storm = snapshot.storms.get(row.key)
+    is_storm = storm is not None and record.as_of - storm.last_at < STORM_LASTS
+    yield status.finding(AlertKind.REBALANCE_STORM, storm.sentence if storm and is_storm else None)
+    capacity = snapshot.capacity.get(row.key, ())
+    yield status.finding(
+        AlertKind.CAPACITY,
+        capacity_sentence(capacity) if capacity else None,
+        words=(verdict.verdict.value for verdict in capacity),
     )
 
 

@@ -4,12 +4,13 @@ come from the history in the lake."""
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from datetime import datetime, timedelta
+from typing import Any
 
 import pyarrow as pa
 
 from lagwise.config import Config
 from lagwise.domain.aging import AgePace, OldestUnread
-from lagwise.domain.group_record import GroupNumbers
+from lagwise.domain.group_record import GroupNumbers, numbers_of
 from lagwise.tables.analysis import GROUP_HISTORY, PARTITION_STATUS
 from lagwise.tables.schema import TIMESTAMP
 from lagwise.tables.store import Lake
@@ -68,26 +69,21 @@ class UnreadAges:
             yield replace(row, is_getting_older=self.see(row.key, row.record.as_of, row.record.numbers, pace))
 
     def _read_history(self, lake: Lake, rows: Iterable[GroupRow], pace_of: PaceOf) -> None:
-        wanted: dict[str, list[object]] = {name: [] for name in _WANTED.names}
-        first = None
+        wanted: list[dict[str, Any]] = []
         for row in rows:
             record, pace = row.record, pace_of(row.key)
             if (record.numbers.lag_seconds or 0.0) > pace.interval_seconds:
                 since = record.as_of - timedelta(seconds=pace.remembered_seconds)
-                first = since if first is None else min(first, since)
-                for name, value in zip(_WANTED.names, (*row.key, since, record.as_of), strict=True):
-                    wanted[name].append(value)
-        if first is None:
+                wanted.append({"cluster": record.cluster, "group": record.group, "since": since, "until": record.as_of})
+        if not wanted:
             return
-        given = {"wanted": pa.table(wanted, schema=_WANTED)}
-        found = lake.query(_HISTORY, over=[GROUP_HISTORY], since=first, given=given)
-        for batch in found.to_batches(max_chunksize=10_000):
-            for one in batch.to_pylist():
-                group = (one["cluster"], one["group"])
-                numbers = GroupNumbers(
-                    lag_seconds=one["lag_seconds"], lag_seconds_is_lower_bound=one["lag_seconds_is_lower_bound"]
-                )
-                self.see(group, one["as_of"], numbers, pace_of(group))
+        given = {"wanted": pa.Table.from_pylist(wanted, schema=_WANTED)}
+        first = min(one["since"] for one in wanted)
+        history = lake.query(_HISTORY, over=[GROUP_HISTORY], since=first, given=given)
+        for batch in history.to_batches(max_chunksize=10_000):
+            for past in batch.to_pylist():
+                group = (past["cluster"], past["group"])
+                self.see(group, past["as_of"], numbers_of(past), pace_of(group))
 
 
 def read_cadences(lake: Lake) -> dict[Group, float | None]:

@@ -1,7 +1,7 @@
-"""Stage 6, group: when many messages to a channel become one, and what that one says. Pure.
+"""Stage 6, group: when many messages to a channel become one, and the document of that one. Pure.
 
 A channel gets at most a number of messages within an interval, one by one and at once. Where more wait, they become one
-summary, a document ``lagwise.alerts.v1`` (its JSON Schema is beside this module). A summary uses up what is left of the
+summary, a document ``lagwise.alerts.v1`` (its JSON Schema is in this folder). A summary uses up what is left of the
 interval: messages after it wait, and go out together.
 """
 

@@ -1,19 +1,20 @@
-"""The message of a notification: the document ``lagwise.alert.v1``, which every channel is given.
+"""The message of a notification: the document ``lagwise.alert.v1``, which every channel gets.
 
-Its JSON Schema is ``lagwise.alert.v1.schema.json`` beside this module. A field is never taken away or given another
-meaning within a version; new ones may come.
+Its JSON Schema is ``lagwise.alert.v1.schema.json`` in this folder. Within a version, fields are added, never removed,
+and none changes its meaning.
 """
 
 import json
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from lagwise.config import Config
+from lagwise.config import AnyCluster, Config
 from lagwise.domain.group_record import GroupNumbers, sent_numbers
 from lagwise.domain.humanise import count, duration
 from lagwise.domain.vocabulary import LossCause, Status
-from lagwise_alerts.model import FRESH, STALE, AlertEvent, AlertKind, Notification
-from lagwise_alerts.notify.first_step import dashboard_link, first_command
+from lagwise.links import first_commands, pages, parameters
+from lagwise_alerts.model import FRESH, STALE, AlertEvent, AlertKind, AlertSubject, Notification
 from lagwise_alerts.rules.owners import TEAM
 
 SCHEMA = "lagwise.alert.v1"
@@ -59,13 +60,40 @@ def document(notification: Notification, config: Config) -> dict[str, Any]:
         "times_begun": max(1, len(alert.recent_starts)),
         **sent_numbers(numbers),
         "worst_partition": worst,
-        "first_command": first_command(notification, config.clusters),
+        "first_command": _first_command(notification, config.clusters),
         "dashboard_url": dashboard_link(subject, config.alerts.dashboard_url),
         "fingerprint": alert.fingerprint,
         "incident_id": alert.incident_id,
         "sequence": alert.sequence,
         "idempotency_key": notification.idempotency_key,
     }
+
+
+def _first_command(notification: Notification, clusters: Sequence[AnyCluster]) -> str:
+    """The command to run first, ready to paste."""
+    subject = notification.alert.subject
+    if subject.group is None:
+        return "lagwise doctor"
+    return first_commands.first_command(
+        subject.cluster,
+        subject.group,
+        clusters,
+        status=notification.status,
+        reason=notification.reason,
+        loss_cause=notification.numbers.loss_cause,
+        topic=notification.numbers.worst_topic,
+        transaction_seconds=notification.numbers.transaction_seconds,
+        stands_still=notification.numbers.stands_still,
+    )
+
+
+def dashboard_link(subject: AlertSubject, dashboard_url: str) -> str:
+    """The page of the dashboard on a subject."""
+    if subject.group is None:
+        return pages.link(pages.HEALTH, base=dashboard_url)
+    return pages.link(
+        pages.GROUP, {parameters.CLUSTER: subject.cluster, parameters.GROUP: subject.group}, base=dashboard_url
+    )
 
 
 _STATUS_WORDS = {
@@ -76,27 +104,26 @@ _STATUS_WORDS = {
     STALE: "late",
     FRESH: "up to date",
 }
-
-
 _FINDING_WORDS = {
     AlertKind.LOSS: "records were deleted before they were read",
     AlertKind.SKIPPED: "records were skipped",
-    AlertKind.DEAD_LETTERS: "records were given up",
-    AlertKind.UNREAD_RETRIES: "nobody reads its retries",
-    AlertKind.JOB: "its job has trouble",
-    AlertKind.LEFT_TOPICS: "nobody reads a topic any more that it has read",
-    AlertKind.RETRIES: "records wait to be tried again",
-    AlertKind.REBALANCES: "it rebalances more than it should",
-    AlertKind.ASSIGNMENT: "its partitions could be shared out better",
-    AlertKind.IDLE_MEMBERS: "members have nothing to do",
-    AlertKind.GHOSTS: "commits are left on topics that it reads no more",
-    AlertKind.REBALANCE_STORM: "it is rebalanced again and again",
-    AlertKind.CAPACITY: "its capacity needs a look",
+    AlertKind.DEAD_LETTERS: "records became dead letters",
+    AlertKind.UNREAD_RETRIES: "no consumer reads its retry topic",
+    AlertKind.SUBSCRIPTIONS: "its members have different subscriptions",
+    AlertKind.JOB: "its job has a problem",
+    AlertKind.LEFT_TOPICS: "it stopped reading a topic",
+    AlertKind.RETRIES: "records are waiting for a retry",
+    AlertKind.REBALANCES: "it rebalances too often",
+    AlertKind.ASSIGNMENT: "its partitions are assigned unevenly",
+    AlertKind.IDLE_MEMBERS: "it has idle members",
+    AlertKind.GHOSTS: "it has commits on topics that it no longer reads",
+    AlertKind.REBALANCE_STORM: "it is in a rebalance storm",
+    AlertKind.CAPACITY: "its capacity needs attention",
 }
 
 
 def _words(status: str | None) -> str:
-    return _STATUS_WORDS.get(status or "", (status or "not known").replace("_", " "))
+    return _STATUS_WORDS.get(status or "", (status or "unknown").replace("_", " "))
 
 
 def summary(notification: Notification) -> str:
@@ -128,7 +155,7 @@ def _what(notification: Notification) -> str:
 
 
 def _outlook(event: AlertEvent, numbers: GroupNumbers) -> str | None:
-    """What has happened or will happen, and when; None where nothing can be said."""
+    """What has happened or will happen, and when; None where neither is known."""
     parts = []
     if event is not AlertEvent.RESOLVED and numbers.records_lost:
         parts.append(f"{count(numbers.records_lost)} records were deleted before they were read.")

@@ -4,8 +4,8 @@
   sent once nothing mutes the alert any more, if it still applies then.
 - **Acknowledged**: somebody has taken the alert on. No notification, unless it becomes louder than what was
   acknowledged.
-- **The end always goes out** to every channel that was notified, muted and acknowledged or not: it wakes nobody, and
-  without it a receiver would show the alert forever. A channel that was notified of nothing gets no end either.
+- **The end always goes out** to every channel that was notified, muted and acknowledged or not. An end wakes no one;
+  without it a receiver would show the alert forever. A channel that was not notified gets no end either.
 """
 
 from collections.abc import Mapping
@@ -14,6 +14,7 @@ from datetime import datetime
 
 from lagwise_alerts.model import Alert, AlertEvent, AlertState, Decision, Notification
 from lagwise_alerts.notify.mute_state import MuteState, Withheld
+from lagwise_alerts.notify.notify import report, union
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,18 +42,18 @@ def mute(decision: Decision, alerts: Mapping[str, Alert], state: MuteState, now:
         former, earlier = before.get(incident), state.withheld.get(incident)
         if notification.event is AlertEvent.RESOLVED:
             notifications.append(notification)
-            done += [incident] if earlier else []
         elif state.mute_of(notification.alert.subject, notification.severity, now) is not None:
             changed[incident] = _not_notified(notification.alert, former)
             if notification.event is not AlertEvent.REPEATED:
                 withheld.append(_withhold(notification, former, earlier, now))
+            continue
         elif state.is_acknowledged(notification.alert):
             changed[incident] = _not_notified(notification.alert, former)
-            done += [incident] if earlier else []
         else:
             notifications.append(_with_earlier(notification, former, earlier))
             changed[incident] = notifications[-1].alert
-            done += [incident] if earlier else []
+        if earlier is not None:
+            done.append(incident)
     decided = {notification.alert.incident_id for notification in decision.notifications}
     for incident, earlier in state.withheld.items():
         alert = changed.get(incident) or before.get(incident)
@@ -86,12 +87,11 @@ def _not_notified(alert: Alert, former: Alert | None) -> Alert:
 
 def _withhold(notification: Notification, former: Alert | None, earlier: Withheld | None, now: datetime) -> Withheld:
     is_first = former is None or former.sequence == 0
-    channels = (*(earlier.channels if earlier else ()), *notification.channels)
     return Withheld(
         incident_id=notification.alert.incident_id,
         event=AlertEvent.FIRING if is_first else AlertEvent.ESCALATED,
         rule=notification.alert.rule,
-        channels=tuple(dict.fromkeys(channels)),
+        channels=union(earlier.channels if earlier else (), notification.channels),
         previous_status=earlier.previous_status if earlier else notification.previous_status,
         previous_severity=earlier.previous_severity if earlier else notification.previous_severity,
         withheld_at=earlier.withheld_at if earlier else now,
@@ -102,10 +102,9 @@ def _with_earlier(notification: Notification, former: Alert | None, earlier: Wit
     """A notification that also covers what was withheld earlier: a worsening is then the beginning for its readers."""
     if earlier is None and (former is None or former.sequence > 0):
         return notification
-    channels = tuple(dict.fromkeys((*(earlier.channels if earlier else ()), *notification.channels)))
-    is_first = former is None or former.sequence == 0
-    alert = replace(notification.alert, channels=tuple(dict.fromkeys((*notification.alert.channels, *channels))))
-    if not is_first:
+    channels = union(earlier.channels if earlier else (), notification.channels)
+    alert = replace(notification.alert, channels=union(notification.alert.channels, channels))
+    if former is not None and former.sequence > 0:
         return replace(notification, alert=alert, channels=channels)
     return replace(
         notification,
@@ -132,26 +131,7 @@ def _matches_now(alert: Alert) -> bool:
 
 def _unmuted(alert: Alert, earlier: Withheld, now: datetime) -> Notification:
     """The withheld notification, with the alert as it is now."""
-    is_first = earlier.event is AlertEvent.FIRING
-    alert = replace(
-        alert,
-        sequence=alert.sequence + 1,
-        channels=tuple(dict.fromkeys((*alert.channels, *earlier.channels))),
-        peak_severity=min(alert.peak_severity or alert.severity, alert.severity, key=lambda severity: severity.rank),
-        notified_rules=tuple(dict.fromkeys((*alert.notified_rules, alert.rule))),
-        fired_at=now if is_first else alert.fired_at,
-        notified_at=now,
-    )
-    return Notification(
-        event=earlier.event,
-        decided_at=now,
-        alert=alert,
-        status=alert.status,
-        reason=alert.reason,
-        severity=alert.severity,
-        sentence=alert.sentence,
-        numbers=alert.numbers,
-        previous_status=None if is_first else earlier.previous_status,
-        previous_severity=None if is_first else earlier.previous_severity,
-        channels=earlier.channels,
-    )
+    notification = report(alert, earlier.event, earlier.channels, now)
+    if earlier.event is AlertEvent.FIRING:
+        return notification
+    return replace(notification, previous_status=earlier.previous_status, previous_severity=earlier.previous_severity)

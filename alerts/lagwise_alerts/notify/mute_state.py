@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import datetime, time, timedelta
 from enum import StrEnum
 from zoneinfo import ZoneInfo
@@ -22,15 +22,16 @@ class Matcher:
 
     def matches(self, subject: AlertSubject, severity: Severity) -> bool:
         """Whether it selects an alert. A pattern for groups never selects an alert that is about no group."""
+        values = {**asdict(subject), "severity": severity}
         return all(
-            pattern is None or (value is not None and re.fullmatch(pattern, value, re.DOTALL) is not None)
-            for pattern, value in (
-                (self.cluster, subject.cluster),
-                (self.group, subject.group),
-                (self.kind, subject.kind.value),
-                (self.severity, severity.value),
-            )
+            values[name] is not None and re.fullmatch(pattern, values[name], re.DOTALL)
+            for name, pattern in self.patterns.items()
         )
+
+    @property
+    def patterns(self) -> dict[str, str]:
+        """The given patterns, by what they are on."""
+        return {name: pattern for name, pattern in asdict(self).items() if pattern is not None}
 
 
 def literal_pattern(name: str) -> str:
@@ -91,7 +92,7 @@ class Withheld:
     """A notification that was withheld, because its alert was muted."""
 
     incident_id: str
-    #: ``firing`` where nobody has been notified of the alert yet, else ``escalated``.
+    #: ``firing`` where no notification of the alert has been sent yet, else ``escalated``.
     event: AlertEvent
     #: The rule whose notification was withheld.
     rule: str

@@ -36,40 +36,54 @@ def notify(transition: Transition, book: RuleBook, now: datetime) -> tuple[Alert
     if transition.event is None or not transition.matches_now:
         return transition.without_event().after, None
     before, event = transition.before, transition.event
-    alert = _notified(transition.after, event, transition.channels, book, now)
-    is_worse = before is not None and event is AlertEvent.ESCALATED
-    return alert, Notification(
-        event=event,
-        decided_at=now,
-        alert=alert,
-        status=alert.status,
-        reason=alert.reason,
-        severity=alert.severity,
-        sentence=alert.sentence,
-        numbers=alert.numbers,
-        previous_status=before.status if before and is_worse else None,
-        previous_severity=before.severity if before and is_worse else None,
-        channels=transition.channels,
-    )
+    notification = report(_firing(transition.after, event, book, now), event, transition.channels, now)
+    if before is not None and event is AlertEvent.ESCALATED:
+        notification = replace(notification, previous_status=before.status, previous_severity=before.severity)
+    return notification.alert, notification
 
 
-def _notified(alert: Alert, event: AlertEvent, channels: tuple[str, ...], book: RuleBook, now: datetime) -> Alert:
-    """The alert once its notification is decided on."""
+def _firing(alert: Alert, event: AlertEvent, book: RuleBook, now: datetime) -> Alert:
+    """The alert once it fires, and whether it is flapping by now."""
     begins = event is AlertEvent.FIRING or (event is AlertEvent.ESCALATED and alert.rule in alert.notified_rules)
     starts = (*recent_starts(book.flapping, alert.recent_starts, now), now) if begins else alert.recent_starts
     return replace(
         alert,
         state=AlertState.FIRING,
-        fired_at=now if event is AlertEvent.FIRING else alert.fired_at,
-        notified_rules=tuple(dict.fromkeys((*alert.notified_rules, alert.rule))),
-        peak_severity=min(alert.peak_severity or alert.severity, alert.severity, key=lambda s: s.rank),
-        channels=tuple(dict.fromkeys((*alert.channels, *channels))),
-        sequence=alert.sequence + 1,
-        notified_at=now,
         recent_starts=starts,
         flapping=alert.flapping or (book.flapping is not None and book.flapping.is_flapping(starts)),
         inhibited_by=None,
     )
+
+
+def report(alert: Alert, event: AlertEvent, channels: tuple[str, ...], now: datetime) -> Notification:
+    """The notification of an alert that fires. The alert in it has the notification on record."""
+    notified = replace(
+        alert,
+        fired_at=now if event is AlertEvent.FIRING else alert.fired_at,
+        notified_rules=union(alert.notified_rules, (alert.rule,)),
+        peak_severity=min(alert.peak_severity or alert.severity, alert.severity, key=lambda s: s.rank),
+        channels=union(alert.channels, channels),
+        sequence=alert.sequence + 1,
+        notified_at=now,
+    )
+    return Notification(
+        event=event,
+        decided_at=now,
+        alert=notified,
+        status=alert.status,
+        reason=alert.reason,
+        severity=alert.severity,
+        sentence=alert.sentence,
+        numbers=alert.numbers,
+        previous_status=None,
+        previous_severity=None,
+        channels=channels,
+    )
+
+
+def union(names: tuple[str, ...], more: tuple[str, ...]) -> tuple[str, ...]:
+    """All names, each once, in their order."""
+    return tuple(dict.fromkeys((*names, *more)))
 
 
 def _notify_end(transition: Transition, book: RuleBook, now: datetime) -> tuple[Alert, Notification]:

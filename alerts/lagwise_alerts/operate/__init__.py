@@ -1,6 +1,6 @@
 """What operators see and do: open alerts, silences, acknowledgements, deliveries. The dashboard knows only this."""
 
-from lagwise_alerts.model import AlertKind, AlertState, Severity
+from lagwise_alerts.model import Alert, AlertKind, AlertState, Severity
 from lagwise_alerts.notify.mute_state import (
     Acknowledgement,
     Matcher,
@@ -12,7 +12,7 @@ from lagwise_alerts.notify.mute_state import (
 )
 from lagwise_alerts.operate import actions, queries, resend, test_message
 from lagwise_alerts.operate.actions import Operator, Via, matcher_words
-from lagwise_alerts.operate.queries import ActionRow, AlertCounts, AlertRow, OperatorState
+from lagwise_alerts.operate.queries import ActionRow, AlertCounts, OperatorState
 from lagwise_alerts.outbox.store import DeliveryRow
 from lagwise_alerts.rules.owners import Owner, owner_of
 from lagwise_alerts.rules.rule_file import load_rules
@@ -20,9 +20,9 @@ from lagwise_alerts.rules.rule_file import load_rules
 __all__ = [
     "Acknowledgement",
     "ActionRow",
+    "Alert",
     "AlertCounts",
     "AlertKind",
-    "AlertRow",
     "AlertState",
     "DeliveryRow",
     "Matcher",

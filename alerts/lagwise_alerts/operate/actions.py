@@ -1,23 +1,34 @@
 """What operators do: silence, acknowledge, send again. Each is one transaction, and recorded with who and when.
 
-Everything here raises DatabaseError where the database cannot be written, and OperatorError where what is asked makes
-no sense: its message says why, and what would.
+Every function raises DatabaseError where the database cannot be written, and OperatorError where the request is
+invalid: the message gives the reason and what would work.
 """
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from sqlalchemy import Connection, Engine, Row, delete, insert, select, update
+from sqlalchemy import Connection, Engine, delete, insert, select, update
 
 from lagwise.platform.errors import OperatorError
-from lagwise_alerts.model import AlertKind, AlertState, AlertSubject, Severity
+from lagwise_alerts.model import Alert, AlertKind, AlertState, Severity
 from lagwise_alerts.notify.mute_state import Acknowledgement, Matcher, Silence
-from lagwise_alerts.outbox.database import ALERTS, lock, prepare, sqlite_file, transaction
+from lagwise_alerts.outbox.database import (
+    ACKNOWLEDGEMENTS,
+    ACTIONS,
+    ALERTS,
+    SILENCES,
+    columns_of,
+    lock,
+    prepare,
+    sqlite_file,
+    transaction,
+)
 from lagwise_alerts.outbox.operator_store import silence_of
-from lagwise_alerts.outbox.operator_tables import ACKNOWLEDGEMENTS, ACTIONS, SILENCES
+from lagwise_alerts.outbox.store import alert_of
 
 _LONGEST_PATTERN = 500
 
@@ -63,69 +74,47 @@ def silence(
     if ends_at <= max(starts_at, now):
         raise OperatorError("a silence must end after it begins, and in the future")
     if not comment.strip():
-        raise OperatorError("a silence needs a comment that says why")
-    row = {
-        "cluster": matcher.cluster,
-        "group": matcher.group,
-        "kind": matcher.kind,
-        "severity": matcher.severity,
-        "starts_at": starts_at,
-        "ends_at": ends_at,
-        "comment": comment.strip(),
-        "created_by": by.name,
-        "created_at": now,
-    }
-    _ready(engine)
-    with transaction(engine) as connection:
-        lock(connection)
-        key = connection.scalars(insert(SILENCES).values(**row).returning(SILENCES.c.id)).one()
-        made = silence_of(connection.execute(select(SILENCES).where(SILENCES.c.id == key)).one())
+        raise OperatorError("a silence needs a comment with the reason")
+    row = {**asdict(matcher), "starts_at": starts_at, "ends_at": ends_at, "comment": comment.strip()}
+    row |= {"created_by": by.name, "created_at": now}
+    with _writing(engine) as connection:
+        made = silence_of(connection.execute(insert(SILENCES).values(row).returning(SILENCES)).one())
         record(connection, by, Action.SILENCE, _silence_words(made), made.comment, now)
     return made
 
 
 def unsilence(engine: Engine, silence_id: int, *, by: Operator, now: datetime) -> Silence:
     """End a silence now. The next round sends what it withheld and still applies."""
-    _ready(engine)
-    with transaction(engine) as connection:
-        lock(connection)
+    with _writing(engine) as connection:
         row = connection.execute(select(SILENCES).where(SILENCES.c.id == silence_id)).one_or_none()
         if row is None or row.ends_at <= now:
             over = "there is no silence" if row is None else "this silence has already ended:"
             raise OperatorError(f"{over} {silence_id}; `lagwise alert list` shows the active silences")
         ended = {"starts_at": min(row.starts_at, now), "ends_at": now}
-        connection.execute(update(SILENCES).where(SILENCES.c.id == silence_id).values(**ended))
-        made = silence_of(connection.execute(select(SILENCES).where(SILENCES.c.id == silence_id)).one())
+        changed = update(SILENCES).where(SILENCES.c.id == silence_id).values(ended).returning(SILENCES)
+        made = silence_of(connection.execute(changed).one())
         record(connection, by, Action.UNSILENCE, _silence_words(made), "", now)
     return made
 
 
 def acknowledge(engine: Engine, incident_id: str, *, comment: str, by: Operator, now: datetime) -> Acknowledgement:
     """Take an alert on: no more notifications until it ends, unless it becomes louder than it is."""
-    _ready(engine)
-    with transaction(engine) as connection:
-        lock(connection)
+    with _writing(engine) as connection:
         alert = _firing(connection, incident_id)
-        taken = Acknowledgement(incident_id, Severity(alert.severity), by.name, now, comment.strip())
+        taken = Acknowledgement(incident_id, alert.severity, by.name, now, comment.strip())
         connection.execute(delete(ACKNOWLEDGEMENTS).where(ACKNOWLEDGEMENTS.c.incident_id == incident_id))
-        connection.execute(
-            insert(ACKNOWLEDGEMENTS).values(
-                incident_id=incident_id, severity=taken.severity.value, by=taken.by, at=now, comment=taken.comment
-            )
-        )
+        connection.execute(insert(ACKNOWLEDGEMENTS).values(columns_of(taken)))
         record(connection, by, Action.ACKNOWLEDGE, _alert_words(alert), taken.comment, now)
     return taken
 
 
 def take_back(engine: Engine, incident_id: str, *, by: Operator, now: datetime) -> None:
     """Undo an acknowledgement: notifications go out again."""
-    _ready(engine)
-    with transaction(engine) as connection:
-        lock(connection)
+    with _writing(engine) as connection:
         alert = _firing(connection, incident_id)
         given = delete(ACKNOWLEDGEMENTS).where(ACKNOWLEDGEMENTS.c.incident_id == incident_id)
         if connection.execute(given).rowcount == 0:
-            raise OperatorError(f"nobody has acknowledged {incident_id}")
+            raise OperatorError(f"{incident_id} has not been acknowledged")
         record(connection, by, Action.TAKE_BACK, _alert_words(alert), "", now)
 
 
@@ -135,34 +124,36 @@ def record(connection: Connection, by: Operator, action: Action, subject: str, c
     connection.execute(insert(ACTIONS).values(**row, subject=subject, comment=comment))
 
 
-def record_test(engine: Engine, channel: str, said: str, *, by: Operator, now: datetime) -> None:
+def record_test(engine: Engine, channel: str, result: str, *, by: Operator, now: datetime) -> None:
     """Record a test of a channel, and its result."""
-    _ready(engine)
-    with transaction(engine) as connection:
-        record(connection, by, Action.TEST, f"channel {channel}", said, now)
+    with _writing(engine) as connection:
+        record(connection, by, Action.TEST, f"channel {channel}", result, now)
 
 
-def _ready(engine: Engine) -> None:
-    """Prepare the database. A mistyped path must not create one: raises OperatorError where there is none."""
+@contextmanager
+def _writing(engine: Engine) -> Iterator[Connection]:
+    """The transaction of an action. A mistyped path must not create a database: raises OperatorError."""
     path = sqlite_file(engine)
     if path is not None and not path.exists():
         raise OperatorError(
             f"there is no database {path}: name the folder of the running Lagwise with --data, or start `lagwise alert`"
         )
     prepare(engine)
+    with transaction(engine) as connection:
+        lock(connection)
+        yield connection
 
 
-def _firing(connection: Connection, incident_id: str) -> Row[*tuple[object, ...]]:
+def _firing(connection: Connection, incident_id: str) -> Alert:
     row = connection.execute(select(ALERTS).where(ALERTS.c.incident_id == incident_id)).one_or_none()
-    if row is None or row.state != AlertState.FIRING.value:
+    if row is None or row.state is not AlertState.FIRING:
         state = "there is no alert" if row is None else f"the alert is {row.state}, not firing:"
         raise OperatorError(f"{state} {incident_id}; `lagwise alert list` shows the firing alerts")
-    return row
+    return alert_of(row)
 
 
 def _check(matcher: Matcher) -> None:
-    patterns = {"cluster": matcher.cluster, "group": matcher.group, "kind": matcher.kind, "severity": matcher.severity}
-    given = {name: pattern for name, pattern in patterns.items() if pattern is not None}
+    given = matcher.patterns
     if not given:
         raise OperatorError("select alerts by cluster, group, kind or severity; '.*' is any")
     for name, pattern in given.items():
@@ -181,19 +172,12 @@ def _check(matcher: Matcher) -> None:
 
 def matcher_words(matcher: Matcher) -> str:
     """Which alerts a matcher selects, in words."""
-    patterns: Sequence[tuple[str, str | None]] = (
-        ("cluster", matcher.cluster),
-        ("group", matcher.group),
-        ("kind", matcher.kind),
-        ("severity", matcher.severity),
-    )
-    return ", ".join(f"{name} {pattern}" for name, pattern in patterns if pattern is not None)
+    return ", ".join(f"{name} {pattern}" for name, pattern in matcher.patterns.items())
 
 
 def _silence_words(made: Silence) -> str:
     return f"silence {made.id} ({matcher_words(made.matcher)}) until {made.ends_at:%Y-%m-%d %H:%M:%S} UTC"
 
 
-def _alert_words(alert: Row[*tuple[object, ...]]) -> str:
-    kept = alert._mapping
-    return f"{AlertSubject(AlertKind(kept['kind']), kept['cluster'], kept['group'])} ({kept['status']})"
+def _alert_words(alert: Alert) -> str:
+    return f"{alert.subject} ({alert.status})"

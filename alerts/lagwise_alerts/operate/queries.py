@@ -1,60 +1,28 @@
 """Queries of pages and the command line on the operational database. They create nothing."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from sqlalchemy import Column, ColumnElement, Connection, Engine, Row, Select, Table, func, inspect, or_, select, true
 
 from lagwise.config import Config, MaintenanceWindow
-from lagwise.domain.group_record import GroupNumbers, numbers_of
-from lagwise_alerts.model import AlertKind, AlertState, AlertSubject, Severity
+from lagwise_alerts.model import Alert, AlertState
 from lagwise_alerts.notify.mute_state import Acknowledgement, Mute, MuteState, Silence
-from lagwise_alerts.outbox.database import ACTIVE_GROUPS, ALERTS, DELIVERIES, open_engine, sqlite_file, transaction
+from lagwise_alerts.outbox.database import (
+    ACTIONS,
+    ACTIVE_GROUPS,
+    ALERTS,
+    DELIVERIES,
+    SILENCES,
+    SUMMARY_MEMBERS,
+    open_engine,
+    sqlite_file,
+    transaction,
+)
 from lagwise_alerts.outbox.operator_store import load_mute_state, silence_of
-from lagwise_alerts.outbox.operator_tables import ACTIONS, SILENCES
-from lagwise_alerts.outbox.operator_tables import SUMMARISED as IN_SUMMARIES
-from lagwise_alerts.outbox.store import DEAD, DELIVERED, QUEUED, SUMMARISED, DeliveryRow
-
-
-@dataclass(frozen=True, slots=True)
-class AlertRow:
-    """One incident.
-
-    ``on_hold``: its data is stale or unknown at the moment, so it stays as it was. ``labels`` are those of the group's
-    owner. ``notified_at`` is the time of the latest notification. ``inhibited_by`` is the incident that already reports
-    the same trouble, so that this one sends no notification.
-    """
-
-    incident_id: str
-    fingerprint: str
-    kind: AlertKind
-    cluster: str | None
-    group: str | None
-    rule: str
-    severity: Severity
-    status: str
-    reason: str | None
-    state: AlertState
-    since: datetime
-    started_at: datetime
-    fired_at: datetime | None
-    resolved_at: datetime | None
-    resolution: str | None
-    sentence: str
-    numbers: GroupNumbers
-    on_hold: bool
-    channels: tuple[str, ...]
-    labels: Mapping[str, str] = field(default_factory=dict)
-    notified_at: datetime | None = None
-    flapping: bool = False
-    inhibited_by: str | None = None
-
-    @property
-    def subject(self) -> AlertSubject:
-        """What the alert is about."""
-        return AlertSubject(self.kind, self.cluster, self.group)
+from lagwise_alerts.outbox.store import DEAD, DELIVERED, DELIVERY_COLUMNS, QUEUED, SUMMARISED, DeliveryRow, alert_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,14 +71,14 @@ def connect(config: Config) -> Engine:
     return open_engine(config.database_url)
 
 
-def open_alerts(engine: Engine) -> list[AlertRow]:
+def open_alerts(engine: Engine) -> list[Alert]:
     """Firing alerts, then pending ones; the loudest first, then the oldest. Raises DatabaseError."""
-    rows = _fetch(engine, select(ALERTS).where(ALERTS.c.state.in_((AlertState.PENDING.value, AlertState.FIRING.value))))
-    alerts = [_alert_row(row) for row in rows]
+    rows = _fetch(engine, select(ALERTS).where(ALERTS.c.state.in_((AlertState.PENDING, AlertState.FIRING))))
+    alerts = [alert_of(row) for row in rows]
     return sorted(alerts, key=lambda a: (a.state is AlertState.PENDING, a.severity.rank, a.started_at, a.fingerprint))
 
 
-def operator_state(alert: AlertRow, mute_state: MuteState, now: datetime) -> OperatorState:
+def operator_state(alert: Alert, mute_state: MuteState, now: datetime) -> OperatorState:
     """What operators did about an alert. An acknowledgement at a lower severity than now does not count."""
     given = mute_state.acknowledgements.get(alert.incident_id)
     return OperatorState(
@@ -154,8 +122,8 @@ def _actions(text: str) -> Select[*tuple[Any, ...]]:
 
 def summary_sizes(engine: Engine) -> dict[int, int]:
     """How many messages each summary holds, by the number of the summary. Raises DatabaseError."""
-    query = select(IN_SUMMARIES.c.summary_id, func.count()).group_by(IN_SUMMARIES.c.summary_id)
-    return {int(summary): int(count) for summary, count in _fetch(engine, query, IN_SUMMARIES)}
+    query = select(SUMMARY_MEMBERS.c.summary_id, func.count()).group_by(SUMMARY_MEMBERS.c.summary_id)
+    return {int(summary): int(count) for summary, count in _fetch(engine, query, SUMMARY_MEMBERS)}
 
 
 def history(
@@ -166,11 +134,11 @@ def history(
     text: str = "",
     limit: int = 200,
     offset: int = 0,
-) -> list[AlertRow]:
+) -> list[Alert]:
     """Alerts that ended, the latest first; only those with the text in a name or in their sentence. Raises
     DatabaseError."""
     query = _ended(cluster, group, text).order_by(ALERTS.c.resolved_at.desc(), ALERTS.c.incident_id)
-    return [_alert_row(row) for row in _fetch(engine, query.limit(limit).offset(offset))]
+    return [alert_of(row) for row in _fetch(engine, query.limit(limit).offset(offset))]
 
 
 def count_history(engine: Engine, *, text: str = "") -> int:
@@ -180,7 +148,7 @@ def count_history(engine: Engine, *, text: str = "") -> int:
 
 def _ended(cluster: str | None, group: str | None, text: str) -> Select[*tuple[Any, ...]]:
     a = ALERTS.c
-    query = select(ALERTS).where(a.state == AlertState.RESOLVED.value)
+    query = select(ALERTS).where(a.state == AlertState.RESOLVED)
     if cluster is not None:
         query = query.where(a.cluster == cluster)
     if group is not None:
@@ -188,9 +156,9 @@ def _ended(cluster: str | None, group: str | None, text: str) -> Select[*tuple[A
     return query.where(_contains(text, a.group, a.cluster, a.rule, a.status, a.sentence))
 
 
-def alerts_of(engine: Engine, incident_ids: Iterable[str]) -> list[AlertRow]:
+def alerts_of(engine: Engine, incident_ids: Iterable[str]) -> list[Alert]:
     """Alerts by the ids of their incidents, open ones and others. Raises DatabaseError."""
-    return [_alert_row(row) for row in _fetch(engine, select(ALERTS).where(ALERTS.c.incident_id.in_(incident_ids)))]
+    return [alert_of(row) for row in _fetch(engine, select(ALERTS).where(ALERTS.c.incident_id.in_(incident_ids)))]
 
 
 def active_groups(engine: Engine) -> frozenset[str]:
@@ -214,7 +182,7 @@ def deliveries(
     Raises DatabaseError.
     """
     query = _deliveries(incident_id, state, channel, text).order_by(DELIVERIES.c.id.desc())
-    return [_delivery_row(row) for row in _fetch(engine, query.limit(limit).offset(offset))]
+    return [DeliveryRow(**row._mapping) for row in _fetch(engine, query.limit(limit).offset(offset))]
 
 
 def count_deliveries(engine: Engine, *, text: str = "") -> int:
@@ -224,7 +192,7 @@ def count_deliveries(engine: Engine, *, text: str = "") -> int:
 
 def _deliveries(incident_id: str | None, state: str | None, channel: str | None, text: str) -> Select[*tuple[Any, ...]]:
     d = DELIVERIES.c
-    query = select(DELIVERIES)
+    query = select(*DELIVERY_COLUMNS)
     if incident_id is None and state is None:
         query = query.where(d.state != SUMMARISED)
     if channel is not None:
@@ -241,14 +209,20 @@ def _deliveries(incident_id: str | None, state: str | None, channel: str | None,
 
 def channel_states(engine: Engine, channels: Sequence[str]) -> list[ChannelState]:
     """How these channels are doing. Raises DatabaseError."""
-    d = DELIVERIES.c
-    waiting = select(d.channel, func.min(d.created_at)).where(d.state == QUEUED).group_by(d.channel)
-    delivered = select(d.channel, func.max(d.delivered_at)).where(d.state == DELIVERED).group_by(d.channel)
-    dead = select(d.channel, func.max(d.next_attempt_at)).where(d.state == DEAD).group_by(d.channel)
-    oldest, latest, gave_up = (
-        {row[0]: row[1] for row in _fetch(engine, query)} for query in (waiting, delivered, dead)
-    )
+    oldest = waiting_channels(engine)
+    latest = _by_channel(engine, func.max(DELIVERIES.c.delivered_at), DELIVERED)
+    gave_up = _by_channel(engine, func.max(DELIVERIES.c.next_attempt_at), DEAD)
     return [ChannelState(name, oldest.get(name), latest.get(name), gave_up.get(name)) for name in channels]
+
+
+def waiting_channels(engine: Engine) -> dict[str, datetime]:
+    """The channels with waiting messages, and since when the oldest one waits. Raises DatabaseError."""
+    return _by_channel(engine, func.min(DELIVERIES.c.created_at), QUEUED)
+
+
+def _by_channel(engine: Engine, time: ColumnElement[datetime], state: str) -> dict[str, datetime]:
+    query = select(DELIVERIES.c.channel, time.label("time")).where(DELIVERIES.c.state == state)
+    return {row.channel: row.time for row in _fetch(engine, query.group_by(DELIVERIES.c.channel))}
 
 
 def counts(engine: Engine) -> AlertCounts:
@@ -256,8 +230,8 @@ def counts(engine: Engine) -> AlertCounts:
     alerts = _tally(engine, ALERTS.c.state)
     messages = _tally(engine, DELIVERIES.c.state)
     return AlertCounts(
-        firing=alerts.get(AlertState.FIRING.value, 0),
-        pending=alerts.get(AlertState.PENDING.value, 0),
+        firing=alerts.get(AlertState.FIRING, 0),
+        pending=alerts.get(AlertState.PENDING, 0),
         delivered=messages.get(DELIVERED, 0),
         queued=messages.get(QUEUED, 0),
         dead=messages.get(DEAD, 0),
@@ -294,47 +268,3 @@ def _is_there(engine: Engine) -> bool:
 
 def _has(connection: Connection, table: Table) -> bool:
     return inspect(connection).has_table(table.name)
-
-
-def _alert_row(row: Row[Any]) -> AlertRow:
-    return AlertRow(
-        incident_id=row.incident_id,
-        fingerprint=row.fingerprint,
-        kind=AlertKind(row.kind),
-        cluster=row.cluster,
-        group=row._mapping["group"],
-        rule=row.rule,
-        severity=Severity(row.severity),
-        status=row.status,
-        reason=row.reason,
-        state=AlertState(row.state),
-        since=row.since,
-        started_at=row.started_at,
-        fired_at=row.fired_at,
-        resolved_at=row.resolved_at,
-        resolution=row.resolution,
-        sentence=row.sentence,
-        numbers=numbers_of(row.numbers),
-        on_hold=row.on_hold,
-        channels=tuple(row.channels),
-        labels=row.labels or {},
-        notified_at=row.notified_at,
-        flapping=bool(row.flapping),
-        inhibited_by=row.inhibited_by,
-    )
-
-
-def _delivery_row(row: Row[Any]) -> DeliveryRow:
-    return DeliveryRow(
-        id=row.id,
-        idempotency_key=row.idempotency_key,
-        channel=row.channel,
-        incident_id=row.incident_id,
-        event=row.event,
-        state=row.state,
-        attempts=row.attempts,
-        next_attempt_at=row.next_attempt_at,
-        last_error=row.last_error,
-        created_at=row.created_at,
-        delivered_at=row.delivered_at,
-    )

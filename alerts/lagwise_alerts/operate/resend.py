@@ -13,8 +13,7 @@ from sqlalchemy import Connection, Engine, delete, select, update
 from lagwise.platform.errors import OperatorError
 from lagwise_alerts.notify.group import SUMMARY_EVENT
 from lagwise_alerts.operate.actions import Action, Operator, record
-from lagwise_alerts.outbox.database import DELIVERIES, lock, prepare, transaction
-from lagwise_alerts.outbox.operator_tables import SUMMARISED as IN_SUMMARIES
+from lagwise_alerts.outbox.database import DELIVERIES, SUMMARY_MEMBERS, lock, prepare, transaction
 from lagwise_alerts.outbox.store import DEAD, DELIVERED, QUEUED
 
 
@@ -85,8 +84,8 @@ def _letters(connection: Connection, channel: str | None) -> list[ResendCandidat
     d, summary = DELIVERIES.c, DELIVERIES.alias()
     state = (
         select(d.id, d.channel, d.incident_id, d.state, summary.c.state.label("summary_state"))
-        .outerjoin(IN_SUMMARIES, IN_SUMMARIES.c.delivery_id == d.id)
-        .outerjoin(summary, summary.c.id == IN_SUMMARIES.c.summary_id)
+        .outerjoin(SUMMARY_MEMBERS, SUMMARY_MEMBERS.c.delivery_id == d.id)
+        .outerjoin(summary, summary.c.id == SUMMARY_MEMBERS.c.summary_id)
         .where(d.event != SUMMARY_EVENT)
     )
     if channel is not None:
@@ -107,7 +106,7 @@ def _letters(connection: Connection, channel: str | None) -> list[ResendCandidat
 
 
 def _members(connection: Connection, ids: Sequence[int]) -> frozenset[int]:
-    within = select(IN_SUMMARIES.c.delivery_id).where(IN_SUMMARIES.c.summary_id.in_(list(ids)))
+    within = select(SUMMARY_MEMBERS.c.delivery_id).where(SUMMARY_MEMBERS.c.summary_id.in_(list(ids)))
     return frozenset(connection.scalars(within))
 
 
@@ -115,10 +114,10 @@ def _take_apart(connection: Connection, ids: Sequence[int]) -> None:
     """Delete the dead summaries that these messages are part of: their messages then go out one by one."""
     for some in (ids[i : i + 500] for i in range(0, len(ids), 500)):
         summaries = set(
-            connection.scalars(select(IN_SUMMARIES.c.summary_id).where(IN_SUMMARIES.c.delivery_id.in_(some)))
+            connection.scalars(select(SUMMARY_MEMBERS.c.summary_id).where(SUMMARY_MEMBERS.c.delivery_id.in_(some)))
         )
         if summaries:
-            left = select(IN_SUMMARIES.c.delivery_id).where(IN_SUMMARIES.c.summary_id.in_(summaries))
+            left = select(SUMMARY_MEMBERS.c.delivery_id).where(SUMMARY_MEMBERS.c.summary_id.in_(summaries))
             connection.execute(update(DELIVERIES).where(DELIVERIES.c.id.in_(left)).values(state=DEAD))
-            connection.execute(delete(IN_SUMMARIES).where(IN_SUMMARIES.c.summary_id.in_(summaries)))
+            connection.execute(delete(SUMMARY_MEMBERS).where(SUMMARY_MEMBERS.c.summary_id.in_(summaries)))
             connection.execute(delete(DELIVERIES).where(DELIVERIES.c.id.in_(summaries)))

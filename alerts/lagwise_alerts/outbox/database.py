@@ -1,6 +1,12 @@
-"""Tables of alerts and messages in the operational database. :mod:`lagwise.operational.engine` opens it."""
+"""The tables of the alerts in the operational database. :mod:`lagwise.operational.engine` opens it.
+
+Columns convert their values: a row holds the same types as the model.
+"""
 
 from contextlib import suppress
+from dataclasses import asdict, fields
+from datetime import datetime
+from typing import Any
 
 from sqlalchemy import (
     JSON,
@@ -19,17 +25,41 @@ from sqlalchemy import (
     text,
 )
 
+from lagwise.domain.group_record import numbers_of
 from lagwise.operational import lease as _lease  # noqa: F401 (declares the table of leases)
-from lagwise.operational.columns import AnyText, UtcDateTime, metadata
+from lagwise.operational.columns import AnyText, Json, UtcDateTime, Word, metadata
 from lagwise.operational.engine import make_database_folder, make_tables, shown, waits_for_locks
 from lagwise.operational.engine import open_engine as open_engine
 from lagwise.operational.engine import sqlite_file as sqlite_file
 from lagwise.operational.engine import transaction as transaction
 from lagwise.platform.errors import DatabaseError
-from lagwise_alerts.outbox import operator_tables as _  # noqa: F401 (declares tables that `prepare` makes)
+from lagwise_alerts.model import AlertEvent, AlertKind, AlertState, Resolution, RuleTimer, Severity
 
-#: Version of the tables below and in `operator_tables`.
+#: Version of the tables below.
 SCHEMA_VERSION = 3
+
+
+def _timer(stored: dict[str, Any]) -> RuleTimer:
+    return RuleTimer(**stored)
+
+
+def _timers(stored: list[dict[str, Any]]) -> tuple[RuleTimer, ...]:
+    return tuple(map(_timer, stored))
+
+
+def _timers_as_json(timers: tuple[RuleTimer, ...]) -> list[dict[str, Any]]:
+    return [asdict(timer) for timer in timers]
+
+
+def _times(stored: list[str]) -> tuple[datetime, ...]:
+    return tuple(map(datetime.fromisoformat, stored))
+
+
+def _times_as_json(times: tuple[datetime, ...]) -> list[str]:
+    return [at.isoformat() for at in times]
+
+
+_NAMES = Json(list, tuple)
 
 SCHEMA = Table(
     "lagwise_schema",
@@ -45,33 +75,33 @@ ALERTS = Table(
     metadata,
     Column("incident_id", String(60), primary_key=True),
     Column("fingerprint", String(16), nullable=False),
-    Column("kind", String(20), nullable=False),
+    Column("kind", Word(AlertKind, 20), nullable=False),
     Column("cluster", AnyText),
     Column("group", AnyText),
     Column("rule", String(100), nullable=False),
-    Column("severity", String(20), nullable=False),
+    Column("severity", Word(Severity, 20), nullable=False),
     Column("status", String(50), nullable=False),
     Column("reason", String(50)),
-    Column("state", String(20), nullable=False),
+    Column("state", Word(AlertState, 20), nullable=False),
     Column("since", UtcDateTime, nullable=False),
     Column("started_at", UtcDateTime, nullable=False),
     Column("fired_at", UtcDateTime),
     Column("resolved_at", UtcDateTime),
-    Column("resolution", String(50)),
+    Column("resolution", Word(Resolution)),
     Column("sentence", AnyText, nullable=False),
-    Column("numbers", JSON, nullable=False),
+    Column("numbers", Json(asdict, numbers_of), nullable=False),
     Column("on_hold", Boolean, nullable=False),
     Column("last_as_of", UtcDateTime, nullable=False),
-    Column("rule_timers", JSON, nullable=False),
-    Column("clear_timer", JSON),
-    Column("notified_rules", JSON, nullable=False),
-    Column("peak_severity", String(20)),
-    Column("channels", JSON, nullable=False),
+    Column("rule_timers", Json(_timers_as_json, _timers), nullable=False),
+    Column("clear_timer", Json(asdict, _timer)),
+    Column("notified_rules", _NAMES, nullable=False),
+    Column("peak_severity", Word(Severity, 20)),
+    Column("channels", _NAMES, nullable=False),
     Column("sequence", Integer, nullable=False),
-    Column("labels", JSON),
+    Column("labels", JSON, nullable=False),
     Column("notified_at", UtcDateTime),
-    Column("recent_starts", JSON),
-    Column("flapping", Boolean),
+    Column("recent_starts", Json(_times_as_json, _times), nullable=False),
+    Column("flapping", Boolean, nullable=False),
     Column("inhibited_by", String(60)),
     Index("alerts_one_open", "fingerprint", unique=True, sqlite_where=_OPEN, postgresql_where=_OPEN),
     Index("alerts_by_end", "state", "resolved_at"),
@@ -106,6 +136,77 @@ ACTIVE_GROUPS = Table(
     Column("group", AnyText, nullable=False),
     Column("seen_at", UtcDateTime, nullable=False),
 )
+
+#: Patterns are regular expressions on the whole value; null is any.
+SILENCES = Table(
+    "silences",
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=True),
+    Column("cluster", AnyText),
+    Column("group", AnyText),
+    Column("kind", AnyText),
+    Column("severity", AnyText),
+    Column("starts_at", UtcDateTime, nullable=False),
+    Column("ends_at", UtcDateTime, nullable=False),
+    Column("comment", AnyText, nullable=False),
+    Column("created_by", AnyText, nullable=False),
+    Column("created_at", UtcDateTime, nullable=False),
+    Index("silences_by_end", "ends_at"),
+    sqlite_autoincrement=True,
+)
+
+#: ``severity`` is how loud the alert was then. A louder alert is not acknowledged.
+ACKNOWLEDGEMENTS = Table(
+    "acknowledgements",
+    metadata,
+    Column("incident_id", String(60), primary_key=True),
+    Column("severity", Word(Severity, 20), nullable=False),
+    Column("by", AnyText, nullable=False),
+    Column("at", UtcDateTime, nullable=False),
+    Column("comment", AnyText, nullable=False),
+)
+
+#: One row per incident with a withheld notification. It is sent once nothing mutes it any more, if it still applies.
+WITHHELD = Table(
+    "withheld",
+    metadata,
+    Column("incident_id", String(60), primary_key=True),
+    Column("event", Word(AlertEvent, 20), nullable=False),
+    Column("rule", String(100), nullable=False),
+    Column("channels", _NAMES, nullable=False),
+    Column("previous_status", String(50)),
+    Column("previous_severity", Word(Severity, 20)),
+    Column("withheld_at", UtcDateTime, nullable=False),
+)
+
+#: Which messages are part of which summary: both are ids of ``deliveries``.
+SUMMARY_MEMBERS = Table(
+    "summarised",
+    metadata,
+    Column("delivery_id", Integer, primary_key=True, autoincrement=False),
+    Column("summary_id", Integer, nullable=False),
+    Index("summarised_by_summary", "summary_id"),
+)
+
+#: Every action of an operator. ``via`` is cli or dashboard, ``subject`` what it was done to, in words.
+ACTIONS = Table(
+    "actions",
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=True),
+    Column("at", UtcDateTime, nullable=False),
+    Column("who", AnyText, nullable=False),
+    Column("via", String(20), nullable=False),
+    Column("action", String(30), nullable=False),
+    Column("subject", AnyText, nullable=False),
+    Column("comment", AnyText, nullable=False),
+    Index("actions_by_time", "at"),
+    sqlite_autoincrement=True,
+)
+
+
+def columns_of(value: Any) -> dict[str, Any]:
+    """The fields of a dataclass by name, for a table whose columns are called the same."""
+    return {one.name: getattr(value, one.name) for one in fields(value)}
 
 
 def prepare(engine: Engine) -> None:

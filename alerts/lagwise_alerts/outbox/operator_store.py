@@ -2,15 +2,23 @@
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
+from typing import Any
 
 from sqlalchemy import Connection, Row, delete, insert, or_, select
 
 from lagwise.config.operating import MaintenanceWindow
-from lagwise_alerts.model import AlertEvent, Severity
 from lagwise_alerts.notify.mute import MuteResult
 from lagwise_alerts.notify.mute_state import Acknowledgement, Matcher, MuteState, Silence, Withheld
-from lagwise_alerts.outbox.database import ALERTS, DELIVERIES
-from lagwise_alerts.outbox.operator_tables import ACKNOWLEDGEMENTS, ACTIONS, SILENCES, SUMMARISED, WITHHELD
+from lagwise_alerts.outbox.database import (
+    ACKNOWLEDGEMENTS,
+    ACTIONS,
+    ALERTS,
+    DELIVERIES,
+    SILENCES,
+    SUMMARY_MEMBERS,
+    WITHHELD,
+    columns_of,
+)
 
 #: Databases allow so many values in one statement (SQLite 32,766, others fewer).
 _VALUES_AT_A_TIME = 500
@@ -23,9 +31,9 @@ def load_mute_state(connection: Connection, windows: Sequence[MaintenanceWindow]
         silences=tuple(silence_of(row) for row in connection.execute(active.order_by(SILENCES.c.id))),
         windows=tuple(windows),
         acknowledgements={
-            row.incident_id: acknowledgement_of(row) for row in connection.execute(select(ACKNOWLEDGEMENTS))
+            row.incident_id: Acknowledgement(**row._mapping) for row in connection.execute(select(ACKNOWLEDGEMENTS))
         },
-        withheld={row.incident_id: _withheld(row) for row in connection.execute(select(WITHHELD))},
+        withheld={row.incident_id: Withheld(**row._mapping) for row in connection.execute(select(WITHHELD))},
     )
 
 
@@ -38,8 +46,8 @@ def prune_operator_data(connection: Connection, before: datetime) -> None:
     )
     messages = select(DELIVERIES.c.id)
     connection.execute(
-        delete(SUMMARISED).where(
-            or_(SUMMARISED.c.delivery_id.not_in(messages), SUMMARISED.c.summary_id.not_in(messages))
+        delete(SUMMARY_MEMBERS).where(
+            or_(SUMMARY_MEMBERS.c.delivery_id.not_in(messages), SUMMARY_MEMBERS.c.summary_id.not_in(messages))
         )
     )
 
@@ -50,58 +58,15 @@ def store_withheld(connection: Connection, before: MuteState, result: MuteResult
     for incidents in _in_parts([*result.no_longer_withheld, *replaced]):
         connection.execute(delete(WITHHELD).where(WITHHELD.c.incident_id.in_(incidents)))
     if result.withheld:
-        connection.execute(
-            insert(WITHHELD),
-            [
-                {
-                    "incident_id": one.incident_id,
-                    "event": one.event.value,
-                    "rule": one.rule,
-                    "channels": list(one.channels),
-                    "previous_status": one.previous_status,
-                    "previous_severity": one.previous_severity.value if one.previous_severity else None,
-                    "withheld_at": one.withheld_at,
-                }
-                for one in result.withheld
-            ],
-        )
+        connection.execute(insert(WITHHELD), [columns_of(one) for one in result.withheld])
 
 
 def _in_parts(values: Sequence[str]) -> Iterable[Sequence[str]]:
     return (values[i : i + _VALUES_AT_A_TIME] for i in range(0, len(values), _VALUES_AT_A_TIME))
 
 
-def silence_of(row: Row[*tuple[object, ...]]) -> Silence:
+def silence_of(row: Row[Any]) -> Silence:
     """The silence of a row."""
-    values = row._mapping
-    return Silence(
-        id=values["id"],
-        matcher=Matcher(values["cluster"], values["group"], values["kind"], values["severity"]),
-        starts_at=values["starts_at"],
-        ends_at=values["ends_at"],
-        comment=values["comment"],
-        created_by=values["created_by"],
-        created_at=values["created_at"],
-    )
-
-
-def acknowledgement_of(row: Row[*tuple[object, ...]]) -> Acknowledgement:
-    """The acknowledgement of a row."""
-    values = row._mapping
-    return Acknowledgement(
-        values["incident_id"], Severity(values["severity"]), values["by"], values["at"], values["comment"]
-    )
-
-
-def _withheld(row: Row[*tuple[object, ...]]) -> Withheld:
-    values = row._mapping
-    severity = values["previous_severity"]
-    return Withheld(
-        incident_id=values["incident_id"],
-        event=AlertEvent(values["event"]),
-        rule=values["rule"],
-        channels=tuple(values["channels"]),
-        previous_status=values["previous_status"],
-        previous_severity=Severity(severity) if severity else None,
-        withheld_at=values["withheld_at"],
-    )
+    values = dict(row._mapping)
+    matcher = Matcher(**{name: values.pop(name) for name in ("cluster", "group", "kind", "severity")})
+    return Silence(matcher=matcher, **values)

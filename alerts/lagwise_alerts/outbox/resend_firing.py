@@ -50,7 +50,7 @@ class FiringResender:
         latest = (
             select(func.max(_D.id))
             .join(ALERTS, ALERTS.c.incident_id == _D.incident_id)
-            .where(ALERTS.c.state == AlertState.FIRING.value, _D.channel == self._channel.name, _D.state == DELIVERED)
+            .where(ALERTS.c.state == AlertState.FIRING, _D.channel == self._channel.name, _D.state == DELIVERED)
             .group_by(_D.incident_id)
         )
         query = select(_D.payload).where(_D.id.in_(latest), _D.event != AlertEvent.RESOLVED.value).order_by(_D.id)

@@ -5,29 +5,18 @@ alerts with every message they caused. The key of a message is unique per channe
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Connection, Engine, Row, bindparam, delete, func, insert, select, update
+from sqlalchemy import Connection, Engine, Row, bindparam, delete, insert, select, update
 
 from lagwise.config import MaintenanceWindow
-from lagwise.domain.group_record import numbers_of
 from lagwise.operational.lease import Lease
-from lagwise_alerts.model import (
-    Alert,
-    AlertKind,
-    AlertState,
-    AlertSubject,
-    Decision,
-    Notification,
-    Resolution,
-    RuleTimer,
-    Severity,
-)
+from lagwise_alerts.model import Alert, AlertState, AlertSubject, Decision, Notification
 from lagwise_alerts.notify.mute import MuteResult
 from lagwise_alerts.notify.mute_state import MuteState
-from lagwise_alerts.outbox.database import ACTIVE_GROUPS, ALERTS, DELIVERIES, lock, transaction
+from lagwise_alerts.outbox.database import ACTIVE_GROUPS, ALERTS, DELIVERIES, columns_of, lock, transaction
 from lagwise_alerts.outbox.operator_store import load_mute_state, prune_operator_data, store_withheld
 
 QUEUED = "queued"
@@ -36,7 +25,7 @@ DEAD = "dead"
 #: The message is part of a summary, which is a message of its own and is queued, delivered or dead.
 SUMMARISED = "summarised"
 
-_OPEN = (AlertState.PENDING.value, AlertState.FIRING.value)
+_OPEN = (AlertState.PENDING, AlertState.FIRING)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +43,10 @@ class DeliveryRow:
     last_error: str | None
     created_at: datetime
     delivered_at: datetime | None
+
+
+#: The columns of a :class:`DeliveryRow`: all but the document.
+DELIVERY_COLUMNS = [DELIVERIES.c[one.name] for one in fields(DeliveryRow)]
 
 
 def decide_and_queue(
@@ -90,27 +83,14 @@ def decide_and_queue(
 def load_open(connection: Connection) -> dict[str, Alert]:
     """The pending and firing alerts by fingerprint."""
     rows = connection.execute(select(ALERTS).where(ALERTS.c.state.in_(_OPEN)))
-    return {alert.fingerprint: alert for alert in map(_alert, rows)}
+    return {alert.fingerprint: alert for alert in map(alert_of, rows)}
 
 
 def load_ended(connection: Connection, since: datetime) -> dict[str, Alert]:
     """The latest alert of each subject that ended since then, by fingerprint."""
-    ended = (ALERTS.c.state == AlertState.RESOLVED.value, ALERTS.c.resolved_at >= since)
+    ended = (ALERTS.c.state == AlertState.RESOLVED, ALERTS.c.resolved_at >= since)
     rows = connection.execute(select(ALERTS).where(*ended).order_by(ALERTS.c.resolved_at))
-    return {alert.fingerprint: alert for alert in map(_alert, rows)}
-
-
-def load_active(engine: Engine) -> set[str]:
-    """The fingerprints of the groups that were ever seen active."""
-    with transaction(engine, read_only=True) as connection:
-        return set(connection.scalars(select(ACTIVE_GROUPS.c.fingerprint)))
-
-
-def waiting_channels(engine: Engine) -> dict[str, datetime]:
-    """The channels with waiting messages, and since when the oldest one waits."""
-    oldest = select(DELIVERIES.c.channel, func.min(DELIVERIES.c.created_at)).where(DELIVERIES.c.state == QUEUED)
-    with transaction(engine, read_only=True) as connection:
-        return {row[0]: row[1] for row in connection.execute(oldest.group_by(DELIVERIES.c.channel))}
+    return {alert.fingerprint: alert for alert in map(alert_of, rows)}
 
 
 def prune(engine: Engine, before: datetime) -> None:
@@ -121,7 +101,7 @@ def prune(engine: Engine, before: datetime) -> None:
         kept = select(DELIVERIES.c.incident_id)
         connection.execute(
             delete(ALERTS).where(
-                ALERTS.c.state == AlertState.RESOLVED.value,
+                ALERTS.c.state == AlertState.RESOLVED,
                 ALERTS.c.resolved_at < before,
                 ALERTS.c.incident_id.not_in(kept),
             )
@@ -131,7 +111,7 @@ def prune(engine: Engine, before: datetime) -> None:
 
 def _store_alerts(connection: Connection, before: Mapping[str, Alert], decision: Decision) -> None:
     if decision.cancelled:
-        # Deleted, not resolved: nobody was ever notified of them.
+        # Deleted, not resolved: no notification of them was ever sent.
         gone = [{"key": incident_id} for incident_id in decision.cancelled]
         connection.execute(delete(ALERTS).where(ALERTS.c.incident_id == bindparam("key")), gone)
     known = {alert.incident_id for alert in before.values()}
@@ -179,68 +159,13 @@ def _store_active(connection: Connection, active: Iterable[AlertSubject], now: d
 
 
 def _columns(alert: Alert) -> dict[str, Any]:
-    return {
-        "incident_id": alert.incident_id,
-        "fingerprint": alert.fingerprint,
-        "kind": alert.subject.kind.value,
-        "cluster": alert.subject.cluster,
-        "group": alert.subject.group,
-        "rule": alert.rule,
-        "severity": alert.severity.value,
-        "status": alert.status,
-        "reason": alert.reason,
-        "state": alert.state.value,
-        "since": alert.since,
-        "started_at": alert.started_at,
-        "fired_at": alert.fired_at,
-        "resolved_at": alert.resolved_at,
-        "resolution": alert.resolution.value if alert.resolution else None,
-        "sentence": alert.sentence,
-        "numbers": asdict(alert.numbers),
-        "on_hold": alert.on_hold,
-        "last_as_of": alert.last_as_of,
-        "rule_timers": [asdict(timer) for timer in alert.rule_timers],
-        "clear_timer": asdict(alert.clear_timer) if alert.clear_timer else None,
-        "notified_rules": list(alert.notified_rules),
-        "peak_severity": alert.peak_severity.value if alert.peak_severity else None,
-        "channels": list(alert.channels),
-        "sequence": alert.sequence,
-        "labels": dict(alert.labels),
-        "notified_at": alert.notified_at,
-        "recent_starts": [at.isoformat() for at in alert.recent_starts],
-        "flapping": alert.flapping,
-        "inhibited_by": alert.inhibited_by,
-    }
+    """Values by the names of their columns: the alert's fields, of which the subject has three."""
+    values = columns_of(alert)
+    return values | columns_of(values.pop("subject"))
 
 
-def _alert(row: Row[Any]) -> Alert:
-    return Alert(
-        fingerprint=row.fingerprint,
-        incident_id=row.incident_id,
-        subject=AlertSubject(AlertKind(row.kind), row.cluster, row._mapping["group"]),
-        state=AlertState(row.state),
-        rule=row.rule,
-        severity=Severity(row.severity),
-        status=row.status,
-        reason=row.reason,
-        since=row.since,
-        started_at=row.started_at,
-        last_as_of=row.last_as_of,
-        sentence=row.sentence,
-        numbers=numbers_of(row.numbers),
-        rule_timers=tuple(RuleTimer(**timer) for timer in row.rule_timers),
-        clear_timer=RuleTimer(**row.clear_timer) if row.clear_timer else None,
-        on_hold=row.on_hold,
-        fired_at=row.fired_at,
-        resolved_at=row.resolved_at,
-        resolution=Resolution(row.resolution) if row.resolution else None,
-        notified_rules=tuple(row.notified_rules),
-        peak_severity=Severity(row.peak_severity) if row.peak_severity else None,
-        channels=tuple(row.channels),
-        sequence=row.sequence,
-        labels=row.labels or {},
-        notified_at=row.notified_at,
-        recent_starts=tuple(datetime.fromisoformat(at) for at in row.recent_starts or ()),
-        flapping=bool(row.flapping),
-        inhibited_by=row.inhibited_by,
-    )
+def alert_of(row: Row[Any]) -> Alert:
+    """The alert of a row."""
+    values = dict(row._mapping)
+    subject = AlertSubject(**{name: values.pop(name) for name in ("kind", "cluster", "group")})
+    return Alert(subject=subject, **values)

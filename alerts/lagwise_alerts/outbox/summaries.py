@@ -12,8 +12,7 @@ from sqlalchemy import Connection, Engine, Row, func, insert, or_, select, updat
 
 from lagwise.operational.lease import Lease
 from lagwise_alerts.notify.group import SUMMARY_EVENT, SentMessage, summarise
-from lagwise_alerts.outbox.database import DELIVERIES, lock, transaction
-from lagwise_alerts.outbox.operator_tables import SUMMARISED as IN_SUMMARIES
+from lagwise_alerts.outbox.database import DELIVERIES, SUMMARY_MEMBERS, lock, transaction
 from lagwise_alerts.outbox.store import DELIVERED, QUEUED, SUMMARISED
 
 #: The document of an alert has about 1.5 kB: a summary stays below a megabyte.
@@ -75,4 +74,4 @@ def _make(connection: Connection, channel: str, rows: Sequence[Row[int, str]], n
     summary_id = connection.scalars(insert(DELIVERIES).values(**summary).returning(DELIVERIES.c.id)).one()
     members = [row.id for row in rows]
     connection.execute(update(DELIVERIES).where(DELIVERIES.c.id.in_(members)).values(state=SUMMARISED))
-    connection.execute(insert(IN_SUMMARIES), [{"delivery_id": one, "summary_id": summary_id} for one in members])
+    connection.execute(insert(SUMMARY_MEMBERS), [{"delivery_id": one, "summary_id": summary_id} for one in members])

@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from random import Random
+from typing import Any
 
 from sqlalchemy import Engine, select, update
 
@@ -21,7 +22,7 @@ from lagwise_alerts.notify.group import NextSend, SendSingly, SendSummary, Wait,
 from lagwise_alerts.outbox.database import DELIVERIES, transaction
 from lagwise_alerts.outbox.resend_firing import FiringResender
 from lagwise_alerts.outbox.retry import RetryPolicy, RetryStep, after_attempt
-from lagwise_alerts.outbox.store import DEAD, DELIVERED, QUEUED, DeliveryRow
+from lagwise_alerts.outbox.store import DEAD, DELIVERED, DELIVERY_COLUMNS, QUEUED, DeliveryRow
 from lagwise_alerts.outbox.summaries import count_untried, queue_summaries, sent_recently
 
 log = logging.getLogger("lagwise.alerts")
@@ -40,7 +41,7 @@ class Worker:
     def __init__(
         self,
         engine: Engine,
-        channel: Channel,
+        channel: Channel[Any],
         *,
         clock: Callable[[], datetime],
         random: Random,
@@ -82,7 +83,7 @@ class Worker:
             if isinstance(following, SendSummary):
                 queue_summaries(self._engine, self.channel.name, self._clock(), self._lease)
                 continue
-            for row, payload in queue[: following.count]:
+            for payload, row in queue[: following.count]:
                 if stop.is_set() or not self._may_send():
                     break
                 if row.next_attempt_at > self._clock():
@@ -130,17 +131,17 @@ class Worker:
         sent = sent_recently(self._engine, self.channel.name, now, interval)
         return next_send(waiting, sent, self._grouping, now)
 
-    def _queue(self) -> list[tuple[DeliveryRow, str]]:
+    def _queue(self) -> list[tuple[str, DeliveryRow]]:
         d = DELIVERIES.c
         query = (
-            select(d.id, d.idempotency_key, d.channel, d.incident_id, d.event, d.state, d.attempts, d.next_attempt_at)
-            .add_columns(d.last_error, d.created_at, d.delivered_at, d.payload)
+            select(*DELIVERY_COLUMNS, d.payload)
             .where(d.state == QUEUED, d.channel == self.channel.name)
             .order_by(d.id)
             .limit(_BATCH)
         )
         with transaction(self._engine, read_only=True) as connection:
-            return [(DeliveryRow(*row[:-1]), row[-1]) for row in connection.execute(query)]
+            rows = [dict(row._mapping) for row in connection.execute(query)]
+        return [(row.pop("payload"), DeliveryRow(**row)) for row in rows]
 
     def _attempt(self, row: DeliveryRow, payload: str) -> RetryStep:
         before = self._resender.last_delivered(row.incident_id) if self._resender else None

@@ -1,7 +1,7 @@
 """The file of alert rules: which conditions raise an alert, how urgently, after how long, and on which channels.
 
 One YAML file, checked as strictly as the settings: an unknown key or an invalid value is rejected with its path and
-what is allowed there. The default rules are in ``default_rules.yaml`` beside this module.
+what is allowed there. The default rules are in ``default_rules.yaml`` in this folder.
 """
 
 import math
@@ -57,7 +57,7 @@ class Rule(Strict):
     when: RuleCondition
     """What it looks for."""
     severity: Severity
-    """`page` wakes somebody, `warn` can wait for the day, `info` is for the record."""
+    """`page` wakes someone, `warn` can wait for the day, `info` is for the record."""
     for_seconds: Annotated[Duration, Field(alias="for")] = 0.0
     """How long the condition must hold, in the time of the data, before the alert fires."""
     keep_firing_seconds: Annotated[Duration, Field(alias="keep_firing_for")] = 60.0

@@ -1,1 +1,1 @@
-"""Histories judged again: verdicts of traces (`lagwise replay`), alerts of the past (`lagwise alert test`)."""
+"""Histories judged again: verdicts of traces (`lagwise replay`), alerts of the past (`lagwise alert backtest`)."""

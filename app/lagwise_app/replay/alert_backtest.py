@@ -1,4 +1,4 @@
-"""``lagwise alert test``: which alerts the rules would have raised in the lake's history or in a trace."""
+"""``lagwise alert backtest``: which alerts the rules would have raised in the lake's history or in a trace."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -12,8 +12,7 @@ from lagwise.platform.logs import clean
 from lagwise.tables.store import Lake
 from lagwise.traces.trace import moment, read_trace
 from lagwise_alerts.backtest import lake_history, trace_history
-from lagwise_alerts.backtest.backtest import Backtest, run_backtest
-from lagwise_alerts.backtest.untestable import untestable_rules
+from lagwise_alerts.backtest.backtest import Backtest, run_backtest, untestable_rules
 from lagwise_alerts.evaluate.lake_reader import LakeReader
 from lagwise_alerts.evaluate.unread_ages import objectives_of
 from lagwise_alerts.model import AlertKind, AlertSubject, Notification, Severity

@@ -1,6 +1,6 @@
 """Alerts in words: their severity, what they are about, and as marks of a chart."""
 
-from lagwise_alerts.operate import AlertKind, AlertRow, Severity
+from lagwise_alerts.operate import Alert, AlertKind, Severity
 from lagwise_dashboard import appearance, escaping
 from lagwise_dashboard.appearance import Appearance
 
@@ -12,7 +12,7 @@ SEVERITIES: dict[Severity, Appearance] = {
 }
 
 
-def about(row: AlertRow) -> str:
+def about(row: Alert) -> str:
     """What an alert is about, in plain text."""
     if row.kind is AlertKind.ANALYSIS:
         return "the analysis"
@@ -22,7 +22,7 @@ def about(row: AlertRow) -> str:
     return f"{finding}{escaping.visible(row.group)} ({escaping.visible(row.cluster)})"
 
 
-def _finding_words(row: AlertRow) -> str:
+def _finding_words(row: Alert) -> str:
     return row.kind.value.replace("_", " ")
 
 
@@ -31,7 +31,7 @@ def severity_label(severity: Severity) -> str:
     return SEVERITIES[severity].label
 
 
-def mark_text(row: AlertRow, *, resolved: bool) -> str:
+def mark_text(row: Alert, *, resolved: bool) -> str:
     """An alert as a mark in a chart."""
     is_finding = row.group is not None and row.kind is not AlertKind.GROUP
     word = _finding_words(row) if is_finding else appearance.of_status(row.status).word

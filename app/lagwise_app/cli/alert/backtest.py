@@ -1,4 +1,4 @@
-"""``lagwise alert test``: alert rules over the history of the lake, or over traces."""
+"""``lagwise alert backtest``: alert rules over the history of the lake, or over traces."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ from lagwise_app.cli.shared import CommandSettings, data_option, json_option
 from lagwise_app.terminal.json_output import print_json
 
 
-@click.command("test", short_help="Backtest alert rules on the last day or on a trace.")
+@click.command("backtest", short_help="Backtest alert rules on the last day or on a trace.")
 @click.argument("traces", metavar="[TRACE…]", nargs=-1, type=click.Path(exists=True, file_okay=False, path_type=Path))
 @data_option
 @click.option(
@@ -39,9 +39,9 @@ def backtest_command(
     status, lag and its age, rebalance storms, and freshness. Rules about anything else are listed as not tested.
 
     \b
-      lagwise alert test --rules rules.yaml
-      lagwise alert test --rules rules.yaml --last 7d --json | jq '.backtests[0].events[].summary'
-      lagwise alert test tests/traces/retention-overrun
+      lagwise alert backtest --rules rules.yaml
+      lagwise alert backtest --rules rules.yaml --last 7d --json | jq '.backtests[0].events[].summary'
+      lagwise alert backtest tests/traces/retention-overrun
     """
     from datetime import UTC, datetime, timedelta
 

@@ -17,9 +17,21 @@ if TYPE_CHECKING:
     from sqlalchemy import Engine
 
     from lagwise.config import Config
+    from lagwise_alerts.model import Alert
     from lagwise_alerts.operate.actions import Operator
-    from lagwise_alerts.operate.queries import AlertRow
 
+#: Fields of an alert that only its evaluation needs.
+_EVALUATION_FIELDS = frozenset(
+    {
+        "clear_timer",
+        "last_as_of",
+        "notified_rules",
+        "peak_severity",
+        "recent_starts",
+        "rule_timers",
+        "sequence",
+    }
+)
 by_option = click.option("--by", metavar="NAME", help="Your name. Default: the user of this terminal.")
 
 
@@ -60,7 +72,7 @@ def list_command(settings: CommandSettings, data: str | None, as_json: bool) -> 
     alerts = [(alert, queries.operator_state(alert, orders, now)) for alert in queries.open_alerts(engine)]
     silences = queries.silences(engine, now)
     if as_json:
-        shown = [{**asdict(alert), **asdict(state)} for alert, state in alerts]
+        shown = [{**_alert_document(alert), **asdict(state)} for alert, state in alerts]
         print_json({"alerts": shown, "silences": [_silence_document(asdict(silence)) for silence in silences]})
         return
     from lagwise_app.cli.alert.tables import alert_table, silence_table
@@ -202,7 +214,7 @@ def ack(
         click.echo(clean(f"{'taken back' if take_back else 'acknowledged'}: {one.subject} ({one.status})"))
 
 
-def _named_alerts(firing: "list[AlertRow]", name: str, cluster: str | None) -> "list[AlertRow]":
+def _named_alerts(firing: "list[Alert]", name: str, cluster: str | None) -> "list[Alert]":
     """The firing alerts of an incident or of a group. Raises LagwiseError where there are none."""
     exact = [one for one in firing if one.incident_id == name]
     found = exact or [one for one in firing if one.group == name and cluster in (None, one.cluster)]
@@ -214,6 +226,13 @@ def _named_alerts(firing: "list[AlertRow]", name: str, cluster: str | None) -> "
     if len(clusters) > 1:
         raise LagwiseError(f"group {clean(name)!r} fires in {clean(', '.join(clusters))}: choose one with --cluster")
     return found
+
+
+def _alert_document(alert: "Alert") -> dict[str, Any]:
+    """An alert as JSON: its subject's fields are keys of their own, and what only the evaluation needs is left out."""
+    document = asdict(alert)
+    subject = document.pop("subject")
+    return {**subject, **{name: value for name, value in document.items() if name not in _EVALUATION_FIELDS}}
 
 
 def _silence_document(silence: dict[str, Any]) -> dict[str, Any]:

@@ -7,15 +7,15 @@ from rich.table import Table
 from rich.text import Text
 
 from lagwise.domain.humanise import duration
-from lagwise_alerts.model import AlertState
+from lagwise_alerts.model import Alert, AlertState
 from lagwise_alerts.notify.mute_state import Silence
 from lagwise_alerts.operate.actions import matcher_words
-from lagwise_alerts.operate.queries import AlertRow, OperatorState
+from lagwise_alerts.operate.queries import OperatorState
 from lagwise_alerts.outbox.store import DeliveryRow
 from lagwise_app.terminal.safe_text import plain
 
 
-def alert_table(alerts: Sequence[tuple[AlertRow, OperatorState]], now: datetime) -> Table:
+def alert_table(alerts: Sequence[tuple[Alert, OperatorState]], now: datetime) -> Table:
     """Open alerts, one per row, with who has acknowledged them or what mutes them."""
     table = _table("state", "severity", "about", "since", "why", "incident")
     for alert, operator_state in alerts:
@@ -69,7 +69,7 @@ def _table(*columns: str) -> Table:
     return table
 
 
-def _state(alert: AlertRow, operator_state: OperatorState, now: datetime) -> Text:
+def _state(alert: Alert, operator_state: OperatorState, now: datetime) -> Text:
     """The state, with who has acknowledged the alert or what mutes it."""
     if alert.state is AlertState.PENDING:
         return Text("pending", style="dim")

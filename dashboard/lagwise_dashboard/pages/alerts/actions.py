@@ -16,8 +16,8 @@ from lagwise.platform.durations import parse_duration
 from lagwise.platform.errors import LagwiseError, OperatorError
 from lagwise.platform.logs import clean
 from lagwise_alerts.operate import (
+    Alert,
     AlertKind,
-    AlertRow,
     DeliveryRow,
     Matcher,
     Operator,
@@ -116,7 +116,7 @@ _RESEND = _Form("resend_form", "Send again", "forward_to_inbox")
 _TEST = _Form("try_form", "Test a channel", "send")
 
 
-def bar(firing: Sequence[AlertRow], acknowledged: Sequence[AlertRow]) -> None:
+def bar(firing: Sequence[Alert], acknowledged: Sequence[Alert]) -> None:
     """What can be done about alerts; says so where this reader may not."""
     person = identity.current()
     for done in st.session_state.pop(_DONE, []):
@@ -170,7 +170,7 @@ def test_channel() -> None:
         _TEST.button("Send the test", _send_test, name, over)
 
 
-def _acknowledge_form(firing: Sequence[AlertRow]) -> None:
+def _acknowledge_form(firing: Sequence[Alert]) -> None:
     with _ACKNOWLEDGE.open(disabled=not firing):
         words = {row.incident_id: _line(row) for row in firing}
         ids = st.multiselect("Alerts (required)", list(words), format_func=words.__getitem__, key="ack_ids")
@@ -179,7 +179,7 @@ def _acknowledge_form(firing: Sequence[AlertRow]) -> None:
         _ACKNOWLEDGE.button("Acknowledge", _acknowledge, tuple(ids), disabled=not ids)
 
 
-def _unacknowledge_form(acknowledged: Sequence[AlertRow]) -> None:
+def _unacknowledge_form(acknowledged: Sequence[Alert]) -> None:
     if not acknowledged:
         return
     with _UNACKNOWLEDGE.open():
@@ -188,7 +188,7 @@ def _unacknowledge_form(acknowledged: Sequence[AlertRow]) -> None:
         _UNACKNOWLEDGE.button("Unacknowledge", _unacknowledge, tuple(ids), disabled=not ids)
 
 
-def _silence_form(rows: Sequence[AlertRow]) -> None:
+def _silence_form(rows: Sequence[Alert]) -> None:
     with _SILENCE.open():
         words = {row.incident_id: _line(row) for row in rows}
         st.selectbox(
@@ -220,7 +220,7 @@ def _silence_form(rows: Sequence[AlertRow]) -> None:
         _SILENCE.button("Silence", _make_silence)
 
 
-def _fill(rows: dict[str, AlertRow]) -> None:
+def _fill(rows: dict[str, Alert]) -> None:
     """The patterns that mean this alert's subject and no other."""
     row = rows.get(st.session_state[_SILENCE.field(_LIKE)])
     if row is not None:
@@ -284,7 +284,7 @@ def _may_act() -> bool:
     return person is not None and person.may_act
 
 
-def _line(row: AlertRow) -> str:
+def _line(row: Alert) -> str:
     return f"{alert_words.severity_label(row.severity)} {alert_words.about(row)}: {escaping.visible(row.status)}"
 
 

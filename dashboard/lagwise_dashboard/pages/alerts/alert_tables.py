@@ -7,7 +7,7 @@ from datetime import datetime
 from lagwise.links import pages, parameters
 from lagwise_alerts.operate import (
     ActionRow,
-    AlertRow,
+    Alert,
     DeliveryRow,
     Mute,
     MuteCause,
@@ -52,7 +52,7 @@ _RESOLUTIONS = {
 class OpenAlert:
     """An open alert, and what operators did about it."""
 
-    row: AlertRow
+    row: Alert
     state: OperatorState
 
 
@@ -105,7 +105,7 @@ def _people(section: str, alerts: Sequence[OpenAlert], now: datetime) -> list[Ta
     ]
 
 
-def _link(row: AlertRow) -> str:
+def _link(row: Alert) -> str:
     """The page of what an alert is about: its group, or Lagwise itself."""
     if row.group is None:
         return address.href(pages.HEALTH)
@@ -152,10 +152,10 @@ def show_actions(result: ListPage[ActionRow], now: datetime) -> None:
     )
 
 
-def show_history(result: ListPage[AlertRow], now: datetime) -> None:
+def show_history(result: ListPage[Alert], now: datetime) -> None:
     """Draw a page of the alerts that ended, latest first."""
 
-    def columns(rows: list[AlertRow]) -> list[TableColumn]:
+    def columns(rows: list[Alert]) -> list[TableColumn]:
         return [
             tables.moment("Ended", [r.resolved_at for r in rows], now),
             _severities(rows),
@@ -222,7 +222,7 @@ def subjects(rows: Sequence[DeliveryRow]) -> dict[str, str]:
     }
 
 
-def _severities(rows: list[AlertRow]) -> TableColumn:
+def _severities(rows: list[Alert]) -> TableColumn:
     return tables.badges(
         "Severity", [[alert_words.severity_label(r.severity)] for r in rows], alert_words.SEVERITIES.values()
     )

@@ -8,7 +8,7 @@ import streamlit as st
 from lagwise.domain import humanise
 from lagwise.domain.vocabulary import REBALANCING_STATES, UnknownReason
 from lagwise.links import pages, parameters
-from lagwise_alerts.operate import AlertRow, AlertState
+from lagwise_alerts.operate import Alert, AlertState
 from lagwise_dashboard import address, alert_reader, context, escaping
 from lagwise_dashboard.cache import ask
 from lagwise_dashboard.pages.group import (
@@ -95,7 +95,7 @@ def _show(snapshot: GroupSnapshot, now: datetime) -> None:
     first_steps.show(row)
 
 
-def _alerts(cluster: str, group: str) -> list[AlertRow]:
+def _alerts(cluster: str, group: str) -> list[Alert]:
     """The group's alerts, open ones first. Without the database the rest of the page still stands."""
     with boundary():
         own = [a for a in alert_reader.open_alerts() if (a.cluster, a.group) == (cluster, group)]
@@ -108,7 +108,7 @@ def _alerts(cluster: str, group: str) -> list[AlertRow]:
     return []
 
 
-def _alert_marks(alerts: list[AlertRow], span: TimeRange) -> list[ChartMark]:
+def _alert_marks(alerts: list[Alert], span: TimeRange) -> list[ChartMark]:
     return [
         event_log.alert_mark(at, alert_words.mark_text(alert, resolved=resolved))
         for alert in alerts
@@ -117,7 +117,7 @@ def _alert_marks(alerts: list[AlertRow], span: TimeRange) -> list[ChartMark]:
     ]
 
 
-def _charts(row: Row, alerts: list[AlertRow], span: TimeRange) -> None:
+def _charts(row: Row, alerts: list[Alert], span: TimeRange) -> None:
     cluster, group, since, until = row["cluster"], row["group"], span.since, span.until
     changes = ask(queries.changes, cluster, group, since, until)
     events = ask(queries.events, cluster, group, tuple(row["topics"]), since, until)
