@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 import click
 
-from lagwise_app.cli.shared import CommandSettings, data_option, json_option, open_lake
+from lagwise_app.cli.shared import CommandSettings, cluster_option, data_option, json_option, open_lake
 from lagwise_app.terminal.json_output import print_json
 
 #: The columns of a partition in ``lag --json``.
@@ -47,7 +47,7 @@ PARTITION_KEYS = (
 
 @click.command(short_help="Show one group's partitions: offsets, lag, age, status.")
 @click.argument("group")
-@click.option("--cluster", help="The cluster of the group, where several clusters have a group of this name.")
+@cluster_option
 @data_option
 @json_option("the group and its partitions")
 @click.pass_obj

@@ -149,6 +149,13 @@ def data_option(command: _Command) -> _Command:
     )(command)
 
 
+def cluster_option(command: _Command) -> _Command:
+    """The option ``--cluster`` of commands about one group."""
+    return click.option(
+        "--cluster", metavar="NAME", help="The cluster of the group, where several clusters have a group of this name."
+    )(command)
+
+
 def bootstrap_option(command: _Command) -> _Command:
     """The option ``--bootstrap``, which overrides the settings."""
     return click.option(

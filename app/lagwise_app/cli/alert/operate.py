@@ -10,7 +10,7 @@ import click
 from lagwise.platform.errors import LagwiseError
 from lagwise.platform.logs import clean
 from lagwise_app.cli.option_types import Duration
-from lagwise_app.cli.shared import CommandSettings, data_option, json_option
+from lagwise_app.cli.shared import CommandSettings, cluster_option, data_option, json_option
 from lagwise_app.terminal.json_output import print_json
 
 if TYPE_CHECKING:
@@ -155,9 +155,7 @@ def unsilence(settings: CommandSettings, number: int, by: str | None, data: str 
 
 @click.command(short_help="Acknowledge an alert.")
 @click.argument("alert", metavar="INCIDENT|GROUP")
-@click.option(
-    "--cluster", metavar="NAME", help="The cluster of the group, where several clusters have a group of this name."
-)
+@cluster_option
 @click.option("--take-back", is_flag=True, help="Take the acknowledgement back: others are notified again.")
 @click.option("--comment", metavar="TEXT", default="", help="The reason, for others.")
 @by_option
