@@ -13,7 +13,7 @@ from lagwise.domain.sizing import workload as defaults
 from lagwise.domain.sizing.known_workload import NEEDED, missing_of, workload_from
 from lagwise.domain.sizing.ranges import OutOfRange
 from lagwise.domain.sizing.workload import Concurrency, Ordering, Unit, Workload
-from lagwise_app.cli.option_types import Amount, Duration, Share
+from lagwise_app.cli.option_types import Duration, number, share
 from lagwise_app.cli.shared import cluster_option, data_option, json_option, open_lake
 from lagwise_app.terminal.json_output import print_json
 
@@ -49,7 +49,7 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
     help="What handles a message in --per-message: a member, or a subtask of the busiest vertex of a Flink job.",
 )
 @click.option("--cores", type=float, help="Cores of one node, or its CPU limit.")
-@click.option("--peak", "peak_rate_per_second", type=Amount(), help="Messages per second at peak.")
+@click.option("--peak", "peak_rate_per_second", type=number, help="Messages per second at peak.")
 @click.option(
     "--horizon",
     "horizon_seconds",
@@ -60,14 +60,14 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 @click.option("--partitions", type=int, help="Partitions (queues) of the topic.")
 @click.option(
     "--hottest-share",
-    type=Share(),
+    type=share,
     show_default="even",
     help="Share of the traffic in the hottest partition, such as 0.1 or 10%.",
 )
 @click.option(
     "--utilisation",
     "target_utilisation",
-    type=Share(),
+    type=share,
     default=defaults.DEFAULT_TARGET_UTILISATION,
     show_default="0.7; of a GROUP: analysis.capacity.target_utilisation",
     help="Share of the capacity that the demand may use.",
@@ -96,7 +96,7 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
     default="4h",
     help="Time to work off the backlog of the outage.",
 )
-@click.option("--lag", type=Amount(), default="0", help="Messages already waiting.")
+@click.option("--lag", type=number, default="0", help="Messages already waiting.")
 @click.option("--spare-nodes", type=int, default=1, help="Nodes that may fail at the same time.")
 @click.option(
     "--concurrency",
@@ -113,7 +113,7 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 @click.option(
     "--ceiling-share",
     "share_of_ceiling",
-    type=Share(),
+    type=share,
     default=defaults.DEFAULT_SHARE_OF_CEILING,
     help="A node gets threads until it reaches this share of cores / T2.",
 )

@@ -77,15 +77,14 @@ def status(
 
     if watch and as_json:
         raise click.UsageError("--watch and --json cannot be combined: repeat --json as often as needed")
-    # The owners are in the alert rules of the run that filled the lake.
-    last_run = settings.load_last_run(data) if owners else None
     config = settings.load(data=data)
     lake = open_lake(config)
     filters = StatusFilters(
         statuses=frozenset(statuses),
         clusters=frozenset(clusters),
         patterns=tuple(patterns),
-        owned=_owned_by(owners, last_run[0] if last_run else config) if owners else None,
+        # The owners are in the alert rules of the run that filled the lake.
+        owned=_owned_by(owners, settings.load_of_run(data)) if owners else None,
     )
     if clusters:
         _check_clusters(clusters, {*ShownGroups.read(lake).clusters, *(cluster.name for cluster in config.clusters)})

@@ -10,13 +10,14 @@ import click
 from lagwise.platform.errors import LagwiseError
 from lagwise.platform.logs import clean
 from lagwise_app.cli.option_types import Duration
-from lagwise_app.cli.shared import CommandSettings, cluster_option, data_option, json_option
+from lagwise_app.cli.shared import CommandSettings, cluster_option, data_option, json_option, print_answer
 from lagwise_app.terminal.json_output import print_json
 
 if TYPE_CHECKING:
     from sqlalchemy import Engine
 
     from lagwise.config import Config
+    from lagwise_alerts.notify.mute_state import Silence
     from lagwise_alerts.operate.actions import Operator
     from lagwise_alerts.operate.queries import AlertRow
 
@@ -27,8 +28,7 @@ def open_database(settings: CommandSettings, data: str | None) -> "tuple[Config,
     """The settings and the operational database of a data folder."""
     from lagwise_alerts.operate import queries
 
-    last_run = settings.load_last_run(data)
-    config = last_run[0] if last_run else settings.load(data=data)
+    config = settings.load_of_run(data)
     return config, queries.connect(config)
 
 
@@ -61,7 +61,7 @@ def list_command(settings: CommandSettings, data: str | None, as_json: bool) -> 
     silences = queries.silences(engine, now)
     if as_json:
         shown = [{**asdict(alert), **asdict(state)} for alert, state in alerts]
-        print_json({"alerts": shown, "silences": [_silence_document(asdict(silence)) for silence in silences]})
+        print_json({"alerts": shown, "silences": [_silence_document(silence) for silence in silences]})
         return
     from lagwise_app.cli.alert.tables import alert_table, silence_table
     from lagwise_app.terminal import output
@@ -122,11 +122,9 @@ def silence(
         by=operator(by),
         now=now,
     )
-    if as_json:
-        print_json(_silence_document(asdict(made)))
-    else:
-        words = actions.matcher_words(made.matcher)
-        click.echo(clean(f"silence {made.id} until {made.ends_at:%Y-%m-%d %H:%M:%S} UTC: {words}"))
+    words = actions.matcher_words(made.matcher)
+    line = f"silence {made.id} until {made.ends_at:%Y-%m-%d %H:%M:%S} UTC: {words}"
+    print_answer(_silence_document(made), line, as_json=as_json)
 
 
 @click.command(short_help="End a silence now.")
@@ -147,10 +145,7 @@ def unsilence(settings: CommandSettings, number: int, by: str | None, data: str 
 
     _, engine = open_database(settings, data)
     ended = actions.unsilence(engine, number, by=operator(by), now=datetime.now(UTC))
-    if as_json:
-        print_json(_silence_document(asdict(ended)))
-    else:
-        click.echo(f"silence {ended.id} has ended")
+    print_answer(_silence_document(ended), f"silence {ended.id} has ended", as_json=as_json)
 
 
 @click.command(short_help="Acknowledge an alert.")
@@ -214,7 +209,8 @@ def _named_alerts(firing: "list[AlertRow]", name: str, cluster: str | None) -> "
     return found
 
 
-def _silence_document(silence: dict[str, Any]) -> dict[str, Any]:
+def _silence_document(silence: "Silence") -> dict[str, Any]:
     """A silence as JSON: the patterns of its matcher are keys of their own."""
-    matcher = silence.pop("matcher")
-    return {"id": silence.pop("id"), **matcher, **silence}
+    document = asdict(silence)
+    matcher = document.pop("matcher")
+    return {"id": document.pop("id"), **matcher, **document}
