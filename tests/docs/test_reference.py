@@ -372,7 +372,7 @@ def test_the_described_demo_is_what_the_demo_prints() -> None:
     )
     words = described("demo")
     assert set(printed) <= words
-    for key in ("groups", "alerts", "parts"):
+    for key in ("groups", "alerts", "processes"):
         assert set(printed[key][0]) <= words
 
 

@@ -186,7 +186,8 @@ def _analysis_paused(config: "Config", lake: "Lake", found: "Inspection") -> Ite
         return
     engine = open_engine(config.database_url)
     try:
-        with Leadership(Lease(engine, "analysis"), "the analysis", logging.getLogger("lagwise.lake")).taken() as leadership:
+        claim = Leadership(Lease(engine, "analysis"), "the analysis", logging.getLogger("lagwise.lake"))
+        with claim.taken() as leadership:
             lake.before_writing = leadership.check
             yield
     finally:
