@@ -20,7 +20,7 @@ from lagwise.tables.minutes import MINUTES
 from lagwise.tables.raw import SAMPLES
 from lagwise.tables.store import Lake
 from lagwise_app.cli import cli
-from lagwise_app.cli.lag import PARTITION_KEYS
+from lagwise_app.terminal.lake_queries import PARTITION_COLUMNS
 from tests.app.judged import HOSTILE, analyzed, append, group, partition, row, sampled
 
 pytestmark = pytest.mark.thorough
@@ -141,7 +141,7 @@ def test_lag_as_json(data: str) -> None:
     document = answer("lag", HOSTILE, "--data", data, "--json")
     assert (document["group"], document["status"], document["partitions_total"]) == (HOSTILE, "stalled", 2)
     (only,) = document["partitions"]
-    assert tuple(only) == PARTITION_KEYS
+    assert tuple(only) == PARTITION_COLUMNS
     expected = {
         "topic": HOSTILE,
         "partition": 0,

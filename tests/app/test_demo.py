@@ -196,7 +196,7 @@ def test_the_report_names_every_group_and_what_was_seen() -> None:
         "status": None,
         "summary": None,
     }
-    assert report["parts"] == [{"part": "collector", "state": "running", "restarts": 2}]
+    assert report["processes"] == [{"process": "collector", "state": "running", "restarts": 2}]
 
 
 def test_a_group_that_was_never_shown_is_told_as_such() -> None:

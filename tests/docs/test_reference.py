@@ -15,7 +15,7 @@ from lagwise.config import Config, load_config
 from lagwise.platform.errors import ConfigError
 from lagwise.tables import ALL_TABLES
 from lagwise_app.cli import cli
-from lagwise_app.cli.lag import PARTITION_KEYS
+from lagwise_app.terminal.lake_queries import PARTITION_COLUMNS
 
 ROOT = Path(__file__).resolve().parents[2]
 REFERENCE = ROOT / "docs" / "reference"
@@ -338,7 +338,7 @@ def described(name: str) -> set[str]:
 
 
 def test_the_described_keys_are_those_that_are_printed() -> None:
-    assert set(PARTITION_KEYS) <= described("lag")
+    assert set(PARTITION_COLUMNS) <= described("lag")
     workload = ["--t1", "12ms", "--t2", "3ms", "--cores", "8", "--peak", "2000", "--partitions", "480"]
     sizes = CliRunner().invoke(cli, ["size", *workload, "--json"], prog_name="lagwise")
     assert set(json.loads(sizes.stdout)) <= described("size")
@@ -372,7 +372,7 @@ def test_the_described_demo_is_what_the_demo_prints() -> None:
     )
     words = described("demo")
     assert set(printed) <= words
-    for key in ("groups", "alerts", "parts"):
+    for key in ("groups", "alerts", "processes"):
         assert set(printed[key][0]) <= words
 
 

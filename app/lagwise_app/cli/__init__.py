@@ -16,12 +16,11 @@ from lagwise_app.cli.demo import demo, sandbox
 from lagwise_app.cli.doctor import doctor
 from lagwise_app.cli.lag import lag
 from lagwise_app.cli.replay import replay
-from lagwise_app.cli.services import analyze, collect, dashboard, scaling
+from lagwise_app.cli.services import analyze, collect, dashboard, scaling, up
 from lagwise_app.cli.shared import CommandSettings, LagwiseGroup
 from lagwise_app.cli.ship_offsets import ship_offsets
 from lagwise_app.cli.size import size
 from lagwise_app.cli.status import status
-from lagwise_app.cli.up import up
 
 
 @click.group(cls=LagwiseGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})

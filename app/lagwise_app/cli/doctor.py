@@ -1,5 +1,6 @@
 """``lagwise doctor``: checks of machine, clusters and settings, and the repair of a damaged lake."""
 
+import itertools
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -55,7 +56,8 @@ def doctor(
 
     from lagwise.platform import logs
     from lagwise_app.doctor.checks import diagnoses
-    from lagwise_app.doctor.diagnosis import CheckResult, Diagnosis
+    from lagwise_app.doctor.diagnosis import CheckResult, ok
+    from lagwise_app.terminal import output
 
     logs.configure("doctor")
     settings: CommandSettings = context.obj
@@ -65,24 +67,20 @@ def doctor(
         context.exit(0 if repair_lake(config, yes=yes, as_json=as_json) else 1)
     if yes:
         raise click.UsageError("--yes works only with --repair")
-    found = []
-    if last_run:
-        description = f"those of the last run on this data ({last_run[1]})"
-        found.append(Diagnosis("settings", CheckResult.OK, logs.clean(description)))
+    settings_used = [ok("settings", f"those of the last run on this data ({last_run[1]})")] if last_run else []
     if as_json:
-        found += diagnoses(config, start_spark=spark)
-        print_json({"ok": all(d.result is not CheckResult.FAILED for d in found), "checks": [asdict(d) for d in found]})
+        found = [*settings_used, *diagnoses(config, start_spark=spark)]
     else:
-        from lagwise_app.terminal import output
-
-        console = output.console()
-        for diagnosis in found:
-            console.print(_diagnosis_line(diagnosis))
+        found, console = [], output.console()
         with console.status("checking …") as progress:
-            for diagnosis in diagnoses(config, start_spark=spark, progress=lambda what: progress.update(f"{what} …")):
+            checks = diagnoses(config, start_spark=spark, progress=lambda what: progress.update(f"{what} …"))
+            for diagnosis in itertools.chain(settings_used, checks):
                 found.append(diagnosis)
                 console.print(_diagnosis_line(diagnosis))
-    context.exit(1 if any(d.result is CheckResult.FAILED for d in found) else 0)
+    has_failed = any(diagnosis.result is CheckResult.FAILED for diagnosis in found)
+    if as_json:
+        print_json({"ok": not has_failed, "checks": [asdict(diagnosis) for diagnosis in found]})
+    context.exit(1 if has_failed else 0)
 
 
 def _diagnosis_line(diagnosis: "Diagnosis") -> "Text":
@@ -188,8 +186,9 @@ def _analysis_paused(config: "Config", lake: "Lake", found: "Inspection") -> Ite
         return
     engine = open_engine(config.database_url)
     try:
-        with Leadership(Lease(engine, "analysis"), "the analysis", logging.getLogger("lagwise.lake")).taken() as turn:
-            lake.before_writing = turn.check
+        claim = Leadership(Lease(engine, "analysis"), "the analysis", logging.getLogger("lagwise.lake"))
+        with claim.taken() as leadership:
+            lake.before_writing = leadership.check
             yield
     finally:
         engine.dispose()

@@ -40,30 +40,20 @@ class Duration(_NumberType):
         return seconds
 
 
-class Share(_NumberType):
-    """A share of one, 0.1 or 10%."""
-
-    name = "share"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """The share as a number from 0 to 1, not yet checked."""
-        text = str(value).strip()
-        try:
-            return float(text.removesuffix("%").strip()) / 100.0 if text.endswith("%") else float(text)
-        except ValueError:
-            self.fail(f"{value!r} is not a share: write a number such as 0.1 or 10%.", param)
+def share(value: object) -> float:
+    """A share of one, 0.1 or 10%, as a number that the command checks."""
+    text = str(value).strip()
+    try:
+        return float(text.removesuffix("%")) / 100.0 if text.endswith("%") else float(text)
+    except ValueError:
+        raise click.BadParameter(f"{text!r} is not a share: write a number such as 0.1 or 10%.") from None
 
 
-class Amount(_NumberType):
-    """A number, with k or M for thousands and millions."""
-
-    name = "number"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """The number, not yet checked."""
-        text = str(value).strip()
-        factor = {"k": 1e3, "M": 1e6}.get(text[-1:], 1.0)
-        try:
-            return float(text.rstrip("kM") if factor > 1.0 else text) * factor
-        except ValueError:
-            self.fail(f"{value!r} is not a number: write 20000, 20k or 1.5M.", param)
+def number(value: object) -> float:
+    """A number, with k or M for thousands and millions, that the command checks."""
+    text = str(value).strip()
+    factor = {"k": 1e3, "M": 1e6}.get(text[-1:], 1.0)
+    try:
+        return float(text.rstrip("kM") if factor > 1.0 else text) * factor
+    except ValueError:
+        raise click.BadParameter(f"{text!r} is not a number: write 20000, 20k or 1.5M.") from None

@@ -1,4 +1,4 @@
-"""The processes that ``lagwise up`` supervises, each as a command, for other supervisors. Alerts: ``cli/alert``."""
+"""``lagwise up``, and each process that it supervises as a command of its own. Alerts: ``cli/alert``."""
 
 from dataclasses import asdict
 
@@ -12,16 +12,44 @@ from lagwise_app.cli.shared import (
     data_option,
     json_option,
     once_option,
+    print_answer,
     require_clients,
+    require_once_with_json,
     require_package,
     stop_on_signals,
 )
 from lagwise_app.terminal.json_output import print_json
 
 
-def _require_once_with_json(as_json: bool, once: bool) -> None:
-    if as_json and not once:
-        raise click.UsageError("--json prints the cost of one round: use it with --once")
+@click.command(short_help="Run the whole product against your cluster.")
+@bootstrap_option
+@data_option
+@click.pass_obj
+def up(settings: CommandSettings, bootstrap: str | None, data: str | None) -> None:
+    """Run the whole product against your cluster: collector, analysis, alerts, dashboard.
+
+    Each runs as a separate process and logs to DATA/logs. A process that ends is restarted after a pause, which grows
+    with each failure. SIGINT or SIGTERM ends all of them within 10 seconds.
+
+    \b
+      lagwise up --bootstrap broker:9092
+      lagwise up --bootstrap broker:9092 --data /var/lib/lagwise
+      lagwise --config lagwise.yaml up
+    """
+    from lagwise_app.supervisor.display import show
+    from lagwise_app.supervisor.effective_settings import with_dashboard_port
+    from lagwise_app.supervisor.processes import running_product
+    from lagwise_app.supervisor.state_lock import locked
+
+    config = with_dashboard_port(settings.load(bootstrap=bootstrap, data=data))
+    if not config.clusters:
+        raise ConfigError("no cluster to watch: add --bootstrap HOST:PORT, or `clusters` in the settings")
+    require_clients(config)
+    for module in ("pyspark", "streamlit"):
+        require_package(module)
+    stop = stop_on_signals()
+    with locked(config.state), running_product(config) as supervisor:
+        show(supervisor, config, stop)
 
 
 @click.command(short_help="Run only the collector.")
@@ -39,7 +67,7 @@ def collect(settings: CommandSettings, bootstrap: str | None, data: str | None, 
       lagwise collect --bootstrap broker:9092 --data /var/lib/lagwise
       lagwise collect --once --json     # {"runs": [{"cluster": …, "wall_seconds": …, "errors": …}]}
     """
-    _require_once_with_json(as_json, once)
+    require_once_with_json(as_json, once)
     from lagwise.platform.health import COLLECTOR
 
     config = settings.load_for(COLLECTOR, bootstrap=bootstrap, data=data)
@@ -75,7 +103,7 @@ def analyze(settings: CommandSettings, data: str | None, once: bool, as_json: bo
       lagwise analyze
       lagwise analyze --once --json     # {"wall_seconds": …, "cpu_seconds": …, …}
     """
-    _require_once_with_json(as_json, once)
+    require_once_with_json(as_json, once)
     from lagwise.platform.health import ANALYSIS
 
     config = settings.load_for(ANALYSIS, data=data)
@@ -85,10 +113,7 @@ def analyze(settings: CommandSettings, data: str | None, once: bool, as_json: bo
         run.analyze_forever(config, stop_on_signals(), config.state)
         return
     cost = run.analyze_once(config)
-    if as_json:
-        print_json(asdict(cost))
-    else:
-        click.echo(clean(run.line_of(cost)))
+    print_answer(asdict(cost), run.line_of(cost), as_json=as_json)
 
 
 @click.command(short_help="Run only the dashboard.")

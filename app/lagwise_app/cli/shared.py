@@ -15,6 +15,7 @@ from lagwise.domain.humanise import plural
 from lagwise.platform.errors import ConfigError, LagwiseError, LakeError, MissingRequirement, UnreadableTable
 from lagwise.platform.logs import clean, debugging
 from lagwise.platform.program import program
+from lagwise_app.terminal.json_output import print_json
 
 if TYPE_CHECKING:
     from lagwise.config import Config
@@ -74,6 +75,11 @@ class CommandSettings:
             return None
         file = Path(data) / EFFECTIVE_SETTINGS
         return (load_config(file), file) if file.is_file() else None
+
+    def load_of_run(self, data: str | None) -> "Config":
+        """The settings of the last run on a data folder, or without one those that :meth:`load` loads."""
+        last_run = self.load_last_run(data)
+        return last_run[0] if last_run else self.load(data=data)
 
 
 class LagwiseGroup(click.Group):
@@ -149,6 +155,13 @@ def data_option(command: _Command) -> _Command:
     )(command)
 
 
+def cluster_option(command: _Command) -> _Command:
+    """The option ``--cluster`` of commands about one group."""
+    return click.option(
+        "--cluster", metavar="NAME", help="The cluster of the group, where several clusters have a group of this name."
+    )(command)
+
+
 def bootstrap_option(command: _Command) -> _Command:
     """The option ``--bootstrap``, which overrides the settings."""
     return click.option(
@@ -159,6 +172,20 @@ def bootstrap_option(command: _Command) -> _Command:
 def once_option(command: _Command) -> _Command:
     """The option ``--once``."""
     return click.option("--once", is_flag=True, help="Run one round, then exit.")(command)
+
+
+def require_once_with_json(as_json: bool, once: bool) -> None:
+    """Raise UsageError for ``--json`` without ``--once``: a command that runs until a signal has no one result."""
+    if as_json and not once:
+        raise click.UsageError("--json prints the result of one round: use it with --once")
+
+
+def print_answer(document: object, line: str, *, as_json: bool) -> None:
+    """Print the answer of a command: as JSON, or as one line."""
+    if as_json:
+        print_json(document)
+    else:
+        click.echo(clean(line))
 
 
 def open_lake(config: "Config") -> "Lake":

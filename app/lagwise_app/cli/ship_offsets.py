@@ -8,8 +8,7 @@ import click
 from lagwise.domain.humanise import plural
 from lagwise.platform.logs import clean
 from lagwise_app.cli.option_types import Duration
-from lagwise_app.cli.shared import json_option, once_option, stop_on_signals
-from lagwise_app.terminal.json_output import print_json
+from lagwise_app.cli.shared import json_option, once_option, print_answer, require_once_with_json, stop_on_signals
 
 _FOLDER = Path("~/.rocketmq_offsets")
 
@@ -58,8 +57,7 @@ def ship_offsets(
 
     Copies only files that have changed. Runs until SIGINT or SIGTERM, and continues after a failed copy.
     """
-    if as_json and not once:
-        raise click.UsageError("--json prints the result of one round: use it with --once")
+    require_once_with_json(as_json, once)
     from lagwise_collectors.rocketmq.ship_offsets import OffsetShipper
 
     shipper = OffsetShipper(folder.expanduser(), place, max_age_seconds=max_age_seconds)
@@ -70,14 +68,11 @@ def ship_offsets(
         line = f"{plural(shipped.found, 'file')} found, {shipped.old} too old to copy"
         if shipped.failed:
             line += f"; {len(shipped.failed)} could not be copied, such as {shipped.failed[0]}"
-        if as_json:
-            print_json(asdict(shipped))
-        elif once:
-            click.echo(clean(f"{shipped.copied} copied; {line}"))
-        elif line != printed:
+        if once:
+            print_answer(asdict(shipped), f"{shipped.copied} copied; {line}", as_json=as_json)
+            raise click.exceptions.Exit(1 if shipped.failed else 0)
+        if line != printed:
             click.echo(clean(line), err=bool(shipped.failed))
             printed = line
-        if once:
-            raise click.exceptions.Exit(1 if shipped.failed else 0)
         if stop.wait(every_seconds):
             return

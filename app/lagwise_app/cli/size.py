@@ -1,9 +1,10 @@
 """``lagwise size``: how many threads, nodes and partitions a workload needs."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
+from dataclasses import fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
@@ -11,38 +12,17 @@ from click.core import ParameterSource
 from lagwise.domain.sizing import workload as defaults
 from lagwise.domain.sizing.known_workload import NEEDED, missing_of, workload_from
 from lagwise.domain.sizing.ranges import OutOfRange
-from lagwise.domain.sizing.workload import Concurrency, Ordering, Unit
-from lagwise_app.cli.option_types import Amount, Duration, Share
-from lagwise_app.cli.shared import data_option, json_option, open_lake
+from lagwise.domain.sizing.workload import Concurrency, Ordering, Unit, Workload
+from lagwise_app.cli.option_types import Duration, number, share
+from lagwise_app.cli.shared import cluster_option, data_option, json_option, open_lake
 from lagwise_app.terminal.json_output import print_json
 
-#: The option of each field of a Workload, for reports and errors.
-OPTIONS = {
-    "seconds_per_message": "--per-message",
-    "unit": "--unit",
-    "t1_seconds": "--t1",
-    "t2_seconds": "--t2",
-    "cores": "--cores",
-    "peak_rate_per_second": "--peak",
-    "partitions": "--partitions",
-    "hottest_share": "--hottest-share",
-    "lag": "--lag",
-    "target_utilisation": "--utilisation",
-    "catch_up_seconds": "--catch-up",
-    "restart_seconds": "--restart",
-    "outage_seconds": "--outage",
-    "outage_catch_up_seconds": "--outage-catch-up",
-    "spare_nodes": "--spare-nodes",
-    "share_of_ceiling": "--ceiling-share",
-    "max_threads_per_node": "--max-threads",
-    "concurrency": "--concurrency",
-    "ordering": "--ordering",
-}
-
+if TYPE_CHECKING:
+    from lagwise_app.size.group_capacity import KnownGroup
 
 #: The inputs whose source is shown for a group.
 _REPORTED_INPUTS = ("seconds_per_message", *NEEDED, "hottest_share", "lag")
-_NODE_INPUTS = ("t1_seconds", "t2_seconds", "cores")
+_NODE_INPUTS = frozenset({"t1_seconds", "t2_seconds", "cores"})
 _TIMES = frozenset({"t1_seconds", "seconds_per_message"})
 
 #: Maximum width in columns: longer lines are hard to read.
@@ -53,7 +33,7 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 @click.command(context_settings={"show_default": True})
 @click.argument("group", required=False)
 @click.option("--topic", help="The topic, where the group reads several topics.")
-@click.option("--cluster", help="The cluster of the group, where several clusters have a group of this name.")
+@cluster_option
 @click.option("--t1", "t1_seconds", type=Duration(), help="Time per message spent waiting, as for I/O or a downstream.")
 @click.option("--t2", "t2_seconds", type=Duration(), help="Time per message on the CPU.")
 @click.option(
@@ -69,7 +49,7 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
     help="What handles a message in --per-message: a member, or a subtask of the busiest vertex of a Flink job.",
 )
 @click.option("--cores", type=float, help="Cores of one node, or its CPU limit.")
-@click.option("--peak", "peak_rate_per_second", type=Amount(), help="Messages per second at peak.")
+@click.option("--peak", "peak_rate_per_second", type=number, help="Messages per second at peak.")
 @click.option(
     "--horizon",
     "horizon_seconds",
@@ -80,14 +60,14 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 @click.option("--partitions", type=int, help="Partitions (queues) of the topic.")
 @click.option(
     "--hottest-share",
-    type=Share(),
+    type=share,
     show_default="even",
     help="Share of the traffic in the hottest partition, such as 0.1 or 10%.",
 )
 @click.option(
     "--utilisation",
     "target_utilisation",
-    type=Share(),
+    type=share,
     default=defaults.DEFAULT_TARGET_UTILISATION,
     show_default="0.7; of a GROUP: analysis.capacity.target_utilisation",
     help="Share of the capacity that the demand may use.",
@@ -116,7 +96,7 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
     default="4h",
     help="Time to work off the backlog of the outage.",
 )
-@click.option("--lag", type=Amount(), default="0", help="Messages already waiting.")
+@click.option("--lag", type=number, default="0", help="Messages already waiting.")
 @click.option("--spare-nodes", type=int, default=1, help="Nodes that may fail at the same time.")
 @click.option(
     "--concurrency",
@@ -133,7 +113,7 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 @click.option(
     "--ceiling-share",
     "share_of_ceiling",
-    type=Share(),
+    type=share,
     default=defaults.DEFAULT_SHARE_OF_CEILING,
     help="A node gets threads until it reaches this share of cores / T2.",
 )
@@ -190,74 +170,81 @@ def size(
 
     Exits with 0 whenever there is an answer, also if no number of nodes is enough, or too little is known of the GROUP.
     """
-    from lagwise_app.size.answer import SizingAnswer
+    from lagwise_app.size.answer import as_document, sizing_report, write_files
 
-    now, typed = datetime.now(UTC), _typed_inputs(context)
-    if "seconds_per_message" in typed and typed & set(_NODE_INPUTS):
+    now, target = datetime.now(UTC), values["target_utilisation"]
+    typed = {name for name in OPTIONS if context.get_parameter_source(name) is ParameterSource.COMMANDLINE}
+    if "seconds_per_message" in typed and typed & _NODE_INPUTS:
         raise click.UsageError("--per-message replaces --t1, --t2 and --cores: give either")
-    if "unit" in typed and typed & set(_NODE_INPUTS):
+    if "unit" in typed and typed & _NODE_INPUTS:
         raise click.UsageError("--unit goes with --per-message; --t1, --t2 and --cores size nodes")
+    known: KnownGroup | None = None
+    sources = {name: f"option {option}" if name in typed else "default" for name, option in OPTIONS.items()}
     if group is not None:
+        from lagwise_app.size.group_capacity import known_group
+
         config = context.obj.load(data=data)
         target = config.analysis.capacity.target_utilisation
-        answer = SizingAnswer.of_group(open_lake(config), (cluster, group, topic), horizon_seconds, target, now)
-        values, sources = _with_group_values(context, values, answer.known_inputs, answer.known_sources)
+        known = known_group(
+            open_lake(config),
+            group,
+            cluster=cluster,
+            topic=topic,
+            horizon_seconds=horizon_seconds,
+            target_utilisation=target,
+            now=now,
+        )
+        values, sources = _with_group_values(known, values, sources, typed)
         if typed & _TIMES:
-            answer.downstream = None  # other times per message mean another downstream
+            known = replace(known, downstream=None)  # other times per message mean another downstream
     elif horizon_seconds is not None:
         raise click.UsageError("--horizon needs a GROUP, whose topic has a forecast: name one, or give --peak")
-    else:
-        answer, sources = SizingAnswer(now, values["target_utilisation"]), _sources(context)
-        if needed := [OPTIONS[name] for name in missing_of(values)]:
-            raise click.UsageError(f"missing {', '.join(needed)}: give them, or name a watched GROUP")
+    elif needed := [OPTIONS[name] for name in missing_of(values)]:
+        raise click.UsageError(f"missing {', '.join(needed)}: give them, or name a watched GROUP")
     if "spare_nodes" in typed and values["unit"] == Unit.SUBTASK:
         raise click.UsageError("a Flink job has no spare subtasks: leave --spare-nodes out, and keep slots free")
     values |= {"concurrency": Concurrency(values["concurrency"]), "unit": Unit(values["unit"])}
     values["ordering"] = Ordering(values["ordering"]) if values["ordering"] else None
     missing = missing_of(values)
     try:
-        answer.settle(None if missing else workload_from(values), missing, sources)
+        workload = None if missing else workload_from(values)
+        report = sizing_report(workload, known, missing=missing, sources=sources, target_utilisation=target, now=now)
     except OutOfRange as error:
+        option, allowed = OPTIONS.get(error.argument), _range_in_options(error)
         if values["seconds_per_message"] is not None and error.argument in _NODE_INPUTS:
-            allowed = "must be above 0, and a day at most."  # it counts as T1, with a T2 of 0
-            raise click.BadParameter(allowed, ctx=context, param_hint=OPTIONS["seconds_per_message"]) from None
-        raise click.BadParameter(
-            _range_in_options(error), ctx=context, param_hint=OPTIONS.get(error.argument)
-        ) from None
-    if html_file is not None or csv_file is not None:
-        from lagwise_app.size.answer import write_files
-
-        write_files(answer, html_file, csv_file)
+            # The time per message counts as T1, with a T2 of 0.
+            option, allowed = OPTIONS["seconds_per_message"], "must be above 0, and a day at most."
+        raise click.BadParameter(allowed, ctx=context, param_hint=option) from None
+    write_files(report, html_file, csv_file)
     if as_json:
-        print_json(answer.as_document(values))
+        print_json(as_document(report, values, known.load_test if known else None))
         return
     from lagwise_app.size.terminal_report import size_page
     from lagwise_app.terminal import output
 
     console = output.console()
     inputs = {OPTIONS[name]: (values[name], sources[name]) for name in _REPORTED_INPUTS}
-    console.print(size_page(answer, inputs), width=min(console.width, _WIDTH))
+    console.print(size_page(report, inputs), width=min(console.width, _WIDTH))
 
 
-def _typed_inputs(context: click.Context) -> set[str]:
-    return {name for name in OPTIONS if context.get_parameter_source(name) is ParameterSource.COMMANDLINE}
+_INPUTS = {"seconds_per_message", *(field.name for field in fields(Workload))}
+#: The option of each input, for reports and errors.
+OPTIONS = {param.name: param.opts[0] for param in size.params if param.name in _INPUTS}
 
 
 def _with_group_values(
-    context: click.Context, given: dict[str, Any], known: Mapping[str, Any], known_sources: Mapping[str, str]
+    known: "KnownGroup", values: Mapping[str, Any], sources: Mapping[str, str], typed: Set[str]
 ) -> tuple[dict[str, Any], dict[str, str]]:
     """The inputs and their sources. What is known of the group replaces defaults, but not typed options."""
-    typed = _typed_inputs(context)
-    # These options size nodes with threads; --per-message sizes members.
-    other: tuple[str, ...] = _NODE_INPUTS if "seconds_per_message" in typed else ()
-    if typed & set(_NODE_INPUTS):
-        other = ("seconds_per_message", "unit")
-    taken = {name for name in known if name not in typed and name not in other}
-    values = given | {name: known[name] for name in taken}
-    sources = _sources(context) | {name: known_sources[name] for name in taken if name in known_sources}
-    return values, sources | {
-        name: "not known" for name in _REPORTED_INPUTS if values[name] is None and name != "hottest_share"
-    }
+    # Some options size nodes with threads; --per-message sizes members.
+    other: Set[str] = _NODE_INPUTS if "seconds_per_message" in typed else frozenset()
+    if typed & _NODE_INPUTS:
+        other = {"seconds_per_message", "unit"}
+    taken = known.inputs.keys() - typed - other
+    values = {**values, **{name: known.inputs[name] for name in taken}}
+    sources = {**sources, **{name: known.sources[name] for name in taken & known.sources.keys()}}
+    unknown = [name for name in _REPORTED_INPUTS if values[name] is None and name != "hottest_share"]
+    return values, sources | dict.fromkeys(unknown, "not known")
 
 
 def _range_in_options(error: OutOfRange) -> str:
@@ -266,8 +253,3 @@ def _range_in_options(error: OutOfRange) -> str:
     for argument in ("t1_seconds", "t2_seconds"):
         allowed = allowed.replace(argument, OPTIONS[argument])
     return f"must be {allowed}."
-
-
-def _sources(context: click.Context) -> dict[str, str]:
-    typed = _typed_inputs(context)
-    return {name: f"option {option}" if name in typed else "default" for name, option in OPTIONS.items()}

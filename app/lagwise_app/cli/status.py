@@ -72,27 +72,28 @@ def status(
       lagwise status --group 'billing-*' --all --watch
       lagwise status --json | jq -r '.groups[] | select(.status != "ok") | .group'
     """
-    from lagwise_app.status.groups import ShownGroups, StatusFilters
+    from lagwise_app.status.groups import StatusFilters, read_groups
     from lagwise_app.terminal import lake_queries
 
     if watch and as_json:
         raise click.UsageError("--watch and --json cannot be combined: repeat --json as often as needed")
-    # The owners are in the alert rules of the run that filled the lake.
-    last_run = settings.load_last_run(data) if owners else None
     config = settings.load(data=data)
     lake = open_lake(config)
     filters = StatusFilters(
         statuses=frozenset(statuses),
         clusters=frozenset(clusters),
         patterns=tuple(patterns),
-        owned=_owned_by(owners, last_run[0] if last_run else config) if owners else None,
+        # The owners are in the alert rules of the run that filled the lake.
+        owned=_owned_by(owners, settings.load_of_run(data)) if owners else None,
     )
     if clusters:
-        _check_clusters(clusters, {*ShownGroups.read(lake).clusters, *(cluster.name for cluster in config.clusters)})
+        _check_clusters(
+            clusters, {*(key[0] for key in read_groups(lake)), *(cluster.name for cluster in config.clusters)}
+        )
     if as_json:
         fresh = lake_queries.freshness(lake, config, datetime.now(UTC))
         groups = lake_queries.groups(lake)
-        wanted = [g for g in groups if filters.match(g["cluster"], g["group"], g["status"])]
+        wanted = [group for group in groups if filters.match(group)]
         print_json({"freshness": asdict(fresh), "groups_total": len(groups), "groups": wanted})
         return
     from lagwise_app.status import display

@@ -33,6 +33,11 @@ class ExpectedGroup:
         """The statuses expected now."""
         return self.scenario.expected_at(self.elapsed_seconds)
 
+    @property
+    def expected_words(self) -> str:
+        """The statuses expected now, in words."""
+        return " or ".join(self.expected)
+
     def update(self, row: Mapping[str, Any] | None, elapsed_seconds: float) -> None:
         """Record the row at a moment."""
         self.row, self.elapsed_seconds = row, elapsed_seconds

@@ -3,12 +3,12 @@
 import contextlib
 import sys
 import time
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 
 from rich.console import Group, RenderableType
 from rich.live import Live
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
 from lagwise.domain.humanise import count, duration
@@ -43,20 +43,17 @@ class DemoProgress:
     def step(self, what: str) -> Iterator["ProgressStep"]:
         """A step that takes time. Call the yielded object with a line of progress."""
         began = time.monotonic()
-        with self._progress(what) as step:
+        if self.console.is_terminal:
+            with self.console.status(plain(f"{what} …")) as status:
+                step = ProgressStep(lambda line: status.update(plain(line)))
+                yield step
+        else:
+            step = ProgressStep(lambda line: self.say(f"  {line}"), pause_seconds=_PLAIN_SECONDS)
             yield step
         self.console.print(
             Text("✓ ", style="green").append_text(plain(step.result or what)),
             Text(f"({duration(time.monotonic() - began)})", style="dim"),
         )
-
-    @contextlib.contextmanager
-    def _progress(self, what: str) -> Iterator["ProgressStep"]:
-        if not self.console.is_terminal:
-            yield _PlainStep(self)
-            return
-        with self.console.status(plain(f"{what} …")) as status:
-            yield _LiveStep(status)
 
     @contextlib.contextmanager
     def live(self) -> Iterator[None]:
@@ -80,12 +77,8 @@ class DemoProgress:
         if self._live is not None:
             shown: list[RenderableType] = [groups_table(expected), Text(""), process_table(processes)]
             shown += [Text(""), *(alert_line(alert) for alert in alerts[-_ALERTS_SHOWN:])] if alerts else []
-            right = sum(group.agrees for group in expected.groups)
-            shown += [
-                Text(
-                    f"\n{duration(int(elapsed))}: {right} of {len(expected.groups)} as expected. {footer}", style="dim"
-                )
-            ]
+            right = f"{sum(group.agrees for group in expected.groups)} of {len(expected.groups)} as expected"
+            shown.append(Text(f"\n{duration(int(elapsed))}: {right}. {footer}", style="dim"))
             self._live.update(Group(*shown))
             return
         for process in processes:
@@ -112,41 +105,25 @@ class DemoProgress:
         self._printed_statuses[group.scenario.group] = now
         line = Text(f"{elapsed:6.0f} s  ").append_text(plain(group.scenario.group)).append(" is ")
         line.append_text(status_text(*now))
-        self.console.print(line if group.agrees else line.append(f" (expected {expected_words(group)})", style="dim"))
+        self.console.print(line if group.agrees else line.append(f" (expected {group.expected_words})", style="dim"))
 
 
+@dataclass(slots=True)
 class ProgressStep:
-    """The progress of one step. ``result``, if set, is printed when the step is done."""
+    """The progress of one step. Call it with a line to show."""
 
+    show: Callable[[str], None]
+    #: A line is dropped where it comes sooner than this after the one before.
+    pause_seconds: float = 0.0
+    #: Printed when the step is done, if set.
     result: str | None = None
+    shown_at: float = field(default_factory=time.monotonic)
 
     def __call__(self, line: str) -> None:
         """Report the progress."""
-        raise NotImplementedError
-
-
-class _LiveStep(ProgressStep):
-    def __init__(self, status: Any) -> None:
-        self._status = status
-
-    def __call__(self, line: str) -> None:
-        self._status.update(plain(line))
-
-
-class _PlainStep(ProgressStep):
-    def __init__(self, progress: DemoProgress) -> None:
-        self._progress = progress
-        self._last = time.monotonic()
-
-    def __call__(self, line: str) -> None:
-        if time.monotonic() - self._last >= _PLAIN_SECONDS:
-            self._last = time.monotonic()
-            self._progress.say(f"  {line}")
-
-
-def expected_words(group: ExpectedGroup) -> str:
-    """The statuses expected of a group."""
-    return " or ".join(group.expected)
+        if time.monotonic() - self.shown_at >= self.pause_seconds:
+            self.shown_at = time.monotonic()
+            self.show(line)
 
 
 def alert_line(alert: ReceivedAlert) -> Text:
@@ -159,16 +136,18 @@ def alert_line(alert: ReceivedAlert) -> Text:
 
 def groups_table(expected: ExpectedGroups) -> Table:
     """The demo's groups, one line each: expected status, shown status, and why."""
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for name in ("", "group", "expected", "shown"):
-        table.add_column(name, no_wrap=True)
-    table.add_column("lag", justify="right", no_wrap=True)
-    table.add_column("oldest", justify="right", no_wrap=True)
-    table.add_column("why")
+    table = Table(
+        *(Column(name, no_wrap=True) for name in ("", "group", "expected", "shown")),
+        *(Column(name, justify="right", no_wrap=True) for name in ("lag", "oldest")),
+        "why",
+        box=None,
+        pad_edge=False,
+        header_style="bold",
+    )
     for group in expected.groups:
         row = group.row
         mark = Text("✓", style="green") if group.agrees else Text("…", style="dim")
-        cells: list[RenderableType] = [mark, plain(group.scenario.group), Text(expected_words(group), style="dim")]
+        cells: list[RenderableType] = [mark, plain(group.scenario.group), Text(group.expected_words, style="dim")]
         if row is None:
             cells += [Text("—", style="dim"), "", "", in_one_line(plain(group.scenario.story))]
         else:

@@ -38,7 +38,7 @@ def document(outcome: DemoOutcome, *, wall_seconds: float) -> dict[str, Any]:
         "wall_seconds": round(wall_seconds, 1),
         "groups": groups,
         "alerts": [_alert(alert, outcome.started_at) for alert in outcome.alerts],
-        "parts": [{"part": p.name, "state": str(p.state), "restarts": p.restarts} for p in outcome.processes],
+        "processes": [{"process": p.name, "state": str(p.state), "restarts": p.restarts} for p in outcome.processes],
         "memory_mib": {
             **{name: round(mib) for name, mib in sorted(outcome.memory.peak_mib.items())},
             "total": round(outcome.memory.total_mib),
@@ -84,14 +84,8 @@ def _alert(alert: ReceivedAlert, started_at: datetime) -> dict[str, Any]:
 def _summary(outcome: DemoOutcome) -> str:
     groups, after = outcome.expected.groups, duration(int(outcome.run_seconds))
     text = f"{sum(g.agrees for g in groups)} of {len(groups)} groups have the expected status after {after}"
-    wrong = [
-        f"{g.scenario.group} is {_shown(g)} instead of {' or '.join(g.expected)}" for g in _wrong(outcome.expected)
-    ]
+    wrong = [f"{g.scenario.group} is {_shown(g)} instead of {g.expected_words}" for g in groups if not g.agrees]
     return text + (": " + "; ".join(wrong) if wrong else "")
-
-
-def _wrong(expected: ExpectedGroups) -> list[ExpectedGroup]:
-    return [group for group in expected.groups if not group.agrees]
 
 
 def _shown(group: ExpectedGroup) -> str:

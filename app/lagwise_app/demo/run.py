@@ -43,8 +43,8 @@ class DemoOptions:
     data: Path | None
     port: int
     as_json: bool
-    rocketmq: bool = False
-    spark: SparkSettings = field(default_factory=SparkSettings)
+    rocketmq: bool
+    spark: SparkSettings
 
 
 def run_demo(options: DemoOptions, signals: Signals) -> int:
@@ -85,7 +85,8 @@ def _run_on_cluster(
             if options.dashboard:
                 progress.say(f"dashboard: {dashboard_address(config.dashboard.host, config.dashboard.port)}")
             progress.say(f"from another terminal: {program()} status --data {shell_word(config.data)}")
-            run = _DemoRun(options, signals, progress, config, supervisor, receiver, cluster)
+            lake, expected = Lake(config.lake_uri), ExpectedGroups(cluster.scenarios)
+            run = _DemoRun(options, signals, progress, supervisor, receiver, cluster, lake, expected)
             with progress.live():
                 run.run()
             outcome = run.outcome()
@@ -119,64 +120,59 @@ def _settings(options: DemoOptions, cluster: Mapping[str, Any], folder: Path, we
     )
 
 
+@dataclass(slots=True)
 class _DemoRun:
     """A running demo: its steps, and what they have found."""
 
-    def __init__(
-        self,
-        options: DemoOptions,
-        signals: Signals,
-        progress: DemoProgress,
-        config: Config,
-        supervisor: Supervisor,
-        receiver: WebhookReceiver,
-        cluster: WatchedCluster,
-    ) -> None:
-        self._options, self._signals, self._progress = options, signals, progress
-        self._supervisor, self._receiver, self._cluster = supervisor, receiver, cluster
-        self._lake = Lake(config.lake_uri)
-        self._expected = ExpectedGroups(cluster.scenarios)
-        self._memory = MemoryUse()
-        self._started_at = datetime.now(UTC)
-        self._began = time.monotonic()
+    options: DemoOptions
+    signals: Signals
+    progress: DemoProgress
+    supervisor: Supervisor
+    receiver: WebhookReceiver
+    cluster: WatchedCluster
+    lake: Lake
+    expected: ExpectedGroups
+    memory: MemoryUse = field(default_factory=MemoryUse)
+    started_at: datetime = field(default_factory=lambda: datetime.now(UTC))
+    began: float = field(default_factory=time.monotonic)
 
     def run(self) -> None:
         """Step until the time is up or a signal comes. Raises LagwiseError where the broker or the workload dies."""
         read_at = memory_at = 0.0
-        footer = "" if self._options.for_seconds else "Ctrl-C ends everything."
-        while not self._signals.stop.wait(_STEP_SECONDS):
-            elapsed = time.monotonic() - self._began
-            self._supervisor.step()
-            for line in self._supervisor.take_notices():
-                self._progress.say(line)
+        footer = "" if self.options.for_seconds else "Ctrl-C ends everything."
+        while not self.signals.stop.wait(_STEP_SECONDS):
+            elapsed = time.monotonic() - self.began
+            self.supervisor.step()
+            for line in self.supervisor.take_notices():
+                self.progress.say(line)
             self._check_alive()
             if elapsed >= read_at:
                 read_at = elapsed + _READ_SECONDS
-                self._expected.update(lake_queries.groups(self._lake), elapsed)
-                processes, alerts = self._supervisor.statuses(), self._receiver.received()
-                self._progress.show(self._expected, elapsed, processes, alerts, footer)
+                self.expected.update(lake_queries.groups(self.lake), elapsed)
+                processes, alerts = self.supervisor.statuses(), self.receiver.received()
+                self.progress.show(self.expected, elapsed, processes, alerts, footer)
             if elapsed >= memory_at:
                 memory_at = elapsed + _MEMORY_SECONDS
-                self._memory.measure(self._supervisor.pids())
-            if self._options.for_seconds is not None and elapsed >= self._options.for_seconds:
+                self.memory.measure(self.supervisor.pids())
+            if self.options.for_seconds is not None and elapsed >= self.options.for_seconds:
                 return
 
     def outcome(self) -> DemoOutcome:
         """The state of everything now."""
-        elapsed = time.monotonic() - self._began
-        self._expected.update(lake_queries.groups(self._lake), elapsed)
+        elapsed = time.monotonic() - self.began
+        self.expected.update(lake_queries.groups(self.lake), elapsed)
         return DemoOutcome(
-            expected=self._expected,
-            changes=lake_queries.status_changes(self._lake),
-            started_at=self._started_at,
+            expected=self.expected,
+            changes=lake_queries.status_changes(self.lake),
+            started_at=self.started_at,
             run_seconds=elapsed,
-            processes=self._supervisor.statuses(),
-            memory=self._memory,
-            alerts=self._receiver.received(),
+            processes=self.supervisor.statuses(),
+            memory=self.memory,
+            alerts=self.receiver.received(),
         )
 
     def _check_alive(self) -> None:
-        if not self._cluster.is_broker_alive():
+        if not self.cluster.is_broker_alive():
             raise LagwiseError("the demo's broker died; is the machine short of memory?")
-        if not self._cluster.is_workload_alive():
-            raise LagwiseError(f"the demo's workload died; its log is {self._cluster.log_file}")
+        if not self.cluster.is_workload_alive():
+            raise LagwiseError(f"the demo's workload died; its log is {self.cluster.log_file}")

@@ -16,9 +16,8 @@ import psutil
 from lagwise.config import Config
 from lagwise.platform.die_with_parent import dying_with_parent
 from lagwise.platform.errors import LagwiseError
-from lagwise.platform.logs import clean
 from lagwise.platform.private_files import is_open_to_others
-from lagwise_app.doctor.diagnosis import CheckResult, Diagnosis, removed_afterwards
+from lagwise_app.doctor.diagnosis import Diagnosis, failed, ok, removed_afterwards, warning
 from lagwise_app.doctor.lake_check import check_lake
 from lagwise_app.supervisor.effective_settings import child_environment
 
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
 
 _GIB = 1024**3
 _SPARK_SECONDS = 300.0
-
 
 _Check = Callable[[Config], Iterator[Diagnosis]]
 
@@ -59,9 +57,9 @@ def diagnoses(
         try:
             yield from check(config)
         except LagwiseError as error:
-            yield Diagnosis(name, CheckResult.FAILED, clean(str(error)))
+            yield failed(name, str(error))
         except Exception as error:  # an unexpected error is a finding too
-            yield Diagnosis(name, CheckResult.FAILED, clean(f"{type(error).__name__}: {error}"))
+            yield failed(name, f"{type(error).__name__}: {error}")
 
 
 def _java(_config: Config) -> Iterator[Diagnosis]:
@@ -70,7 +68,7 @@ def _java(_config: Config) -> Iterator[Diagnosis]:
     java = find_java()  # raises with advice where there is none, or an old one
     said = subprocess.run([str(java), "-version"], capture_output=True, text=True, timeout=30, check=False).stderr
     shown = next((line for line in said.splitlines() if "version" in line), "runs")
-    yield Diagnosis("Java", CheckResult.OK, clean(f"{shown} ({java})"))
+    yield ok("Java", f"{shown} ({java})")
 
 
 def _packages(_config: Config) -> Iterator[Diagnosis]:
@@ -80,14 +78,9 @@ def _packages(_config: Config) -> Iterator[Diagnosis]:
         ("streamlit", "dashboard", "the dashboard"),
     ):
         try:
-            yield Diagnosis(package, CheckResult.OK, version(package))
+            yield ok(package, version(package))
         except PackageNotFoundError:
-            yield Diagnosis(
-                package,
-                CheckResult.WARNING,
-                f"not installed; needed for {needed_for}",
-                f"pip install 'lagwise[{extra}]'",
-            )
+            yield warning(package, f"not installed; needed for {needed_for}", f"pip install 'lagwise[{extra}]'")
 
 
 def _memory(config: Config) -> Iterator[Diagnosis]:
@@ -96,10 +89,9 @@ def _memory(config: Config) -> Iterator[Diagnosis]:
     wanted = heap + int(1.5 * _GIB)  # JVM without its heap, collector, alerts and dashboard: about 1.2 GiB
     found = f"{available / _GIB:.1f} GiB available, about {wanted / _GIB:.1f} GiB needed to run everything"
     if available >= wanted:
-        yield Diagnosis("memory", CheckResult.OK, found)
+        yield ok("memory", found)
     else:
-        advice = "free some memory, or lower analysis.spark.driver_memory"
-        yield Diagnosis("memory", CheckResult.WARNING, found, advice)
+        yield warning("memory", found, "free some memory, or lower analysis.spark.driver_memory")
 
 
 def _disk(config: Config) -> Iterator[Diagnosis]:
@@ -109,25 +101,23 @@ def _disk(config: Config) -> Iterator[Diagnosis]:
     for what, place in places.items():
         existing = next(folder for folder in (place, *place.parents) if folder.exists())
         free = psutil.disk_usage(str(existing)).free
-        found = f"{free / _GIB:.1f} GiB free for {what} ({clean(str(place))})"
-        result = CheckResult.FAILED if free < _GIB / 4 else CheckResult.WARNING if free < 5 * _GIB else CheckResult.OK
-        yield Diagnosis(
-            "disk",
-            result,
-            found,
-            None if result is CheckResult.OK else "free some space, or move it to another disk (`data`)",
-        )
+        found = f"{free / _GIB:.1f} GiB free for {what} ({place})"
+        if free >= 5 * _GIB:
+            yield ok("disk", found)
+        else:
+            diagnosis = warning if free >= _GIB / 4 else failed
+            yield diagnosis("disk", found, "free some space, or move it to another disk (`data`)")
 
 
 def _state_folder(config: Config) -> Iterator[Diagnosis]:
-    shown = clean(str(config.state))
+    shown = str(config.state)
     if not config.state.exists():
-        yield Diagnosis("state folder", CheckResult.OK, f"{shown} will be created for this account only")
+        yield ok("state folder", f"{shown} will be created for this account only")
     elif is_open_to_others(config.state):
         found = f"other accounts on this machine can list {shown} (they cannot read logs or database)"
-        yield Diagnosis("state folder", CheckResult.WARNING, found, f"chmod 700 {shlex.quote(str(config.state))}")
+        yield warning("state folder", found, f"chmod 700 {shlex.quote(shown)}")
     else:
-        yield Diagnosis("state folder", CheckResult.OK, f"other accounts cannot open {shown}")
+        yield ok("state folder", f"other accounts cannot open {shown}")
 
 
 def _database(config: Config) -> Iterator[Diagnosis]:
@@ -143,14 +133,12 @@ def _database(config: Config) -> Iterator[Diagnosis]:
             try_out(tried)
             tried.dispose()
     except DatabaseError as error:
-        yield Diagnosis(
-            "database", CheckResult.FAILED, clean(str(error)), "check `database` in the settings and its permissions"
-        )
+        yield failed("database", str(error), "check `database` in the settings and its permissions")
         return
     finally:
         tried.dispose()
     shown = engine.url.render_as_string(hide_password=True)
-    yield Diagnosis("database", CheckResult.OK, clean(f"{shown} can be {'written' if probe is None else 'created'}"))
+    yield ok("database", f"{shown} can be {'written' if probe is None else 'created'}")
 
 
 def _alerts(config: Config) -> Iterator[Diagnosis]:
@@ -164,13 +152,12 @@ def _alerts(config: Config) -> Iterator[Diagnosis]:
     broken = list(test_message.unusable_channels(config))
     for channel, problem in broken:
         advice = f"check the channel {channel.name} ({channel.type}) under alerts.channels"
-        yield Diagnosis("alerts", CheckResult.FAILED, clean(f"channel {channel.name}: {problem}"), advice)
+        yield failed("alerts", f"channel {channel.name}: {problem}", advice)
     if channels and not broken:
         receivers = ", ".join(f"{channel.name} ({channel.type})" for channel in channels)
-        yield Diagnosis("alerts", CheckResult.OK, f"{rules} rules; receivers: {receivers}; all secrets resolve")
+        yield ok("alerts", f"{rules} rules; receivers: {receivers}; all secrets resolve")
     elif not channels:
-        advice = "add one under alerts.channels"
-        yield Diagnosis("alerts", CheckResult.WARNING, "no receiver: alerts are shown, but sent nowhere", advice)
+        yield warning("alerts", "no receiver: alerts are shown, but not sent", "add one under alerts.channels")
 
 
 def _dashboard(config: Config) -> Iterator[Diagnosis]:
@@ -188,15 +175,15 @@ def _dashboard(config: Config) -> Iterator[Diagnosis]:
         except OSError as error:
             found = f"cannot listen on {host}:{port} ({error.strerror})"
             advice = "choose another dashboard.port, unless the dashboard already runs there"
-            yield Diagnosis("dashboard", CheckResult.WARNING, clean(found), advice)
+            yield warning("dashboard", found, advice)
             return
-    yield Diagnosis("dashboard", CheckResult.OK, f"{host}:{port} is free")
+    yield ok("dashboard", f"{host}:{port} is free")
 
 
 def _clusters(config: Config) -> Iterator[Diagnosis]:
     if not config.clusters:
         advice = "add --bootstrap HOST:PORT, or `clusters` in the settings"
-        yield Diagnosis("clusters", CheckResult.WARNING, "no cluster in the settings", advice)
+        yield warning("clusters", "no cluster in the settings", advice)
         return
     from lagwise_collectors.run import check_access
 
@@ -206,7 +193,7 @@ def _clusters(config: Config) -> Iterator[Diagnosis]:
                 yield _access(cluster.name, found)
         except LagwiseError as error:
             advice = f"check the settings of the cluster {cluster.name}: bootstrap and librdkafka"
-            yield Diagnosis(f"cluster {cluster.name}", CheckResult.FAILED, clean(str(error)), advice)
+            yield failed(f"cluster {cluster.name}", str(error), advice)
 
 
 def _delta_jars(config: Config) -> Iterator[Diagnosis]:
@@ -214,11 +201,11 @@ def _delta_jars(config: Config) -> Iterator[Diagnosis]:
 
     folder = config.analysis.spark.ivy_dir or default_ivy_dir()
     if any(folder.glob("jars/io.delta_delta-spark*.jar")):
-        yield Diagnosis("Delta jars", CheckResult.OK, f"{DELTA_PACKAGE} is in {clean(str(folder))}")
+        yield ok("Delta jars", f"{DELTA_PACKAGE} is in {folder}")
     else:
-        found = f"{DELTA_PACKAGE} is not in {clean(str(folder))}; Spark downloads it at its first start"
+        found = f"{DELTA_PACKAGE} is not in {folder}; Spark downloads it at its first start"
         advice = "start Spark once while Maven Central is reachable, or copy the folder from another machine"
-        yield Diagnosis("Delta jars", CheckResult.WARNING, found, advice)
+        yield warning("Delta jars", found, advice)
 
 
 def _spark(config: Config) -> Iterator[Diagnosis]:
@@ -239,31 +226,22 @@ def _spark(config: Config) -> Iterator[Diagnosis]:
                 stdin=subprocess.DEVNULL,
             )
         except subprocess.TimeoutExpired:
-            yield Diagnosis(
-                "Spark",
-                CheckResult.FAILED,
-                f"did not start within {_SPARK_SECONDS:.0f} s",
-                "check analysis.spark.master",
-            )
+            yield failed("Spark", f"did not start within {_SPARK_SECONDS:.0f} s", "check analysis.spark.master")
             return
     if ran.returncode == 0:
         answer = json.loads(ran.stdout.strip().splitlines()[-1])
-        yield Diagnosis(
-            "Spark", CheckResult.OK, f"{answer['version']} started in {answer['seconds']:.0f} s and wrote Delta"
-        )
+        yield ok("Spark", f"{answer['version']} started in {answer['seconds']:.0f} s and wrote Delta")
     else:
         last = (ran.stderr.strip().splitlines() or [f"exit code {ran.returncode}"])[-1]
-        yield Diagnosis(
-            "Spark", CheckResult.FAILED, clean(last), "check Java, memory and Delta jars above; --debug shows more"
-        )
+        yield failed("Spark", last, "check Java, memory and Delta jars above; --debug shows more")
 
 
 def _access(cluster: str, found: "Check") -> Diagnosis:
-    result = CheckResult.OK if found.ok else CheckResult.FAILED if found.required else CheckResult.WARNING
-    advice = None if found.ok else found.advice
-    if not found.ok and found.privilege:
-        advice = f"{advice or 'grant it'} (needs {found.privilege})"
-    return Diagnosis(f"cluster {cluster}: {clean(found.name)}", result, clean(found.detail), advice and clean(advice))
+    check = f"cluster {cluster}: {found.name}"
+    if found.ok:
+        return ok(check, found.detail)
+    advice = f"{found.advice or 'grant it'} (needs {found.privilege})" if found.privilege else found.advice
+    return (failed if found.required else warning)(check, found.detail, advice)
 
 
 def _bytes(memory: str) -> int:

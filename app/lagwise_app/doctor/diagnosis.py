@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
+from lagwise.platform.logs import clean
+
 
 class CheckResult(StrEnum):
     """How a check went. A warning is about something that works now and may fail later."""
@@ -24,6 +26,21 @@ class Diagnosis:
     result: CheckResult
     found: str
     advice: str | None = None
+
+
+def ok(check: str, found: str) -> Diagnosis:
+    """A check that passed. Its words, like those of the others, are made safe to print here."""
+    return Diagnosis(clean(check), CheckResult.OK, clean(found))
+
+
+def warning(check: str, found: str, advice: str | None) -> Diagnosis:
+    """A check that found what may fail later."""
+    return Diagnosis(clean(check), CheckResult.WARNING, clean(found), advice and clean(advice))
+
+
+def failed(check: str, found: str, advice: str | None = None) -> Diagnosis:
+    """A check that failed."""
+    return Diagnosis(clean(check), CheckResult.FAILED, clean(found), advice and clean(advice))
 
 
 @contextlib.contextmanager

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 from lagwise.config import Config
 from lagwise.domain.humanise import plural, since
 from lagwise.platform.errors import LakeError
-from lagwise.platform.logs import clean
-from lagwise_app.doctor.diagnosis import CheckResult, Diagnosis, removed_afterwards
+from lagwise_app.doctor.diagnosis import Diagnosis, failed, ok, removed_afterwards, warning
 
 if TYPE_CHECKING:
     from lagwise.tables.store import Lake
@@ -36,9 +35,7 @@ def check_lake(config: Config) -> Iterator[Diagnosis]:
         lake.create(probe)
         lake.append(probe, pa.table({"pid": [os.getpid()]}))
         if os.getpid() not in lake.read(probe)["pid"].to_pylist():
-            yield Diagnosis(
-                "lake", CheckResult.FAILED, f"a test row written to {clean(lake.uri)} could not be read back"
-            )
+            yield failed("lake", f"a test row written to {lake.uri} could not be read back")
             return
     there, errors = [], []
     for table in ALL_TABLES:
@@ -52,20 +49,17 @@ def check_lake(config: Config) -> Iterator[Diagnosis]:
     found = inspect(lake, error="\n".join(errors))
     advice = "run this again with `--repair` to quarantine it; the next analysis round that reads it does so too"
     for one in found.damaged[:_DAMAGED_SHOWN]:
-        yield Diagnosis("lake", CheckResult.FAILED, clean(str(one)), advice)
+        yield failed("lake", str(one), advice)
     if len(found.damaged) > _DAMAGED_SHOWN:
         more = plural(len(found.damaged) - _DAMAGED_SHOWN, "more damaged file")
-        yield Diagnosis(
-            "lake", CheckResult.FAILED, more, "run this again with `--repair`, which lists all of them first"
-        )
+        yield failed("lake", more, "run this again with `--repair`, which lists all of them first")
     damaged = {one.table.path for one in found.damaged}
     other = [error for error in errors if not any(path in error for path in damaged)]
     for line in dict.fromkeys([*other, *found.unchecked]):
         advice = "check that the storage of the lake is reachable and its files are readable"
-        yield Diagnosis("lake", CheckResult.FAILED, clean(line), advice)
+        yield failed("lake", line, advice)
     if not found.damaged and not errors and not found.unchecked:
-        summary = f"{clean(lake.uri)} can be written and read; {plural(len(there), 'table')}, every file opens"
-        yield Diagnosis("lake", CheckResult.OK, summary)
+        yield ok("lake", f"{lake.uri} can be written and read; {plural(len(there), 'table')}, every file opens")
     if DAMAGED_FILES in there and DAMAGED_FILES.path not in damaged:
         yield from _set_aside(lake, datetime.now(UTC))
 
@@ -77,14 +71,13 @@ def _set_aside(lake: "Lake", now: datetime) -> Iterator[Diagnosis]:
     counts = set_aside(lake)
     if not counts:
         return
-    by_table = ", ".join(f"{clean(count.table)} {count.files}" for count in counts)
+    by_table = ", ".join(f"{count.table} {count.files}" for count in counts)
     newest = max(count.newest_at for count in counts)
     found = (
         f"{plural(sum(count.files for count in counts), 'damaged file')} quarantined ({by_table}), the last "
         f"{since(newest, now)} ago"
     )
     if now - newest < CHECK_DISK_FOR:
-        advice = "check the disk; the table damaged_files lists the loss"
-        yield Diagnosis("damaged files", CheckResult.WARNING, found, advice)
+        yield warning("damaged files", found, "check the disk; the table damaged_files lists the loss")
     else:
-        yield Diagnosis("damaged files", CheckResult.OK, found)
+        yield ok("damaged files", found)

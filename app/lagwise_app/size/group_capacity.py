@@ -1,6 +1,7 @@
 """The group of ``lagwise size GROUP``: its row of `capacity`, and its demand and verdict up to a horizon."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -8,9 +9,12 @@ import click
 
 from lagwise.domain.capacity.observed import ObservedCapacity, Undecided
 from lagwise.domain.capacity.observed_words import load_test_of
+from lagwise.domain.capacity.outlook import Outlook
 from lagwise.domain.capacity.verdict import CanDo, DemandAhead, SetUp, judge_capacity
 from lagwise.domain.humanise import duration
 from lagwise.domain.sizing.advice import SizingAdvice
+from lagwise.domain.sizing.downstream import DownstreamFull
+from lagwise.domain.sizing.known_workload import downstream_of, known_values
 from lagwise.domain.sizing.workload import Unit
 from lagwise.platform.errors import LagwiseError
 from lagwise.platform.logs import clean
@@ -20,7 +24,59 @@ from lagwise.tables.forecast_reader import demand_ahead
 from lagwise.tables.store import Lake
 
 
-def capacity_row(lake: Lake, group: str, cluster: str | None, topic: str | None) -> dict[str, Any]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KnownGroup:
+    """What the lake knows of a group."""
+
+    #: Its row of `capacity`.
+    row: dict[str, Any]
+    #: The fields of a Workload that are known.
+    inputs: Mapping[str, Any]
+    #: The source of each of them.
+    sources: Mapping[str, str]
+    outlook: Outlook
+    #: The forecast up to the requested horizon; None without a horizon.
+    ahead: tuple[DemandAhead, ...] | None
+    #: The load test that would show its capacity; None where the capacity is known.
+    load_test: str | None
+    #: Evidence that the downstream is full; None where that is unknown or the inputs assume another downstream.
+    downstream: DownstreamFull | None
+
+
+def known_group(
+    lake: Lake,
+    group: str,
+    *,
+    cluster: str | None,
+    topic: str | None,
+    horizon_seconds: float | None,
+    target_utilisation: float,
+    now: datetime,
+) -> KnownGroup:
+    """What is known of the group. Raises LagwiseError, and UsageError where the horizon does not fit the forecast."""
+    from lagwise_dashboard.queries import capacity as queries
+
+    row = _capacity_row(lake, group, cluster, topic)
+    inputs, sources = known_values(row, now)
+    inputs["target_utilisation"], sources["target_utilisation"] = target_utilisation, "settings"
+    outlook, ahead = queries.outlook(lake, row["cluster"], row["topic"], now), None
+    if horizon_seconds is not None:
+        ahead = _demand_within(lake, row, horizon_seconds, now)
+        inputs["peak_rate_per_second"], sources["peak_rate_per_second"] = _planned_peak(row, ahead)
+        until = now + timedelta(seconds=horizon_seconds)
+        outlook = replace(outlook, days=tuple(day for day in outlook.days if day.at <= until))
+    return KnownGroup(
+        row=row,
+        inputs=inputs,
+        sources=sources,
+        outlook=outlook,
+        ahead=ahead,
+        load_test=_load_test_for(lake, row, inputs.get("peak_rate_per_second"), target_utilisation),
+        downstream=downstream_of(row),
+    )
+
+
+def _capacity_row(lake: Lake, group: str, cluster: str | None, topic: str | None) -> dict[str, Any]:
     """The row of `capacity` of a group. Raises LagwiseError where there is no row, no lake, or more than one row."""
     rows = [
         row
@@ -47,7 +103,7 @@ def capacity_row(lake: Lake, group: str, cluster: str | None, topic: str | None)
     return dict(rows[0])
 
 
-def load_test_for(lake: Lake, row: Mapping[str, Any], peak_per_second: float | None, target: float) -> str | None:
+def _load_test_for(lake: Lake, row: Mapping[str, Any], peak_per_second: float | None, target: float) -> str | None:
     """The load test that shows whether the group can handle such a peak; None where its capacity is known."""
     if peak_per_second is None:
         return None
@@ -69,29 +125,30 @@ def load_test_for(lake: Lake, row: Mapping[str, Any], peak_per_second: float | N
     return load_test_of(is_known, seen, row["produce_rate_per_second"], peak_per_second / target)
 
 
-def demand_within(lake: Lake, row: Mapping[str, Any], horizon_seconds: float, now: datetime) -> tuple[DemandAhead, ...]:
+def _demand_within(
+    lake: Lake, row: Mapping[str, Any], horizon_seconds: float, now: datetime
+) -> tuple[DemandAhead, ...]:
     """The forecast of the topic's busiest minutes up to the horizon. Raises UsageError where it is shorter."""
     ahead = demand_ahead(lake, now).get((row["cluster"], row["topic"]), ())
-    option = "--horizon"
     if not ahead:
         raise click.UsageError(
-            f"there is no forecast of {clean(row['topic'])} yet: leave {option} out, or give --peak."
+            f"there is no forecast of {clean(row['topic'])} yet: leave --horizon out, or give --peak."
         )
     until = now + timedelta(seconds=horizon_seconds)
     reaches = (ahead[-1].at - now).total_seconds()
     # Forecasts are in whole days, and the newest may be from yesterday.
     if horizon_seconds > reaches + 2 * 86_400.0:
         raise click.UsageError(
-            f"the forecast of {clean(row['topic'])} reaches {duration(reaches)} ahead: {option} must not exceed that; "
+            f"the forecast of {clean(row['topic'])} reaches {duration(reaches)} ahead: --horizon must not exceed that; "
             "`analysis.forecast.horizon_days` extends it."
         )
     within = tuple(point for point in ahead if point.at <= until)
     if not within:
-        raise click.UsageError(f"the forecast begins at {ahead[0].at:%Y-%m-%d %H:%M} UTC: {option} must reach that.")
+        raise click.UsageError(f"the forecast begins at {ahead[0].at:%Y-%m-%d %H:%M} UTC: --horizon must reach that.")
     return within
 
 
-def planned_peak(row: Mapping[str, Any], ahead: tuple[DemandAhead, ...]) -> tuple[float, str]:
+def _planned_peak(row: Mapping[str, Any], ahead: tuple[DemandAhead, ...]) -> tuple[float, str]:
     """Messages per second to plan for, and the source of that number."""
     forecast = max(ahead, key=lambda point: point.mean)
     if (peak := row["peak_rate_per_second"]) is not None and peak >= forecast.mean:
@@ -99,14 +156,11 @@ def planned_peak(row: Mapping[str, Any], ahead: tuple[DemandAhead, ...]) -> tupl
     return forecast.mean, f"forecast, for {forecast.at:%Y-%m-%d}"
 
 
-def row_within_horizon(
-    row: Mapping[str, Any],
-    ahead: tuple[DemandAhead, ...],
-    advice: SizingAdvice | None,
-    target_utilisation: float,
-    load_test: str | None,
-) -> dict[str, Any]:
-    """The row with the verdict for the demand up to the horizon."""
+def row_within_horizon(known: KnownGroup, advice: SizingAdvice | None, target_utilisation: float) -> dict[str, Any]:
+    """The row, with the verdict for the demand up to the horizon where there is one."""
+    row = known.row
+    if known.ahead is None:
+        return row
     low = row["capacity_low_per_second"]
     by_nodes = row["threads_per_node"] is not None and row["cores"] is not None
     running = (
@@ -121,15 +175,15 @@ def row_within_horizon(
     judgement = judge_capacity(
         None if low is None else CanDo(low, row["capacity_high_per_second"]),
         row["peak_rate_per_second"],
-        ahead,
+        known.ahead,
         target_utilisation=target_utilisation,
         running=running,
         advised=advised,
-        load_test=load_test,
+        load_test=known.load_test,
     )
-    verdict = {
+    return {
+        **row,
         "verdict": str(judgement.verdict),
         "sentence": judgement.sentence,
         "enough_until": judgement.enough_until,
     }
-    return {**row, **verdict}

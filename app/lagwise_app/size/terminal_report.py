@@ -7,51 +7,50 @@ from typing import Any
 from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.panel import Panel
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
 from lagwise.domain.capacity.outlook import Outlook, provenance
 from lagwise.domain.humanise import plural
 from lagwise.domain.simulation.what_if import say_outcome
 from lagwise.domain.sizing.advice import SizingAdvice
+from lagwise.domain.sizing.known_workload import say_missing
 from lagwise.domain.sizing.ramp_plan import RampStep
 from lagwise.domain.sizing.task_slots import TaskSlots
 from lagwise.domain.sizing.words import explain_concurrency, say_duration, say_number, say_share
 from lagwise.platform.logs import clean
-from lagwise_app.size.answer import SizingAnswer
-
-
-def size_page(answer: SizingAnswer, inputs: Mapping[str, tuple[float | None, str]]) -> RenderableType:
-    """The group, where there is one, and the answer. ``inputs`` are values and sources by option."""
-    parts: list[RenderableType] = []
-    if answer.row is not None:
-        parts.append(_group_panel(answer.row, inputs))
-    if answer.advice is None:
-        parts.append(Panel(Text(answer.verdict), title="What it takes", title_align="left"))
-    else:
-        parts.append(report(answer.advice, answer.slots))
-    return Group(*parts, *(Padding(part, (1, 0, 0, 0)) for part in _forecast_parts(answer)))
-
-
-def report(advice: SizingAdvice, slots: TaskSlots | None = None) -> RenderableType:
-    """The verdict, then the numbers behind it."""
-    nodes = (_heading("What one node does"), _node_table(advice), Text()) if advice.points else ()
-    # With a full downstream no threads are advised, so there is nothing to explain about them.
-    how = "" if advice.downstream else explain_concurrency(advice.workload, advice.threads)
-    return Group(
-        _advice_panel(advice, slots),
-        *nodes,
-        _heading("Where the numbers come from"),
-        _figure_table(advice),
-        Padding(Text(how, style="dim"), (1, 0, 0, 0)),
-    )
-
+from lagwise_dashboard.report.capacity_report import CapacityReport
 
 _TIMES = ("--per-message", "--t1", "--t2")
 #: Hidden where the total time per message is given.
 _OF_NODES = ("--t1", "--t2", "--cores")
 #: The colour of the frame for each verdict.
 _COLOURS = {"short": "red", "tight": "yellow", "enough": "green", "oversized": "cyan"}
+#: The days of the forecast that are shown, besides the last. The JSON has all of them.
+_DAYS = (0, 7, 14, 30, 60)
+
+
+def size_page(report: CapacityReport, inputs: Mapping[str, tuple[float | None, str]]) -> RenderableType:
+    """The group, where there is one, and the report. ``inputs`` are values and sources by option."""
+    parts: list[RenderableType] = []
+    if report.row is not None:
+        parts.append(_group_panel(report.row, inputs))
+    if report.advice is None:
+        parts.append(Panel(Text(say_missing(report.missing)), title="What it takes", title_align="left"))
+    else:
+        parts += _advice_parts(report.advice, report.slots)
+    return Group(*parts, *(Padding(part, (1, 0, 0, 0)) for part in _forecast_parts(report)))
+
+
+def _advice_parts(advice: SizingAdvice, slots: TaskSlots | None) -> Iterator[RenderableType]:
+    """The verdict, then the numbers behind it."""
+    yield _advice_panel(advice, slots)
+    if advice.points:
+        yield Group(_heading("What one node does"), _node_table(advice), Text())
+    # With a full downstream no threads are advised, so there is nothing to explain about them.
+    how = "" if advice.downstream else explain_concurrency(advice.workload, advice.threads)
+    yield Group(_heading("Where the numbers come from"), _figure_table(advice))
+    yield Padding(Text(how, style="dim"), (1, 0, 0, 0))
 
 
 def _group_panel(row: Mapping[str, Any], inputs: Mapping[str, tuple[float | None, str]]) -> RenderableType:
@@ -59,10 +58,9 @@ def _group_panel(row: Mapping[str, Any], inputs: Mapping[str, tuple[float | None
     title = Text(f"{clean(row['group'])} on {clean(row['topic'])} · {row['verdict']}")
     body = Text(clean(row["sentence"]))
     body.append(f"\nConfidence: {row['confidence']}.", style="dim")
-    table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), show_header=False)
-    table.add_column()
-    table.add_column(justify="right", style="bold")
-    table.add_column(style="dim", overflow="fold")
+    table = _table(
+        "option", Column(justify="right", style="bold"), Column(style="dim", overflow="fold"), show_header=False
+    )
     for option, (value, source) in inputs.items():
         if value is not None:
             shown = say_duration(value) if option in _TIMES else say_number(value)
@@ -103,14 +101,23 @@ def _heading(text: str) -> Text:
     return Text(text, style="bold")
 
 
+def _table(*columns: Column | str, show_header: bool = True) -> Table:
+    return Table(*columns, box=None, pad_edge=False, padding=(0, 3, 0, 0), show_header=show_header)
+
+
+def _right(heading: str) -> Column:
+    return Column(heading, justify="right")
+
+
 def _node_table(advice: SizingAdvice) -> Table:
-    table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0))
-    table.add_column("threads", justify="right")
-    table.add_column("", overflow="fold")
-    table.add_column("straight lines", justify="right")
-    table.add_column("really", justify="right", style="bold")
-    table.add_column("cores busy", justify="right")
-    table.add_column("a message waits for a core", justify="right")
+    table = _table(
+        _right("threads"),
+        Column(overflow="fold"),
+        _right("straight lines"),
+        Column("really", justify="right", style="bold"),
+        _right("cores busy"),
+        _right("a message waits for a core"),
+    )
     for point in advice.points:
         table.add_row(
             f"{point.node.threads:,}",
@@ -124,55 +131,42 @@ def _node_table(advice: SizingAdvice) -> Table:
 
 
 def _figure_table(advice: SizingAdvice) -> Table:
-    table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), show_header=False)
-    table.add_column()
-    table.add_column(justify="right", style="bold")
-    table.add_column()
-    table.add_column(style="dim", overflow="fold")
+    value_column = Column(justify="right", style="bold")
+    table = _table("figure", value_column, "unit", Column(style="dim", overflow="fold"), show_header=False)
     for figure in advice.figures:
-        value = "none" if figure.value is None else say_number(figure.value)
-        unit = figure.unit
-        if figure.unit == "of the traffic" and figure.value is not None:
-            value = say_share(figure.value)
-        table.add_row(figure.label, value, unit, figure.how)
+        say = say_share if figure.unit == "of the traffic" else say_number
+        table.add_row(figure.label, "none" if figure.value is None else say(figure.value), figure.unit, figure.how)
     return table
 
 
-#: The days of the forecast that are shown, besides the last. The JSON has all of them.
-_DAYS = (0, 7, 14, 30, 60)
-
-
-def _forecast_parts(answer: SizingAnswer) -> Iterator[RenderableType]:
+def _forecast_parts(report: CapacityReport) -> Iterator[RenderableType]:
     """The sections after the advice."""
-    if answer.outlook is not None:
-        said = Text(clean(provenance(answer.outlook, answer.now)), style="dim")
-        points = [_forecast_table(answer.outlook)] if answer.outlook.days else []
-        yield Group(Text("What will arrive", style="bold"), *points, said)
-    if answer.what_if is not None:
-        lines = [Text(f"{label}. {say_outcome(outcome)}") for label, outcome in answer.what_if.outcomes]
-        question = Text(f"{answer.what_if.question} At peak throughout.", style="dim")
-        yield Group(Text("What if", style="bold"), question, *lines)
-    if answer.ramp:
-        yield Group(Text("How to get there, one node first", style="bold"), _ramp_table(answer.ramp))
+    if report.outlook is not None:
+        said = Text(clean(provenance(report.outlook, report.now)), style="dim")
+        points = [_forecast_table(report.outlook)] if report.outlook.days else []
+        yield Group(_heading("What will arrive"), *points, said)
+    if report.what_if is not None:
+        lines = [Text(f"{label}. {say_outcome(outcome)}") for label, outcome in report.what_if.outcomes]
+        question = Text(f"{report.what_if.question} At peak throughout.", style="dim")
+        yield Group(_heading("What if"), question, *lines)
+    if report.ramp:
+        yield Group(_heading("How to get there, one node first"), _ramp_table(report.ramp))
 
 
 def _forecast_table(outlook: Outlook) -> Table:
     first, last = outlook.days[0], outlook.days[-1]
     wanted = [first.at + timedelta(days=number) for number in _DAYS]
     shown = [next((day for day in outlook.days if day.at >= at), last) for at in wanted]
-    table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0))
-    for heading in ("day", "busiest minute", "90 %: from", "to"):
-        table.add_column(heading, justify="left" if heading == "day" else "right")
+    table = _table("day", _right("busiest minute"), _right("90 %: from"), _right("to"))
     for day in dict.fromkeys([*shown, last]):
         table.add_row(f"{day.at:%Y-%m-%d}", *(f"{say_number(rate)}/s" for rate in (day.peak, day.low, day.high)))
     return table
 
 
 def _ramp_table(ramp: tuple[RampStep, ...]) -> Table:
-    table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0))
-    for heading in ("threads", "expected per node", "cores busy"):
-        table.add_column(heading, justify="right")
-    table.add_column("roll back when", overflow="fold")
+    table = _table(
+        _right("threads"), _right("expected per node"), _right("cores busy"), Column("roll back when", overflow="fold")
+    )
     for step in ramp:
         node = step.expected
         table.add_row(

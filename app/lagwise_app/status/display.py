@@ -2,7 +2,7 @@
 
 import itertools
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 
 import click
@@ -11,7 +11,7 @@ from rich.live import Live
 from rich.text import Text
 
 from lagwise.domain.humanise import plural
-from lagwise_app.status.groups import ShownGroups, overview
+from lagwise_app.status.groups import Key, Row, overview
 from lagwise_app.status.snapshots import SnapshotReader, StatusChange, StatusRequest, StatusSnapshot
 from lagwise_app.status.table import ChangeMark, footer, table
 from lagwise_app.terminal import output
@@ -119,12 +119,12 @@ def _mark(change: StatusChange) -> ChangeMark:
     return ChangeMark(sign, style, f"(was {change.before} until {change.at:%H:%M:%S})")
 
 
-def _change_line(change: StatusChange, groups: ShownGroups) -> Text:
+def _change_line(change: StatusChange, groups: Mapping[Key, Row]) -> Text:
     cluster, group = change.key
     line = plain(group).append(" (").append_text(plain(cluster)).append(") ")
     was = f", was {change.before}" if change.before else ", new"
     if change.after is None:
         return line.append(f"is gone{was}")
-    row = groups.row(change.key)
+    row = groups[change.key]
     line.append("is ").append_text(status_text(row["status"], row["reason"])).append(f"{was}: ")
     return line.append_text(plain(row["sentence"]))

@@ -10,7 +10,7 @@ from lagwise.platform.errors import LakeError
 from lagwise.platform.logs import clean
 from lagwise.tables.analysis import GROUP_STATUS
 from lagwise.tables.store import Lake
-from lagwise_app.status.groups import Key, ShownGroups, StatusFilters
+from lagwise_app.status.groups import Key, Row, StatusFilters, read_groups
 from lagwise_app.terminal import lake_queries
 
 #: How long a change stays marked.
@@ -33,10 +33,9 @@ class StatusChange:
 
 
 class ChangeTracker:
-    """Compares successive statuses of all groups that match, and remembers the changes for ``recent_for``."""
+    """Compares successive statuses of all groups that match, and remembers the changes for a while."""
 
-    def __init__(self, recent_for: timedelta) -> None:
-        self._recent_for = recent_for
+    def __init__(self) -> None:
         self._before: Mapping[Key, str] | None = None
         self._recent: dict[Key, StatusChange] = {}
 
@@ -54,8 +53,8 @@ class ChangeTracker:
         return found
 
     def recent(self, now: datetime) -> dict[Key, StatusChange]:
-        """The last change of each group that changed within ``recent_for``."""
-        self._recent = {key: change for key, change in self._recent.items() if now - change.at <= self._recent_for}
+        """The last change of each group that changed within MARKED_FOR."""
+        self._recent = {key: change for key, change in self._recent.items() if now - change.at <= MARKED_FOR}
         return dict(self._recent)
 
 
@@ -83,7 +82,7 @@ class StatusSnapshot:
     """
 
     now: datetime
-    groups: ShownGroups
+    groups: Mapping[Key, Row]
     fresh: lake_queries.LakeFreshness | None
     changes: list[StatusChange]
     recent: dict[Key, StatusChange]
@@ -98,8 +97,8 @@ class SnapshotReader:
         # All statuses: a group that has just lost a requested status has changed too.
         self._filters = replace(request.filters, statuses=frozenset())
         self._version: int | None = None
-        self._groups: ShownGroups | None = None
-        self._changes = ChangeTracker(MARKED_FOR)
+        self._groups: dict[Key, Row] | None = None
+        self._changes = ChangeTracker()
 
     def read(self, now: datetime) -> StatusSnapshot:
         """The state at ``now``. Raises LakeError where the lake cannot be read and no earlier read succeeded."""
@@ -108,8 +107,9 @@ class SnapshotReader:
         try:
             version = lake.version(GROUP_STATUS)
             if self._groups is None or version != self._version:
-                self._groups, self._version = ShownGroups.read(lake), version
-                found = self._changes.update(self._groups.statuses(self._filters), now)
+                self._groups, self._version = read_groups(lake), version
+                statuses = {key: row["status"] for key, row in self._groups.items() if self._filters.match(row)}
+                found = self._changes.update(statuses, now)
             fresh = lake_queries.freshness(lake, self._request.config, now)
         except LakeError as error:
             if self._groups is None:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from rich.console import Group
 from rich.live import Live
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
 from lagwise.config import Config
@@ -84,10 +84,8 @@ def _printed_state(status: ProcessStatus) -> object:
 
 def process_table(statuses: Sequence[ProcessStatus]) -> Table:
     """The supervised processes, one line each."""
-    table = Table(box=None, pad_edge=False, show_header=False)
-    table.add_column(no_wrap=True)
-    table.add_column(no_wrap=True)
-    table.add_column()
+    name, state = Column(no_wrap=True), Column(no_wrap=True)
+    table = Table(name, state, "what it does", box=None, pad_edge=False, show_header=False)
     for status in statuses:
         word = str(status.state) if status.retry_in_seconds is None else f"restarts in {status.retry_in_seconds:.0f} s"
         if status.restarts:

@@ -1,6 +1,6 @@
 """What the terminal asks the lake: groups worst first, one group's partitions, and how fresh all of it is."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -18,8 +18,15 @@ from lagwise.tables.rounds import TICKS
 from lagwise.tables.schema import Table
 from lagwise.tables.store import Lake
 
-_COLUMNS = ", ".join(f'"{column.name}"' for column in GROUP_STATUS.columns)
-_GROUPS = f"select {_COLUMNS} from group_status"  # noqa: S608 (names of our own)
+_GROUP_COLUMNS = tuple(column.name for column in GROUP_STATUS.columns)
+#: Columns of `partition_status` that a verdict rests on, and that are not shown.
+_NOT_SHOWN = frozenset({
+    "cluster", "group", "as_of", "last_stable", "commits_seen", "lag_slope_per_second", "lag_slope_low_per_second",
+    "lag_slope_high_per_second", "seconds_to_loss_at_latest", "rewound_records", "rewound_at", "committed_since",
+    "commit_cadence_seconds", "leader", "samples", "jump_records", "jump_high_watermark",
+})  # fmt: skip
+#: The columns of a partition that are shown.
+PARTITION_COLUMNS = tuple(c.name for c in PARTITION_STATUS.columns if c.name not in _NOT_SHOWN)
 _JUDGED = "select cluster, max(as_of) as as_of from group_status group by cluster"
 _SAMPLED = f"""
     select cluster, read_at, interval_seconds, errors from (
@@ -104,7 +111,7 @@ def freshness(lake: Lake, config: Config, now: datetime) -> LakeFreshness:
 
 def groups(lake: Lake) -> list[dict[str, Any]]:
     """All groups as ``group_status`` has them, worst first; among equals the one whose oldest record is older."""
-    rows = _selected(lake, GROUP_STATUS, _GROUPS)
+    rows = _selected(lake, GROUP_STATUS, f"select {_listed(_GROUP_COLUMNS)} from group_status")  # noqa: S608 (own)
     for row in rows:
         row["partitions_by_status"] = {c["status"]: c["partitions"] for c in row["partitions_by_status"]}
     return sorted(rows, key=worst_first)
@@ -133,18 +140,22 @@ def group(lake: Lake, name: str, cluster: str | None) -> dict[str, Any]:
 
 
 def partitions(lake: Lake, name: str, cluster: str) -> list[dict[str, Any]]:
-    """The partitions of one group as ``partition_status`` has them, by topic and partition."""
-    question = 'from partition_status where "group" = ? and cluster = ? order by topic, partition'
-    return _rows(lake, PARTITION_STATUS, question, [name, cluster])
+    """What is shown of the partitions of one group, by topic and partition."""
+    question = f"""
+        select {_listed(PARTITION_COLUMNS)} from partition_status where "group" = ? and cluster = ?
+        order by topic, partition
+    """  # noqa: S608 (own)
+    return rows_of(lake.query(question, [name, cluster], over=[PARTITION_STATUS]))
 
 
 def status_changes(lake: Lake) -> list[dict[str, Any]]:
     """Changes of whole groups, oldest first."""
-    return _rows(lake, STATUS_CHANGES, 'from status_changes where topic is null order by "at"')
+    question = 'from status_changes where topic is null order by "at"'
+    return rows_of(lake.query(question, over=[STATUS_CHANGES]))
 
 
-def _rows(lake: Lake, table: Table, question: str, values: Sequence[object] = ()) -> list[dict[str, Any]]:
-    return rows_of(lake.query(question, values, over=[table]))
+def _listed(columns: Iterable[str]) -> str:
+    return ", ".join(f'"{column}"' for column in columns)
 
 
 def _newest_samples(lake: Lake, clusters: Collection[str], now: datetime) -> dict[str, dict[str, Any]]:

@@ -1,15 +1,16 @@
 """Lines and tables about one group and about freshness, for rich. Names from outside are escaped."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import IO, Any
 
 from rich.console import Console
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
 from lagwise.config import AnyCluster
 from lagwise.domain.humanise import duration
+from lagwise.domain.vocabulary import Status
 from lagwise.links.first_commands import first_command
 from lagwise.platform.program import program
 from lagwise_app.terminal.lake_queries import ClusterFreshness, LakeFreshness
@@ -24,42 +25,32 @@ def console(file: IO[str] | None = None) -> Console:
     return made
 
 
-def verdict_line(row: dict[str, Any]) -> Text:
-    """A group, its status, and the sentence that says why."""
-    line = plain(row["group"]).append(" is ").append_text(status_text(row["status"], row["reason"]))
-    return line.append(" — ").append_text(plain(row["sentence"]))
+def group_lines(row: dict[str, Any], clusters: Sequence[AnyCluster], page: str, growth: str) -> Iterator[Text]:
+    """A group: its status and why, other findings, what to do first, and how its lag has changed."""
+    verdict = plain(row["group"]).append(" is ").append_text(status_text(row["status"], row["reason"]))
+    yield verdict.append(" — ").append_text(plain(row["sentence"]))
+    for finding in row["findings"]:
+        yield _labelled("Also", f"{finding['sentence']} {finding['remedy'] or ''}".rstrip())
+    if row["status"] not in (Status.OK, Status.CATCHING_UP, Status.GHOST):
+        command = first_command(
+            row["cluster"],
+            row["group"],
+            clusters,
+            status=row["status"],
+            reason=row["reason"],
+            loss_cause=row["loss_cause"],
+            topic=row["worst_topic"],
+            transaction_seconds=row["transaction_seconds"],
+            stands_still=row["stands_still"],
+        )
+        yield _labelled("First step", command)
+        yield _labelled("Dashboard", page)
+    if growth:
+        yield Text("Lag over ", style="dim").append(growth)
 
 
-def finding_line(finding: dict[str, Any]) -> Text:
-    """Another finding about a group, and its remedy."""
-    line = Text("Also: ", style="dim").append_text(plain(finding["sentence"]))
-    return line.append(" ").append_text(plain(finding["remedy"])) if finding["remedy"] else line
-
-
-def first_step(row: dict[str, Any], clusters: Sequence[AnyCluster]) -> Text:
-    """The first command to run."""
-    command = first_command(
-        row["cluster"],
-        row["group"],
-        clusters,
-        status=row["status"],
-        reason=row["reason"],
-        loss_cause=row["loss_cause"],
-        topic=row["worst_topic"],
-        transaction_seconds=row["transaction_seconds"],
-        stands_still=row["stands_still"],
-    )
-    return Text("First step: ", style="dim").append_text(plain(command))
-
-
-def page_line(url: str) -> Text:
-    """The address of the group in the dashboard."""
-    return Text("Dashboard: ", style="dim").append_text(plain(url))
-
-
-def growth_line(words: str) -> Text:
-    """How the lag of a group has changed."""
-    return Text("Lag over ", style="dim").append(words)
+def _labelled(label: str, value: str) -> Text:
+    return Text(f"{label}: ", style="dim").append_text(plain(value))
 
 
 def freshness_lines(fresh: LakeFreshness) -> list[Text]:
@@ -104,12 +95,18 @@ def _ago(seconds: float | None) -> str:
 
 def partition_table(rows: list[dict[str, Any]]) -> Table:
     """The partitions of a group, one per row."""
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("topic", overflow="fold")
-    for name in ("partition", "log start", "committed", "end", "lag", "oldest"):
-        table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("status", no_wrap=True)
-    table.add_column("owner", overflow="fold")
+    table = Table(
+        Column("topic", overflow="fold"),
+        *(
+            Column(name, justify="right", no_wrap=True)
+            for name in ("partition", "log start", "committed", "end", "lag", "oldest")
+        ),
+        Column("status", no_wrap=True),
+        Column("owner", overflow="fold"),
+        box=None,
+        pad_edge=False,
+        header_style="bold",
+    )
     for row in rows:
         oldest = duration(row["lag_seconds"], lower_bound=bool(row["lag_seconds_is_lower_bound"]))
         table.add_row(

@@ -5,9 +5,8 @@ from datetime import UTC, datetime
 
 import click
 
-from lagwise.platform.logs import clean
 from lagwise_app.cli.alert.operate import by_option, open_database, operator
-from lagwise_app.cli.shared import CommandSettings, data_option, json_option
+from lagwise_app.cli.shared import CommandSettings, data_option, json_option, print_answer
 from lagwise_app.terminal.json_output import print_json
 
 
@@ -92,10 +91,8 @@ def resend(
     _, engine = open_database(settings, data)
     now, who = datetime.now(UTC), operator(by)
     done = send_again(engine, None if everything else numbers, channel=channel, by=who, now=now)
-    if as_json:
-        print_json(asdict(done))
-        return
-    click.echo(f"{done.queued} queued again" + (f", {done.outdated} outdated and not sent" if done.outdated else ""))
+    line = f"{done.queued} queued again" + (f", {done.outdated} outdated and not sent" if done.outdated else "")
+    print_answer(asdict(done), line, as_json=as_json)
 
 
 @click.command("test-channel", short_help="Send a test message through a channel.")
@@ -129,12 +126,8 @@ def test_channel_command(
     logs.configure(ALERTS)
     config = settings.load(data=data)
     answer = send_test(config, name, lambda: datetime.now(UTC), severity=Severity(severity), over=over)
-    if as_json:
-        print_json(asdict(answer))
-    else:
-        verdict = "accepted it" if answer.delivered else "did not accept it"
-        click.echo(
-            clean(f"{answer.channel} ({answer.type}, {answer.receiver}) {verdict}: {answer.answer or 'no answer'}")
-        )
+    verdict = "accepted it" if answer.delivered else "did not accept it"
+    line = f"{answer.channel} ({answer.type}, {answer.receiver}) {verdict}: {answer.answer or 'no answer'}"
+    print_answer(asdict(answer), line, as_json=as_json)
     if not answer.delivered:
         raise click.exceptions.Exit(1)

@@ -10,7 +10,7 @@ import click
 from lagwise.platform.errors import LagwiseError
 from lagwise.platform.logs import clean
 from lagwise_app.cli.option_types import Duration
-from lagwise_app.cli.shared import CommandSettings, data_option, json_option
+from lagwise_app.cli.shared import CommandSettings, cluster_option, data_option, json_option, print_answer
 from lagwise_app.terminal.json_output import print_json
 
 if TYPE_CHECKING:
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from lagwise.config import Config
     from lagwise_alerts.model import Alert
+    from lagwise_alerts.notify.mute_state import Silence
     from lagwise_alerts.operate.actions import Operator
 
 #: Fields of an alert that only its evaluation needs.
@@ -39,8 +40,7 @@ def open_database(settings: CommandSettings, data: str | None) -> "tuple[Config,
     """The settings and the operational database of a data folder."""
     from lagwise_alerts.operate import queries
 
-    last_run = settings.load_last_run(data)
-    config = last_run[0] if last_run else settings.load(data=data)
+    config = settings.load_of_run(data)
     return config, queries.connect(config)
 
 
@@ -73,7 +73,7 @@ def list_command(settings: CommandSettings, data: str | None, as_json: bool) -> 
     silences = queries.silences(engine, now)
     if as_json:
         shown = [{**_alert_document(alert), **asdict(state)} for alert, state in alerts]
-        print_json({"alerts": shown, "silences": [_silence_document(asdict(silence)) for silence in silences]})
+        print_json({"alerts": shown, "silences": [_silence_document(silence) for silence in silences]})
         return
     from lagwise_app.cli.alert.tables import alert_table, silence_table
     from lagwise_app.terminal import output
@@ -134,11 +134,9 @@ def silence(
         by=operator(by),
         now=now,
     )
-    if as_json:
-        print_json(_silence_document(asdict(made)))
-    else:
-        words = actions.matcher_words(made.matcher)
-        click.echo(clean(f"silence {made.id} until {made.ends_at:%Y-%m-%d %H:%M:%S} UTC: {words}"))
+    words = actions.matcher_words(made.matcher)
+    line = f"silence {made.id} until {made.ends_at:%Y-%m-%d %H:%M:%S} UTC: {words}"
+    print_answer(_silence_document(made), line, as_json=as_json)
 
 
 @click.command(short_help="End a silence now.")
@@ -159,17 +157,12 @@ def unsilence(settings: CommandSettings, number: int, by: str | None, data: str 
 
     _, engine = open_database(settings, data)
     ended = actions.unsilence(engine, number, by=operator(by), now=datetime.now(UTC))
-    if as_json:
-        print_json(_silence_document(asdict(ended)))
-    else:
-        click.echo(f"silence {ended.id} has ended")
+    print_answer(_silence_document(ended), f"silence {ended.id} has ended", as_json=as_json)
 
 
 @click.command(short_help="Acknowledge an alert.")
 @click.argument("alert", metavar="INCIDENT|GROUP")
-@click.option(
-    "--cluster", metavar="NAME", help="The cluster of the group, where several clusters have a group of this name."
-)
+@cluster_option
 @click.option("--take-back", is_flag=True, help="Take the acknowledgement back: others are notified again.")
 @click.option("--comment", metavar="TEXT", default="", help="The reason, for others.")
 @by_option
@@ -235,7 +228,8 @@ def _alert_document(alert: "Alert") -> dict[str, Any]:
     return {**subject, **{name: value for name, value in document.items() if name not in _EVALUATION_FIELDS}}
 
 
-def _silence_document(silence: dict[str, Any]) -> dict[str, Any]:
+def _silence_document(silence: "Silence") -> dict[str, Any]:
     """A silence as JSON: the patterns of its matcher are keys of their own."""
-    matcher = silence.pop("matcher")
-    return {"id": silence.pop("id"), **matcher, **silence}
+    document = asdict(silence)
+    matcher = document.pop("matcher")
+    return {"id": document.pop("id"), **matcher, **document}

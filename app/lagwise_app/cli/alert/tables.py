@@ -23,7 +23,7 @@ def alert_table(alerts: Sequence[tuple[Alert, OperatorState]], now: datetime) ->
             _state(alert, operator_state, now),
             alert.severity.value,
             plain(str(alert.subject)),
-            f"{_seconds(alert.since, now)} ago",
+            f"{_span(alert.since, now)} ago",
             plain(alert.sentence),
             plain(alert.incident_id),
         )
@@ -34,11 +34,11 @@ def silence_table(silences: Sequence[Silence], now: datetime) -> Table:
     """Silences, one per row."""
     table = _table("silence", "alerts", "ends", "by", "reason")
     for one in silences:
-        begins = "" if one.starts_at <= now else f", begins in {_seconds(now, one.starts_at)}"
+        begins = "" if one.starts_at <= now else f", begins in {_span(now, one.starts_at)}"
         table.add_row(
             str(one.id),
             plain(matcher_words(one.matcher)),
-            f"in {_seconds(now, one.ends_at)}{begins}",
+            f"in {_span(now, one.ends_at)}{begins}",
             plain(one.created_by),
             plain(one.comment),
         )
@@ -51,7 +51,7 @@ def delivery_table(rows: Sequence[DeliveryRow], now: datetime) -> Table:
     for row in rows:
         table.add_row(
             str(row.id),
-            f"{_seconds(row.created_at, now)} ago",
+            f"{_span(row.created_at, now)} ago",
             plain(row.channel),
             plain(row.event),
             Text(row.state, style="bold red" if row.state == "dead" else ""),
@@ -77,9 +77,9 @@ def _state(alert: Alert, operator_state: OperatorState, now: datetime) -> Text:
         return Text("acknowledged by ").append_text(plain(operator_state.acknowledged.by))
     if operator_state.muted is not None:
         muted = operator_state.muted
-        return Text(f"{muted.cause.value} ").append_text(plain(muted.name)).append(f" for {_seconds(now, muted.until)}")
+        return Text(f"{muted.cause.value} ").append_text(plain(muted.name)).append(f" for {_span(now, muted.until)}")
     return Text("firing", style="bold red")
 
 
-def _seconds(first: datetime, last: datetime) -> str:
+def _span(first: datetime, last: datetime) -> str:
     return duration(max(0.0, (last - first).total_seconds()))
