@@ -1,4 +1,4 @@
-"""Links of the docs lead somewhere: to a file of the repository, and to a heading that it has."""
+"""Links of the docs resolve: to a file of the repository, and to a heading that it has."""
 
 import re
 from pathlib import Path
@@ -10,7 +10,7 @@ PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglo
 
 
 def prose(page: Path) -> str:
-    """A page without its blocks of code, in which `](` is no link and `#` no heading."""
+    """A page without its code blocks, in which `](` is no link and `#` no heading."""
     return re.sub(r"^( *)```.*?^\1```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
 
 
@@ -38,7 +38,7 @@ def test_every_link_within_the_repository_leads_somewhere(page: Path) -> None:
 
 
 def test_every_page_is_reached_from_the_index() -> None:
-    """Directly, or by a page of the same folder: what nobody links, nobody reads."""
+    """Directly, or through other pages."""
     index = ROOT / "docs" / "README.md"
     reached, waiting = {index}, [index]
     while waiting:

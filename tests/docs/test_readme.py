@@ -1,4 +1,4 @@
-"""What the README tells people to type exists."""
+"""Commands, options, targets and settings in the README and the docs exist."""
 
 import re
 from pathlib import Path

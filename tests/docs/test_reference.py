@@ -91,7 +91,7 @@ def keys(model: type[BaseModel], before: str = "") -> dict[str, Any]:
 
 
 def kind_of(model: type[BaseModel]) -> str:
-    """By what an entry of a list that may be of several kinds is told; nothing for Kafka, which needs not be named."""
+    """The kind of an entry of a list with several kinds; empty for Kafka, the default."""
     field = model.model_fields.get("system") or model.model_fields["type"]
     kind: str = get_args(field.annotation)[0]
     return "" if kind == "kafka" else kind
@@ -126,7 +126,7 @@ def test_a_setting_has_variable_default_and_meaning(key: str) -> None:
 
 #: A value for each setting's variable, other than its default.
 _OTHER = {
-    "data": "elsewhere",
+    "data": "other",
     "state_dir": "/tmp/x",
     "database": "sqlite://",
     "clusters": "[]",

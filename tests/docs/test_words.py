@@ -56,7 +56,7 @@ def table(page: str, first_heading: str) -> list[list[str]]:
 
 
 def code(text: str) -> list[str]:
-    """What stands in code style, lists taken apart."""
+    """The words in code style, with lists split."""
     return [word for span in re.findall(r"`([^`]+)`", text) for word in re.split(r",\s*", span)]
 
 
@@ -120,11 +120,11 @@ class TestRules:
         assert len(row[1]) > 10
 
     @pytest.mark.parametrize("row", table(RULES, "status"), ids=lambda row: row[0])
-    def test_burrow_s_word_beside_it_is_that_of_the_code(self, row: list[str]) -> None:
+    def test_burrow_s_word_is_that_of_the_code(self, row: list[str]) -> None:
         assert row[-1] == BURROW_WORDS[Status(row[0].strip("`"))]
 
     def test_words_in_code_style_exist(self) -> None:
-        """But for the columns, commands and files they stand beside."""
+        """Except for columns, commands and files."""
         columns = {
             "reasons",
             "lag_seconds",
@@ -135,7 +135,6 @@ class TestRules:
             "rewound_at",
             "loss_cause",
             "transaction_seconds",
-            "stands_still",
             "cause",
             "skip_control_records",
             "findings",
@@ -207,12 +206,12 @@ class TestTraces:
         assert named <= {folder.name for folder in FOLDERS}
 
     @pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: str(folder.name))
-    def test_a_trace_is_called_like_its_folder_and_tells_its_story(self, folder: Path) -> None:
+    def test_a_trace_has_the_name_of_its_folder_and_a_story(self, folder: Path) -> None:
         head = tomllib.loads((folder / "trace.toml").read_text(encoding="utf-8"))
         assert head["name"] == folder.name
         assert len(head["story"]) > 20
 
-    def test_no_two_traces_tell_the_same_story(self) -> None:
+    def test_no_two_traces_have_the_same_story(self) -> None:
         stories = sorted(csv_files.read_head(folder)["story"] for folder in FOLDERS)
         assert [one for one, other in pairwise(stories) if one == other] == []
 
@@ -245,8 +244,8 @@ class TestTraces:
     def test_a_trace_of_ours_has_no_key_in_its_head_that_is_not_described(self) -> None:
         assert {key for folder in FOLDERS for key in csv_files.read_head(folder)} <= set(self.keys_of_the_head())
 
-    def test_every_described_key_of_the_head_is_looked_at(self, tmp_path: Path) -> None:
-        """A key that nobody reads could hold anything: what it holds here is refused by its name."""
+    def test_every_described_key_of_the_head_is_checked(self, tmp_path: Path) -> None:
+        """A key that is not read could hold anything; the error here names the key."""
         assert len(self.keys_of_the_head()) == 8
         for key in self.keys_of_the_head():
             head = {"sample_interval_s": "15", key: "-1"}
