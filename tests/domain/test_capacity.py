@@ -14,9 +14,9 @@ from lagwise.domain.capacity.assessment import (
     assess,
     workload_of,
 )
-from lagwise.domain.capacity.known import ConsumeTime, Demand, JobWork, KnownWork, Observed, ServiceTime
+from lagwise.domain.capacity.inputs import CapacityInputs, ConsumeTime, Demand, JobWork, Observed, ServiceTime
 from lagwise.domain.capacity.observed import ObservedCapacity, Undecided
-from lagwise.domain.capacity.observed_words import NO_TEST_HELPS, load_test
+from lagwise.domain.capacity.observed_text import NO_TEST_HELPS, load_test
 from lagwise.domain.capacity.skew import Skew
 from lagwise.domain.capacity.verdict import CapacityVerdict, DemandAhead
 from lagwise.domain.sizing.task_slots import TaskSlots
@@ -46,10 +46,10 @@ JOB = JobWork(
 )  # fmt: skip
 #: Six members of 20 threads each, 50 ms for a message: 2,400 a second together.
 TIME = ConsumeTime(seconds_per_message=0.05, threads=120, messages=50_000, measured_at=NOW)
-KNOWN = KnownWork(partitions=12, members=6, nodes=2, as_of=NOW, skew=Skew(1 / 12, 50_000, 40, NOW))
+KNOWN = CapacityInputs(partitions=12, members=6, nodes=2, as_of=NOW, skew=Skew(1 / 12, 50_000, 40, NOW))
 
 
-def known(**values: Any) -> KnownWork:
+def known(**values: Any) -> CapacityInputs:
     return replace(KNOWN, **values)
 
 
@@ -154,7 +154,7 @@ CASES = (
 @pytest.mark.parametrize(
     ("its", "verdict", "source", "confidence"), [case[1:] for case in CASES], ids=[case[0] for case in CASES]
 )
-def test_cases(its: KnownWork, verdict: CapacityVerdict, source: NumberSource, confidence: Confidence) -> None:
+def test_cases(its: CapacityInputs, verdict: CapacityVerdict, source: NumberSource, confidence: Confidence) -> None:
     found = assess(its)
     assert (found.judgement.verdict, found.source, found.confidence) == (verdict, source, confidence)
     assert found.judgement.sentence.endswith(".")

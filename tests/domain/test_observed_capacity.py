@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lagwise.domain.capacity.observed import Floor, Undecided, observed_capacity
-from lagwise.domain.capacity.observed_words import capacity_sentence, load_test
+from lagwise.domain.capacity.observed_text import capacity_sentence, load_test
 from lagwise.domain.capacity.saturation import Block
 from tests.domain.consumers import World, daily
 

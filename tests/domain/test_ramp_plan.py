@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lagwise.domain.sizing.node_throughput import node_throughput
 from lagwise.domain.sizing.ramp_plan import RampStep, ramp_plan
 from lagwise.domain.sizing.ranges import OutOfRange
-from lagwise.domain.sizing.repairman import node_throughput
 
 
 def plan(running: int, advised: int, **changed: float) -> tuple[RampStep, ...]:

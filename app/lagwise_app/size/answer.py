@@ -14,7 +14,13 @@ from lagwise.domain.simulation.scenario import DEFAULT_OUTAGE_SECONDS
 from lagwise.domain.simulation.what_if import WhatIf, outage, set_ups, try_set_ups
 from lagwise.domain.sizing.advice import SizingAdvice, advise
 from lagwise.domain.sizing.downstream import DownstreamFull
-from lagwise.domain.sizing.known_workload import downstream_of, known_values, running_of, say_missing, task_slots_of
+from lagwise.domain.sizing.group_workload import (
+    downstream_of,
+    known_values,
+    missing_sentence,
+    running_of,
+    task_slots_of,
+)
 from lagwise.domain.sizing.ramp_plan import RampStep, ramp_to
 from lagwise.domain.sizing.ranges import OutOfRange
 from lagwise.domain.sizing.task_slots import TaskSlots
@@ -92,7 +98,7 @@ class SizingAnswer:
     @property
     def verdict(self) -> str:
         """The advice as a sentence, or why there is none."""
-        return self.advice.verdict if self.advice else say_missing(self.missing)
+        return self.advice.verdict if self.advice else missing_sentence(self.missing)
 
     @property
     def slots(self) -> TaskSlots | None:

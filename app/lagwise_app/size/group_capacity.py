@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from lagwise.domain.capacity.observed import ObservedCapacity, Undecided
-from lagwise.domain.capacity.observed_words import load_test_of
+from lagwise.domain.capacity.observed_text import load_test_of
 from lagwise.domain.capacity.verdict import CanDo, DemandAhead, SetUp, judge_capacity
 from lagwise.domain.humanise import duration
 from lagwise.domain.sizing.advice import SizingAdvice

@@ -11,12 +11,12 @@ from rich.table import Table
 from rich.text import Text
 
 from lagwise.domain.capacity.outlook import Outlook, provenance
-from lagwise.domain.humanise import plural
-from lagwise.domain.simulation.what_if import say_outcome
+from lagwise.domain.humanise import per_cent, plural, precise_duration, significant
+from lagwise.domain.simulation.what_if import outcome_sentence
 from lagwise.domain.sizing.advice import SizingAdvice
+from lagwise.domain.sizing.advice_text import explain_concurrency
 from lagwise.domain.sizing.ramp_plan import RampStep
 from lagwise.domain.sizing.task_slots import TaskSlots
-from lagwise.domain.sizing.words import explain_concurrency, say_duration, say_number, say_share
 from lagwise.platform.logs import clean
 from lagwise_app.size.answer import SizingAnswer
 
@@ -65,7 +65,7 @@ def _group_panel(row: Mapping[str, Any], inputs: Mapping[str, tuple[float | None
     table.add_column(style="dim", overflow="fold")
     for option, (value, source) in inputs.items():
         if value is not None:
-            shown = say_duration(value) if option in _TIMES else say_number(value)
+            shown = precise_duration(value) if option in _TIMES else significant(value)
         elif option == "--hottest-share":
             shown = "even"
         elif option == "--per-message" or (option in _OF_NODES and inputs["--per-message"][0] is not None):
@@ -115,10 +115,10 @@ def _node_table(advice: SizingAdvice) -> Table:
         table.add_row(
             f"{point.node.threads:,}",
             point.label,
-            f"{say_number(point.straight_line_rate_per_second)}/s",
-            f"{say_number(point.node.rate_per_second)}/s",
-            say_share(point.node.core_utilisation),
-            say_duration(point.node.core_wait_seconds),
+            f"{significant(point.straight_line_rate_per_second)}/s",
+            f"{significant(point.node.rate_per_second)}/s",
+            per_cent(point.node.core_utilisation),
+            precise_duration(point.node.core_wait_seconds),
         )
     return table
 
@@ -130,10 +130,10 @@ def _figure_table(advice: SizingAdvice) -> Table:
     table.add_column()
     table.add_column(style="dim", overflow="fold")
     for figure in advice.figures:
-        value = "none" if figure.value is None else say_number(figure.value)
+        value = "none" if figure.value is None else significant(figure.value)
         unit = figure.unit
         if figure.unit == "of the traffic" and figure.value is not None:
-            value = say_share(figure.value)
+            value = per_cent(figure.value)
         table.add_row(figure.label, value, unit, figure.how)
     return table
 
@@ -149,7 +149,7 @@ def _forecast_parts(answer: SizingAnswer) -> Iterator[RenderableType]:
         points = [_forecast_table(answer.outlook)] if answer.outlook.days else []
         yield Group(Text("What will arrive", style="bold"), *points, said)
     if answer.what_if is not None:
-        lines = [Text(f"{label}. {say_outcome(outcome)}") for label, outcome in answer.what_if.outcomes]
+        lines = [Text(f"{label}. {outcome_sentence(outcome)}") for label, outcome in answer.what_if.outcomes]
         question = Text(f"{answer.what_if.question} At peak throughout.", style="dim")
         yield Group(Text("What if", style="bold"), question, *lines)
     if answer.ramp:
@@ -164,7 +164,7 @@ def _forecast_table(outlook: Outlook) -> Table:
     for heading in ("day", "busiest minute", "90 %: from", "to"):
         table.add_column(heading, justify="left" if heading == "day" else "right")
     for day in dict.fromkeys([*shown, last]):
-        table.add_row(f"{day.at:%Y-%m-%d}", *(f"{say_number(rate)}/s" for rate in (day.peak, day.low, day.high)))
+        table.add_row(f"{day.at:%Y-%m-%d}", *(f"{significant(rate)}/s" for rate in (day.peak, day.low, day.high)))
     return table
 
 
@@ -176,6 +176,6 @@ def _ramp_table(ramp: tuple[RampStep, ...]) -> Table:
     for step in ramp:
         node = step.expected
         table.add_row(
-            f"{node.threads:,}", f"{say_number(node.rate_per_second)}/s", say_share(node.core_utilisation), step.stop
+            f"{node.threads:,}", f"{significant(node.rate_per_second)}/s", per_cent(node.core_utilisation), step.stop
         )
     return table

@@ -5,11 +5,11 @@ import math
 import plotly.graph_objects as go
 
 from lagwise.domain import humanise
+from lagwise.domain.humanise import significant, significant_rate
 from lagwise.domain.sizing.advice import SizingAdvice
 from lagwise.domain.sizing.formulas import knee_threads, node_ceiling_per_second, thread_rate_per_second
-from lagwise.domain.sizing.repairman import node_throughput
+from lagwise.domain.sizing.node_throughput import node_throughput
 from lagwise.domain.sizing.search import nodes_by_cpu, thread_limit, threads_that_fill_a_node
-from lagwise.domain.sizing.words import say_number, say_rate
 from lagwise_dashboard import plot_theme
 
 _HEIGHT = 340
@@ -40,7 +40,7 @@ def chart(advice: SizingAdvice) -> go.Figure:
             lines,
             name="the formula's straight lines",
             line={"color": plot_theme.MARK, "width": 1.6, "dash": "dash"},
-            customdata=[say_rate(line) for line in lines],
+            customdata=[significant_rate(line) for line in lines],
             hovertemplate="%{customdata}",
         )
     )
@@ -50,7 +50,7 @@ def chart(advice: SizingAdvice) -> go.Figure:
             [0.0, *really],
             name="what the node does",
             line={"color": plot_theme.LAG, "width": 2.6},
-            customdata=[say_rate(rate) for rate in (0.0, *really)],
+            customdata=[significant_rate(rate) for rate in (0.0, *really)],
             hovertemplate="%{customdata}",
         )
     )
@@ -61,7 +61,7 @@ def chart(advice: SizingAdvice) -> go.Figure:
     label = "advised" if advice.triple else fills
     marks = [(float(advised), f"{label} {humanise.count(advised)}", plot_theme.LAG)]
     if shown_knee is not None:
-        marks.append((shown_knee, f"knee {say_number(shown_knee)}", plot_theme.MARK))
+        marks.append((shown_knee, f"knee {significant(shown_knee)}", plot_theme.MARK))
     # The lower one is labelled to its left, the higher one to its right: so they never overlap.
     for i, (at, text, colour) in enumerate(sorted(marks)):
         _mark_threads(made, at, text, top, colour, left_of_line=i == 0 and len(marks) > 1)
@@ -94,7 +94,7 @@ def _mark_needed(made: go.Figure, advice: SizingAdvice, needed: float, at: int) 
     made.add_annotation(
         x=at,
         y=needed,
-        text=f"{of}{if_allowed} must do {say_number(needed)}/s",
+        text=f"{of}{if_allowed} must do {significant(needed)}/s",
         showarrow=False,
         xanchor="right" if at else "left",
         yanchor="bottom",

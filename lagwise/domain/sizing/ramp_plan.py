@@ -7,10 +7,10 @@ them while going back is still easy.
 import math
 from dataclasses import dataclass
 
+from lagwise.domain.humanise import per_cent, precise_duration, significant
 from lagwise.domain.sizing.advice import SizingAdvice
+from lagwise.domain.sizing.node_throughput import NodeThroughput, node_throughput
 from lagwise.domain.sizing.ranges import check_number, check_threads
-from lagwise.domain.sizing.repairman import NodeThroughput, node_throughput
-from lagwise.domain.sizing.words import say_duration, say_number, say_share
 
 #: Shares of the way.
 _STEPS = (0.25, 0.5, 0.75, 1.0)
@@ -90,10 +90,10 @@ def _threads(running: int, advised: int) -> list[int]:
 
 def _watch(expected: NodeThroughput) -> tuple[str, ...]:
     return (
-        f"throughput with a backlog: {say_number(expected.rate_per_second)} messages/s, cores "
-        f"{say_share(expected.core_utilisation)} busy",
-        f"waiting for a core (tq): {say_duration(expected.core_wait_seconds)} a message; more means that others use "
-        "the cores as well",
+        f"throughput with a backlog: {significant(expected.rate_per_second)} messages/s, cores "
+        f"{per_cent(expected.core_utilisation)} busy",
+        f"waiting for a core (tq): {precise_duration(expected.core_wait_seconds)} a message; more means that others "
+        "use the cores as well",
         "T1: where it rises together with the downstream's own latency, the downstream is full",
         "waiting for locks (or an interpreter lock): where T1 rises alone, the threads are in each other's way",
         "errors and time-outs: none that were not there before",
@@ -101,14 +101,14 @@ def _watch(expected: NodeThroughput) -> tuple[str, ...]:
 
 
 def _stop(before: NodeThroughput | None, gain: float, least: float, most_t1: float) -> str:
-    t1 = f"T1 is above {say_duration(most_t1)}, or errors rise" if most_t1 > 0.0 else "errors rise"
+    t1 = f"T1 is above {precise_duration(most_t1)}, or errors rise" if most_t1 > 0.0 else "errors rise"
     if before is None:
         return f"Measure first: what follows is compared with this. Do not start where {t1}."
     if math.isclose(gain, 0.0, abs_tol=1e-9 * before.rate_per_second):
         return f"Go back where {t1}."
     if gain > 0.0:
         return (
-            f"Go back where less than {say_number(least)} of the expected {say_number(gain)} messages/s are gained, "
+            f"Go back where less than {significant(least)} of the expected {significant(gain)} messages/s are gained, "
             f"{t1}."
         )
-    return f"Go back where more than {say_number(-least)} messages/s are lost ({say_number(-gain)} expected), {t1}."
+    return f"Go back where more than {significant(-least)} messages/s are lost ({significant(-gain)} expected), {t1}."

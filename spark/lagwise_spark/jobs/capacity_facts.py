@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from lagwise.config import CapacitySettings
-from lagwise.domain.capacity.known import ConsumeTime, Demand, JobWork, KnownWork, Observed, ServiceTime
+from lagwise.domain.capacity.inputs import CapacityInputs, ConsumeTime, Demand, JobWork, Observed, ServiceTime
 from lagwise.domain.capacity.observed import Undecided
 from lagwise.domain.capacity.verdict import DemandAhead
 from lagwise.domain.sizing.downstream import MeasuredWork, downstream_full
@@ -176,14 +176,14 @@ class Facts:
         self._demand = {(r["cluster"], r["topic"]): r for r in lake.read(DEMAND).to_pylist()}
         self._ahead = demand_ahead(lake, now)
 
-    def known(self, reader: Row) -> KnownWork:
+    def known(self, reader: Row) -> CapacityInputs:
         key, topic = key_of(reader), (reader["cluster"], reader["topic"])
         service, observed, demand = self._service.get(key), self._observed.get(key), self._demand.get(topic)
         time = self._times.get(key)
         job = self._jobs.get((reader["cluster"], reader["group"]))
         told = self._settings.cores_of(reader["group"])
         cores, source = (told, "settings") if told is not None else (service and service["cores"], "probe")
-        return KnownWork(
+        return CapacityInputs(
             partitions=reader["partitions"],
             members=reader["members"] if job is None else job["subtasks"],
             nodes=reader["nodes"],

@@ -147,7 +147,7 @@ class Demand:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class KnownWork:
+class CapacityInputs:
     """Everything that is known of a group's work on one topic."""
 
     #: Partitions of the topic.
@@ -180,7 +180,7 @@ class KnownWork:
     demand: Demand | None = None
 
 
-def inputs_of(known: KnownWork) -> Sequence[Input]:
+def inputs_of(known: CapacityInputs) -> Sequence[Input]:
     """Every number that goes in, with its source, sample size and age."""
     now = known.as_of
     found = [
@@ -245,5 +245,5 @@ def inputs_of(known: KnownWork) -> Sequence[Input]:
     return found
 
 
-def _members_from(known: KnownWork) -> str:
+def _members_from(known: CapacityInputs) -> str:
     return "latest sample" if known.job is None else f"subtasks of the vertex {known.job.vertex} of its Flink job"

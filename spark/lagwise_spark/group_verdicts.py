@@ -6,8 +6,8 @@ from math import inf
 from typing import Any
 
 from lagwise.domain.causes import Place
-from lagwise.domain.forecast import Forecast
 from lagwise.domain.groups import GroupVerdict, verdict_of
+from lagwise.domain.lag_forecast import Forecast
 from lagwise.domain.loss.records import Lost
 from lagwise.domain.partition_rollup import PartitionsInStatus
 from lagwise.domain.vocabulary import LossCause, Status, UnknownReason
