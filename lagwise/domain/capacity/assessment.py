@@ -10,7 +10,6 @@ from enum import StrEnum
 from typing import Any
 
 from lagwise.domain.capacity.inputs import CapacityInputs, Input, inputs_of
-from lagwise.domain.capacity.observed import ObservedCapacity
 from lagwise.domain.capacity.observed_text import load_test_of
 from lagwise.domain.capacity.verdict import CanDo, CapacityJudgement, CapacityVerdict, SetUp, judge_capacity
 from lagwise.domain.sizing.advice import SizingAdvice, advise
@@ -128,12 +127,7 @@ def _load_test(known: CapacityInputs, target_utilisation: float) -> str | None:
     if demand is None:
         return None  # without a peak there is nothing to decide
     needed = max([demand.peak_per_second, *(point.mean for point in demand.ahead)]) / target_utilisation
-    observed = None
-    if seen is not None:
-        bound, missing = seen.at_least_per_second, seen.missing_seconds
-        observed = ObservedCapacity(reason=seen.reason, at_least_per_second=bound, missing_seconds=missing)
-    is_known = seen is not None and seen.rate_per_second is not None
-    return load_test_of(is_known, observed, known.arriving_per_second, needed)
+    return load_test_of(seen is not None and seen.is_decided, seen, known.arriving_per_second, needed)
 
 
 def unit_of(known: CapacityInputs) -> Unit:
@@ -197,8 +191,8 @@ def workload_of(known: CapacityInputs, target_utilisation: float = DEFAULT_TARGE
 def _can_do(known: CapacityInputs, workload: Workload | None) -> tuple[CanDo | None, NumberSource]:
     seen = known.observed
     if seen is not None and seen.rate_per_second is not None:
-        low = seen.low_per_second if seen.low_per_second is not None else seen.rate_per_second
-        high = seen.high_per_second if seen.high_per_second is not None else seen.rate_per_second
+        low = seen.low if seen.low is not None else seen.rate_per_second
+        high = seen.high if seen.high is not None else seen.rate_per_second
         share = _carried_share(known)
         return CanDo(max(0.0, low) * share, max(0.0, high) * share), NumberSource.SATURATION
     if (told := _by_engine(known)) is not None:
@@ -257,8 +251,9 @@ def _confidence(known: CapacityInputs, source: NumberSource) -> Confidence:
         return Confidence.NONE
     doubts = 0
     if source is NumberSource.SATURATION and known.observed is not None:
-        until = known.observed.measured_until
-        doubts += known.observed.is_scaled or until is None or known.as_of - until > 7 * FRESH
+        until = known.observed.until
+        is_old = until is None or known.as_of.timestamp() - until > 7 * FRESH.total_seconds()
+        doubts += known.observed.is_scaled or is_old
     if source is NumberSource.BUSY_TIME and known.job is not None:
         doubts += known.job.busy_share < TELLING_BUSY_SHARE
         doubts += known.job.samples < TELLING_LOOKS

@@ -10,12 +10,16 @@ from dataclasses import dataclass
 from lagwise.domain.humanise import per_cent, precise_duration, significant
 from lagwise.domain.sizing.advice import SizingAdvice
 from lagwise.domain.sizing.node_throughput import NodeThroughput, node_throughput
-from lagwise.domain.sizing.ranges import check_number, check_threads
+from lagwise.domain.sizing.ranges import check_threads
 
 #: Shares of the way.
 _STEPS = (0.25, 0.5, 0.75, 1.0)
 #: No step has more than so many times the threads of the one before.
 _MOST_GROWTH = 2
+#: So much of the expected gain must be seen to go on.
+_LEAST_GAIN_SHARE = 0.5
+#: So much longer T1 may take than before the first step.
+_MOST_T1_RISE = 0.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,26 +56,21 @@ def ramp_plan(
     *,
     running_threads: int,
     advised_threads: int,
-    least_gain_share: float = 0.5,
-    most_t1_rise: float = 0.2,
 ) -> tuple[RampStep, ...]:
     """The steps for a node: what runs now, then 25, 50, 75 and 100 % of the way, and never more than doubled.
 
-    Where fewer threads are advised, the steps lead down in the same way. ``least_gain_share`` is the share of the
-    expected gain that must be seen to go on, ``most_t1_rise`` how much longer T1 may take. Raises OutOfRange.
+    Where fewer threads are advised, the steps lead down in the same way. Raises OutOfRange.
     """
     check_threads("running_threads", running_threads)
     check_threads("advised_threads", advised_threads)
-    check_number("least_gain_share", least_gain_share, 0.01, 1.0, "a number from 0.01 to 1")
-    check_number("most_t1_rise", most_t1_rise, 0.0, 10.0, "a number from 0 to 10")
     before: NodeThroughput | None = None
     steps = []
     for threads in _threads(running_threads, advised_threads):
         expected = node_throughput(cores, threads, t1_seconds, t2_seconds)
         gain = 0.0 if before is None else expected.rate_per_second - before.rate_per_second
         # On the way down: not more than so many times the loss that is expected.
-        least = gain * least_gain_share if gain >= 0.0 else gain / least_gain_share
-        most_t1 = t1_seconds * (1.0 + most_t1_rise)
+        least = gain * _LEAST_GAIN_SHARE if gain >= 0.0 else gain / _LEAST_GAIN_SHARE
+        most_t1 = t1_seconds * (1.0 + _MOST_T1_RISE)
         steps.append(RampStep(expected, gain, least, most_t1, _watch(expected), _stop(before, gain, least, most_t1)))
         before = expected
     return tuple(steps)
