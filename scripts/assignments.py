@@ -2,10 +2,10 @@
 
 import sys
 
+from lagwise.domain.assignment.findings import findings
 from lagwise.domain.assignment.model import Member, Partition
 from lagwise.domain.assignment.skew import Figures
 from lagwise.domain.assignment.view import assignment_view
-from lagwise.domain.assignment.words import findings
 
 COUNTS = {"orders": 2, "payments": 2, "refunds": 2}
 #: Records per second.

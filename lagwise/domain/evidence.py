@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from lagwise.domain.forecast import Forecast
+from lagwise.domain.lag_forecast import Forecast
 from lagwise.domain.loss.records import NOTHING_LOST, Lost
 from lagwise.domain.loss.retention import Jumps
 from lagwise.domain.trend import Trend

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from lagwise.domain.causes import Cause, Scope
-from lagwise.domain.forecast import Forecast
 from lagwise.domain.humanise import ago, count, duration, in_brackets, plural, rate
+from lagwise.domain.lag_forecast import Forecast
 from lagwise.domain.partition_rollup import PartitionsInStatus, first_loss, last_catch_up, soonest_breach, total
+from lagwise.domain.sentence_subject import Subject, worst_of
 from lagwise.domain.status import STALLED_AFTER_SECONDS
-from lagwise.domain.subject import Subject, worst_of
 from lagwise.domain.vocabulary import REBALANCING_STATES, RUNNING, SIMPLE, Engine, LossCause, Status, UnknownReason
 
 #: The sentence of an `ok` group mentions its unread records from this many, or from this age, on.

@@ -7,8 +7,8 @@ from datetime import datetime, timedelta
 from lagwise.domain.causes import Cause, Place, cause_of
 from lagwise.domain.explain import explain
 from lagwise.domain.findings import Finding
-from lagwise.domain.forecast import Forecast
 from lagwise.domain.group_record import GroupNumbers, GroupRecord, known_partitions
+from lagwise.domain.lag_forecast import Forecast
 from lagwise.domain.loss.records import Lost, of_partitions
 from lagwise.domain.partition_rollup import PartitionsInStatus, first_loss, last_catch_up, soonest_breach, total
 from lagwise.domain.vocabulary import Status, UnknownReason

@@ -14,21 +14,29 @@ _THREE_DIGITS = 999.5
 _MILLION = 1_000_000
 
 
-def duration(seconds: float | None, *, lower_bound: bool = False, three_digits: bool = False) -> str:
+def duration(seconds: float | None, *, lower_bound: bool = False) -> str:
     """Seconds in at most two units: ``3 min 20 s``; ``≥`` marks a lower bound.
 
-    Less than ten seconds are shown to a tenth of a second, or as whole milliseconds (``8.2 s``, ``12 ms``); with
-    ``three_digits``, which suits the time of one message, down to nanoseconds (``8.23 s``, ``12.3 ms``, ``850 µs``).
-    Callers round ages that nobody needs to a tenth. A lower bound of zero says nothing and is a dash.
+    Less than ten seconds are shown to a tenth of a second, or as whole milliseconds (``8.2 s``, ``12 ms``). Callers
+    round ages of which a tenth has no meaning. A lower bound of zero says nothing and is a dash.
     """
     if seconds is None or math.isnan(seconds) or (lower_bound and seconds <= 0):
         return DASH
-    text = _duration(max(0.0, float(seconds)), three_digits)
+    text = _duration(max(0.0, float(seconds)))
     return f"≥ {text}" if lower_bound else text
 
 
+def precise_duration(seconds: float) -> str:
+    """To three digits, which suits the time of one message: ``850 µs``, ``12.3 ms``, ``1.52 s``, ``30 min``."""
+    if not 0 < seconds < _TEN_SECONDS:
+        return duration(seconds)
+    size, unit = next((one for one in _SMALL_UNITS if seconds >= one[0]), _SMALL_UNITS[-1])
+    amount = seconds / size
+    return f"{f'{amount:.3g}' if amount < 100 else count(amount)} {unit}"
+
+
 def interval(low: float, high: float | None) -> str:
-    """The ends of an interval of time; without a ``high`` end it may last forever. What reads alike is told once."""
+    """The ends of an interval of time; without a ``high`` end it may last forever. Ends that read alike are one."""
     if high is None:
         return f"{duration(low)} at the earliest"
     return f"about {duration(low)}" if duration(low) == duration(high) else f"{duration(low)} to {duration(high)}"
@@ -51,15 +59,11 @@ def loss_in(seconds: float | None, *, upper_bound: bool = False) -> str:
     return f"≤ {duration(seconds)}" if upper_bound and seconds is not None else duration(seconds)
 
 
-def _duration(seconds: float, three_digits: bool) -> str:
+def _duration(seconds: float) -> str:
     if seconds == 0:
         return "0 s"
     if seconds == math.inf:
         return "forever"
-    if three_digits and seconds < _TEN_SECONDS:
-        size, unit = next((one for one in _SMALL_UNITS if seconds >= one[0]), _SMALL_UNITS[-1])
-        amount = seconds / size
-        return f"{f'{amount:.3g}' if amount < 100 else count(amount)} {unit}"
     if seconds < 0.0995:
         milliseconds = round(seconds * 1000)
         return f"{milliseconds} ms" if milliseconds else "< 1 ms"
@@ -102,6 +106,23 @@ def rate(per_second: float | None) -> str:
     if size < 0.01:
         return "< 0.01" if per_second > 0 else "> −0.01"
     return _three_digits(per_second) if size < _THREE_DIGITS else count(per_second)
+
+
+def significant(value: float) -> str:
+    """A number with as many digits as a reader can use: ``29,524``, ``66.7`` or ``0.0123``."""
+    if value == 0.0:
+        return "0"
+    return count(value) if abs(value) >= 100 else f"{value:.3g}"
+
+
+def significant_rate(per_second: float) -> str:
+    """A rate with its unit: ``29,524/s``."""
+    return f"{significant(per_second)}/s"
+
+
+def per_cent(share: float) -> str:
+    """A share of one: ``12.5 %``."""
+    return f"{share * 100:.3g} %"
 
 
 def growth(slope: float, low: float, high: float) -> str:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from math import inf
 from typing import TypeVar
 
-from lagwise.domain.forecast import Forecast
+from lagwise.domain.lag_forecast import Forecast
 from lagwise.domain.loss.records import NOTHING_LOST, Lost
 from lagwise.domain.vocabulary import LossCause, Status, UnknownReason
 

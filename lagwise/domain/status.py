@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from lagwise.domain import lag as lags
 from lagwise.domain.evidence import Evidence, Policy, Verdict
-from lagwise.domain.forecast import Forecast, breach, catch_up
+from lagwise.domain.lag_forecast import Forecast, breach, catch_up
 from lagwise.domain.loss.deletion import (
     Pull,
     deletion_of,

@@ -1,13 +1,27 @@
-"""The hottest partition of each topic, from the hours of the last week (:mod:`lagwise.domain.capacity.skew`)."""
+"""How unevenly a topic's traffic lies on its partitions: the share of the hottest, from days of history.
+
+A share of what came in the last minutes is mostly chance: of twelve partitions that get the same, one record a second,
+the hottest of five minutes seems to have an eighth in place of a twelfth, and on a quiet night all there was. So it is
+taken over the busy hours of a week, which are what a plan is made for, and is not known of too few records.
+"""
 
 from collections.abc import Collection
-from datetime import datetime
+from datetime import datetime, timedelta
 
 import pyarrow as pa
 
-from lagwise.domain.capacity.skew import BUSY_SHARE, HISTORY, TELLING_RECORDS, Skew
+from lagwise.domain.capacity.inputs import Skew
 from lagwise.tables.capacity import TOPIC_HOURS
 from lagwise.tables.store import Lake
+
+#: The history that it is taken from.
+HISTORY = timedelta(days=7)
+#: Hours with at least this share of the busiest hour's rate are busy.
+BUSY_SHARE = 0.5
+#: The hottest partition's share is known when it had so many records itself. Were all partitions alike, the one that
+#: seems the hottest would then still have less than a tenth more than its share (three to four standard deviations of a
+#: count of a thousand, for up to some thousand partitions).
+LEAST_RECORDS = 1_000
 
 #: Hours before the topic had as many partitions as now say nothing about these.
 _SKEW = """
@@ -39,7 +53,7 @@ def skew_of(lake: Lake, topics: Collection[tuple[str, str]], now: datetime) -> d
     named = pa.table({"cluster": [c for c, _ in topics], "topic": [t for _, t in topics]}, schema=_TOPICS)
     since = now - HISTORY
     found = lake.query(
-        _SKEW, [since, BUSY_SHARE, TELLING_RECORDS], over=[TOPIC_HOURS], since=since, given={"topics": named}
+        _SKEW, [since, BUSY_SHARE, LEAST_RECORDS], over=[TOPIC_HOURS], since=since, given={"topics": named}
     )
     return {
         (row["cluster"], row["topic"]): Skew(row["hottest_share"], row["records"], row["hours"], row["until"])

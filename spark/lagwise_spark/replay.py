@@ -25,7 +25,7 @@ from lagwise.tables.schema import TIMESTAMP, Table
 from lagwise.traces.trace import Trace, moment, sample_id
 from lagwise_spark.columns import minute_of, seconds_between
 from lagwise_spark.frames import contexts_frame, empty, frame, freed_afterwards, materialised, objectives_frame
-from lagwise_spark.group_rows import group_verdicts
+from lagwise_spark.group_verdicts import group_verdicts
 from lagwise_spark.transforms import buckets
 from lagwise_spark.transforms.coarser import hours
 from lagwise_spark.transforms.day import whole_hours

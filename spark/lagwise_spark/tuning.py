@@ -32,24 +32,19 @@ _LARGE = {
 
 def tune_for_catching_up(session: SparkSession, samples: int, explicit: dict[str, str]) -> None:
     """Set the session up for making minutes from about this many sampled offsets."""
-    if samples < SAMPLES_PER_MERGE:
-        _set(session, _SMALL, explicit)
-        return
-    tasks = max(session.sparkContext.defaultParallelism, math.ceil(samples / SAMPLES_PER_MERGE))
-    _set(session, _LARGE | {"spark.sql.shuffle.partitions": str(tasks)}, explicit)
+    least_tasks = math.ceil(samples / SAMPLES_PER_MERGE)
+    _set(session, explicit, is_large=samples >= SAMPLES_PER_MERGE, least_tasks=least_tasks)
 
 
 def tune(session: SparkSession, group_partitions: int, explicit: dict[str, str]) -> None:
     """Set the session up for this many group-partitions, leaving alone what the settings name explicitly."""
-    if group_partitions < LARGE_GROUP_PARTITIONS:
-        _set(session, _SMALL, explicit)
-        return
+    _set(session, explicit, is_large=group_partitions >= LARGE_GROUP_PARTITIONS)
+
+
+def _set(session: SparkSession, explicit: dict[str, str], *, is_large: bool, least_tasks: int = 1) -> None:
     # As many tasks as there are cores, be they of this machine or of a cluster.
-    tasks = session.sparkContext.defaultParallelism
-    _set(session, _LARGE | {"spark.sql.shuffle.partitions": str(tasks)}, explicit)
-
-
-def _set(session: SparkSession, wanted: dict[str, str], explicit: dict[str, str]) -> None:
+    tasks = max(session.sparkContext.defaultParallelism, least_tasks)
+    wanted = _LARGE | {"spark.sql.shuffle.partitions": str(tasks)} if is_large else _SMALL
     for key, value in wanted.items():
         if key not in explicit:
             session.conf.set(key, value)

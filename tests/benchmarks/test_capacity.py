@@ -14,7 +14,7 @@ import pytest
 from benchmarks.capacity.judge import Advised, Measured, Point, counts, verdict
 from benchmarks.capacity.work import Mix, Work
 from lagwise.domain.sizing.formulas import knee_threads, threads_for_share
-from lagwise.domain.sizing.repairman import node_throughput
+from lagwise.domain.sizing.node_throughput import node_throughput
 
 if TYPE_CHECKING:
     from lagwise_sandbox.broker import KafkaBroker

@@ -5,9 +5,9 @@ from typing import Any
 
 from lagwise.domain.evaluation import Evaluation, Moment, evaluate
 from lagwise.domain.evidence import Policy
-from lagwise.domain.forecast import Forecast
 from lagwise.domain.group_record import number_columns
 from lagwise.domain.groups import GroupVerdict
+from lagwise.domain.lag_forecast import Forecast
 from lagwise.domain.verdict_rollup import Judged, Pair, shown_age
 from lagwise.domain.vocabulary import Status
 from lagwise.traces.trace import Trace, moment, sample_id

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from lagwise.domain.forecast import Forecast
+from lagwise.domain.lag_forecast import Forecast
 from lagwise.domain.vocabulary import LossCause, Status, UnknownReason
 from lagwise.traces.trace import Row, Trace, moment, sample_id
 from lagwise_app.replay.trace_events import events_of

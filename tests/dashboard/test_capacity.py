@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 from playwright.sync_api import Browser, expect
 from streamlit.testing.v1 import AppTest
 
+from lagwise.domain.humanise import precise_duration, significant
 from lagwise.domain.sizing.advice import advise, inputs_of
-from lagwise.domain.sizing.words import say_duration, say_number
 from lagwise.domain.sizing.workload import Concurrency, Ordering, Unit, Workload
 from lagwise.domain.vocabulary import Status
 from lagwise.tables.analysis import GROUP_HISTORY, GROUP_STATUS, PARTITION_STATUS
@@ -214,7 +214,7 @@ def test_a_group_brings_its_peak_partitions_and_skew_with_their_provenance(open_
     hottest = 100 * max(rates) / sum(rates)
     app = open_app("capacity", **of(CHECKOUT), **COSTS)
     said = texts(app)
-    assert f"It reads {len(rates)} partitions. Its peak was {say_number(peak)} messages/s; 99 % of the time" in said
+    assert f"It reads {len(rates)} partitions. Its peak was {significant(peak)} messages/s; 99 % of the time" in said
     assert f"from {len(history)} rounds of the analysis over 1 h 30 min (of the last 7 d), the newest 6 s ago." in said
     assert "Less than a day: the daily peak may not be in it." in said
     assert f"Its hottest partition now gets {hottest:.3g} % of the traffic." in said
@@ -308,7 +308,7 @@ def test_a_group_s_verdict_comes_first_with_everything_it_rests_on(open_app: Ope
     inputs = shown_tables.table(app, "capacity-inputs")
     assert inputs.rows == len(row["inputs"])
     t1 = inputs["Input"].index("T1, waiting")
-    assert [inputs[title][t1] for title in inputs.titles[1:]] == [say_duration(0.030), "probe", "52,000", "3 min"]
+    assert [inputs[title][t1] for title in inputs.titles[1:]] == [precise_duration(0.030), "probe", "52,000", "3 min"]
     assert "Headroom" not in [s.value for s in app.subheader]
 
 

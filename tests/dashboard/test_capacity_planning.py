@@ -15,7 +15,7 @@ import streamlit as st
 from lagwise.domain.capacity.outlook import Outlook
 from lagwise.domain.simulation.what_if import WhatIfSetUp, outage, try_set_ups
 from lagwise.domain.sizing.advice import advise
-from lagwise.domain.sizing.known_workload import running_of
+from lagwise.domain.sizing.group_workload import running_of
 from lagwise.domain.sizing.ramp_plan import ramp_plan, ramp_to
 from lagwise.domain.sizing.search import capacity_per_second
 from lagwise.domain.sizing.workload import Concurrency, Ordering, Unit, Workload

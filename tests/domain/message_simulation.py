@@ -19,7 +19,7 @@ from functools import partial
 from itertools import accumulate, count
 from statistics import fmean
 
-from lagwise.domain.simulation.dealing import Epoch, deal, epochs
+from lagwise.domain.simulation.readers import Epoch, deal, epochs
 from lagwise.domain.simulation.scenario import MAX_SECONDS, Scenario
 from lagwise.domain.sizing.ranges import OutOfRange, check_count, check_number
 

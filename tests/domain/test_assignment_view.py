@@ -8,10 +8,10 @@ import pyarrow as pa
 import pytest
 
 from lagwise.domain.assignment.bound import BoundCause
+from lagwise.domain.assignment.findings import findings
 from lagwise.domain.assignment.model import Member, Partition
 from lagwise.domain.assignment.rows import assignment_rows, member_labels
 from lagwise.domain.assignment.view import AssignmentView, assignment_view
-from lagwise.domain.assignment.words import findings
 from lagwise.tables.membership import ASSIGNMENTS
 
 AT = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)

@@ -14,10 +14,9 @@ from lagwise.domain.capacity.assessment import (
     assess,
     workload_of,
 )
-from lagwise.domain.capacity.known import ConsumeTime, Demand, JobWork, KnownWork, Observed, ServiceTime
+from lagwise.domain.capacity.inputs import CapacityInputs, ConsumeTime, Demand, JobWork, ServiceTime, Skew
 from lagwise.domain.capacity.observed import ObservedCapacity, Undecided
-from lagwise.domain.capacity.observed_words import NO_TEST_HELPS, load_test
-from lagwise.domain.capacity.skew import Skew
+from lagwise.domain.capacity.observed_text import NO_TEST_HELPS, load_test
 from lagwise.domain.capacity.verdict import CapacityVerdict, DemandAhead
 from lagwise.domain.sizing.task_slots import TaskSlots
 from lagwise.domain.sizing.workload import Concurrency, Unit
@@ -31,25 +30,21 @@ DEMAND = Demand(
 )  # fmt: skip
 #: A node of four cores does at most 1,333 of these a second.
 SERVICE = ServiceTime(t1_seconds=0.012, t2_seconds=0.003, threads=20, messages=50_000, measured_at=NOW)
-SEEN = Observed(
-    rate_per_second=1_500.0, low_per_second=1_450.0, high_per_second=1_550.0, at_least_per_second=1_400.0,
-    seconds_per_message=0.004, blocks=40, measured_until=NOW - timedelta(hours=3),
+SEEN = ObservedCapacity(
+    rate_per_second=1_500.0, low=1_450.0, high=1_550.0, at_least_per_second=1_400.0,
+    members=6, blocks=40, until=(NOW - timedelta(hours=3)).timestamp(),
 )  # fmt: skip
-NEVER = Observed(
-    rate_per_second=None, low_per_second=None, high_per_second=None, at_least_per_second=600.0,
-    seconds_per_message=None, blocks=0, measured_until=None,
-    reason=Undecided.NEVER_SATURATED,
-)  # fmt: skip
+NEVER = ObservedCapacity(at_least_per_second=600.0, reason=Undecided.NEVER_SATURATED)
 #: Four subtasks that can do 2,000 records a second together.
 JOB = JobWork(
     vertex="price", subtasks=4, busy_share=0.5, records_per_second=1_000.0, samples=20, measured_until=NOW,
 )  # fmt: skip
 #: Six members of 20 threads each, 50 ms for a message: 2,400 a second together.
 TIME = ConsumeTime(seconds_per_message=0.05, threads=120, messages=50_000, measured_at=NOW)
-KNOWN = KnownWork(partitions=12, members=6, nodes=2, as_of=NOW, skew=Skew(1 / 12, 50_000, 40, NOW))
+KNOWN = CapacityInputs(partitions=12, members=6, nodes=2, as_of=NOW, skew=Skew(1 / 12, 50_000, 40, NOW))
 
 
-def known(**values: Any) -> KnownWork:
+def known(**values: Any) -> CapacityInputs:
     return replace(KNOWN, **values)
 
 
@@ -62,7 +57,7 @@ CASES = (
     ("seen under a backlog", known(demand=DEMAND, observed=SEEN), V.ENOUGH, NumberSource.SATURATION, C.HIGH),
     (
         "and that long ago",
-        known(demand=DEMAND, observed=replace(SEEN, measured_until=NOW - timedelta(days=30))),
+        known(demand=DEMAND, observed=replace(SEEN, until=(NOW - timedelta(days=30)).timestamp())),
         V.ENOUGH, NumberSource.SATURATION, C.MEDIUM,
     ),
     (
@@ -72,12 +67,12 @@ CASES = (
     ),
     (
         "less than arrives",
-        known(demand=DEMAND, observed=replace(SEEN, low_per_second=500.0, high_per_second=550.0)),
+        known(demand=DEMAND, observed=replace(SEEN, low=500.0, high=550.0)),
         V.SHORT, NumberSource.SATURATION, C.HIGH,
     ),
     (
         "not for the whole horizon",
-        known(demand=DEMAND, observed=replace(SEEN, low_per_second=1_100.0, high_per_second=1_150.0)),
+        known(demand=DEMAND, observed=replace(SEEN, low=1_100.0, high=1_150.0)),
         V.TIGHT, NumberSource.SATURATION, C.HIGH,
     ),
     (
@@ -154,7 +149,7 @@ CASES = (
 @pytest.mark.parametrize(
     ("its", "verdict", "source", "confidence"), [case[1:] for case in CASES], ids=[case[0] for case in CASES]
 )
-def test_cases(its: KnownWork, verdict: CapacityVerdict, source: NumberSource, confidence: Confidence) -> None:
+def test_cases(its: CapacityInputs, verdict: CapacityVerdict, source: NumberSource, confidence: Confidence) -> None:
     found = assess(its)
     assert (found.judgement.verdict, found.source, found.confidence) == (verdict, source, confidence)
     assert found.judgement.sentence.endswith(".")
@@ -163,10 +158,10 @@ def test_cases(its: KnownWork, verdict: CapacityVerdict, source: NumberSource, c
 
 @pytest.mark.parametrize(
     "seen",
-    [None, replace(SEEN, rate_per_second=2_000.0, seconds_per_message=1 / 2_000)],
+    [None, replace(SEEN, rate_per_second=2_000.0, members=1)],
     ids=["busy time", "saturation"],
 )
-def test_a_flink_job_is_sized_by_its_subtasks(seen: Observed | None) -> None:
+def test_a_flink_job_is_sized_by_its_subtasks(seen: ObservedCapacity | None) -> None:
     """However it is known what the job can do: of 500 records a second each, 900 at 70 % need three subtasks, and none
     that is spare: a job restarts its tasks in free slots."""
     found = assess(known(demand=DEMAND, job=JOB, members=4, observed=seen))

@@ -6,8 +6,8 @@ from typing import NamedTuple
 import pytest
 
 from lagwise.domain.explain import explain
-from lagwise.domain.forecast import Forecast
 from lagwise.domain.groups import verdict_of
+from lagwise.domain.lag_forecast import Forecast
 from lagwise.domain.partition_rollup import PartitionsInStatus
 from lagwise.domain.vocabulary import LossCause, Status, UnknownReason
 from tests.domain.partitions import WAITING, WELL, part

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lagwise.domain.forecast import Forecast
 from lagwise.domain.groups import verdict_of
+from lagwise.domain.lag_forecast import Forecast
 from lagwise.domain.partition_rollup import PartitionsInStatus
 from lagwise.domain.vocabulary import LossCause, Status, UnknownReason
 from tests.domain.partitions import WAITING, WELL, part

@@ -17,7 +17,7 @@ from lagwise.domain.findings import (
     skip_findings,
 )
 from lagwise.domain.loss.records import NOTHING_LOST, Lost
-from lagwise.domain.subscriptions import Subscription, subscription_findings
+from lagwise.domain.subscription_findings import Subscription, subscription_findings
 from lagwise.domain.vocabulary import TopicRole
 
 DEAD, RETRY = TopicRole.DEAD_LETTER, TopicRole.RETRY

@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from lagwise.domain.evidence import Evidence, Policy
-from lagwise.domain.forecast import Forecast, breach, catch_up
 from lagwise.domain.groups import verdict_of
+from lagwise.domain.lag_forecast import Forecast, breach, catch_up
 from lagwise.domain.partition_rollup import soonest_breach
 from lagwise.domain.status import judge
 from lagwise.domain.trend import Trend

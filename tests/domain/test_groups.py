@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lagwise.domain.explain import explain
-from lagwise.domain.forecast import Forecast
 from lagwise.domain.groups import GroupVerdict, status_of, verdict_of
+from lagwise.domain.lag_forecast import Forecast
 from lagwise.domain.partition_rollup import PartitionsInStatus, total
 from lagwise.domain.vocabulary import KNOWN_STATUSES, LossCause, Status, UnknownReason
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from lagwise.domain.jobs import JobLoad, VertexLoad, job_findings
+from lagwise.domain.job_findings import JobLoad, VertexLoad, job_findings
 
 SOURCE = VertexLoad("Source: kafka-orders", 2, 0.1, 0.8, 0.0)
 PRICE = VertexLoad("price", 2, 0.97, 0.0, 412.0)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lagwise.domain.capacity.observed import Floor, Undecided, observed_capacity
-from lagwise.domain.capacity.observed_words import capacity_sentence, load_test
+from lagwise.domain.capacity.observed_text import capacity_sentence, load_test
 from lagwise.domain.capacity.saturation import Block
 from tests.domain.consumers import World, daily
 
@@ -130,10 +130,8 @@ def test_minutes_with_as_many_members_as_now_come_first() -> None:
     assert observed_capacity(blocks(*STEADY), members=0).members == 2
 
 
-def test_threads_are_members_unless_more_is_known() -> None:
+def test_each_member_is_taken_as_one_thread() -> None:
     assert observed_capacity(blocks(*STEADY), members=2).seconds_per_message == pytest.approx(0.02)
-    pooled = observed_capacity(blocks(*STEADY), members=2, threads_per_member=8)
-    assert pooled.seconds_per_message == pytest.approx(0.16)
     assert observed_capacity(blocks(*STEADY, members=None)).seconds_per_message is None
     assert observed_capacity(blocks(*STEADY, members=None)).rate_per_second == pytest.approx(100.0)
 

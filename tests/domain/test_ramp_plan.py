@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lagwise.domain.sizing.node_throughput import node_throughput
 from lagwise.domain.sizing.ramp_plan import RampStep, ramp_plan
 from lagwise.domain.sizing.ranges import OutOfRange
-from lagwise.domain.sizing.repairman import node_throughput
 
 
-def plan(running: int, advised: int, **changed: float) -> tuple[RampStep, ...]:
-    return ramp_plan(8, 0.012, 0.003, running_threads=running, advised_threads=advised, **changed)
+def plan(running: int, advised: int) -> tuple[RampStep, ...]:
+    return ramp_plan(8, 0.012, 0.003, running_threads=running, advised_threads=advised)
 
 
 def threads(steps: tuple[RampStep, ...]) -> list[int]:
@@ -47,9 +47,6 @@ def test_each_step_says_what_the_model_expects_and_when_to_stop(golden_sentence:
     assert second.least_gain_per_second == pytest.approx(gain / 2)
     assert second.most_t1_seconds == pytest.approx(0.0144)
     golden_sentence(first.stop, second.stop, *last.watch)
-    strict = plan(24, 40, least_gain_share=0.9, most_t1_rise=0.0)[1]
-    assert strict.least_gain_per_second == pytest.approx(0.9 * gain)
-    assert strict.most_t1_seconds == 0.012
 
 
 def test_the_way_down_stops_where_more_is_lost_than_expected() -> None:
@@ -81,9 +78,6 @@ def test_from_what_runs_to_what_is_advised_and_never_more_than_doubled(running: 
     [
         ({"running_threads": 0}, "running_threads"),
         ({"advised_threads": -1}, "advised_threads"),
-        ({"least_gain_share": 0.0}, "least_gain_share"),
-        ({"least_gain_share": math.nan}, "least_gain_share"),
-        ({"most_t1_rise": -0.1}, "most_t1_rise"),
         ({"cores": 0}, "cores"),
         ({"t1_seconds": math.nan}, "t1_seconds"),
         ({"t1_seconds": 0.0, "t2_seconds": 0.0}, "t2_seconds"),

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 import pytest
 
 from lagwise.domain.rebalances.activity import Hour, RebalanceStats, by_hour, stats_of_hour
+from lagwise.domain.rebalances.explanation import Setup
 from lagwise.domain.rebalances.model import Rebalance
-from lagwise.domain.rebalances.words import Setup
 from lagwise.domain.vocabulary import RebalanceCause
 
 START = datetime(2026, 11, 21, 3, 0, tzinfo=UTC)

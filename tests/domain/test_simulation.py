@@ -11,13 +11,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lagwise.domain.simulation.dealing import deal, epochs
+from lagwise.domain.simulation.fair_share import NodeKind, fair_level, reader_level
 from lagwise.domain.simulation.fluid import SimulatedOutcome, simulate
+from lagwise.domain.simulation.readers import deal, epochs
 from lagwise.domain.simulation.scenario import Interruption, Scenario, Traffic
-from lagwise.domain.simulation.sharing import NodeKind, fair_level, reader_level
 from lagwise.domain.sizing.formulas import busiest_share
+from lagwise.domain.sizing.node_throughput import node_throughput
 from lagwise.domain.sizing.ranges import OutOfRange
-from lagwise.domain.sizing.repairman import node_throughput
 from lagwise.domain.sizing.search import capacity_per_second
 from lagwise.domain.sizing.workload import Concurrency, Ordering, Workload
 

@@ -10,8 +10,8 @@ import pytest
 
 from lagwise.domain.simulation.fluid import simulate
 from lagwise.domain.simulation.scenario import Interruption, Scenario, Traffic
+from lagwise.domain.sizing.node_throughput import node_throughput
 from lagwise.domain.sizing.ranges import OutOfRange
-from lagwise.domain.sizing.repairman import node_throughput
 from lagwise.domain.sizing.workload import Concurrency, Ordering
 from tests.domain.message_simulation import SimulatedRun, Spread, simulate_messages
 

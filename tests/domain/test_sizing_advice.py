@@ -9,9 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lagwise.domain.sizing.advice import advise
-from lagwise.domain.sizing.changes import ChangeKind, say_partition_costs
+from lagwise.domain.sizing.advice_text import explain_concurrency
+from lagwise.domain.sizing.changes import ChangeKind, partition_cost_sentence
+from lagwise.domain.sizing.node_throughput import node_throughput
 from lagwise.domain.sizing.ranges import OutOfRange
-from lagwise.domain.sizing.repairman import node_throughput
 from lagwise.domain.sizing.search import (
     Binding,
     Triple,
@@ -24,7 +25,6 @@ from lagwise.domain.sizing.search import (
     thread_limit,
     what_binds,
 )
-from lagwise.domain.sizing.words import explain_concurrency
 from lagwise.domain.sizing.workload import Concurrency, Ordering, Workload
 
 pytestmark = pytest.mark.thorough
@@ -541,4 +541,4 @@ def test_what_more_partitions_cost_is_said_with_them_and_only_with_them() -> Non
         else:
             assert change.cost is None
     with pytest.raises(OutOfRange, match="after"):
-        say_partition_costs(48, 48)
+        partition_cost_sentence(48, 48)

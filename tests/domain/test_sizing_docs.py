@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from lagwise.domain.sizing.formulas import straight_line_rate_per_second
-from lagwise.domain.sizing.repairman import node_throughput
+from lagwise.domain.sizing.node_throughput import node_throughput
 from lagwise.domain.sizing.search import Binding
 from lagwise_app.cli.size import OPTIONS, size
 

@@ -18,7 +18,7 @@ from lagwise.domain.sizing.formulas import (
     thread_rate_per_second,
     threads_for_share,
 )
-from lagwise.domain.sizing.repairman import node_throughput
+from lagwise.domain.sizing.node_throughput import node_throughput
 
 reproducible = settings(max_examples=200)
 times = st.floats(1e-5, 1.0)

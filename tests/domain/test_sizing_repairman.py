@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from lagwise.domain.sizing.node_throughput import node_throughput
 from lagwise.domain.sizing.ranges import OutOfRange
-from lagwise.domain.sizing.repairman import node_throughput
 
 reproducible = settings(max_examples=200)
 

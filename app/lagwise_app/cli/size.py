@@ -10,7 +10,7 @@ import click
 from click.core import ParameterSource
 
 from lagwise.domain.sizing import workload as defaults
-from lagwise.domain.sizing.known_workload import NEEDED, missing_of, workload_from
+from lagwise.domain.sizing.group_workload import NEEDED, missing_of, workload_from
 from lagwise.domain.sizing.ranges import OutOfRange
 from lagwise.domain.sizing.workload import Concurrency, Ordering, Unit, Workload
 from lagwise_app.cli.option_types import Duration, number, share

@@ -13,7 +13,7 @@ from lagwise.domain.capacity.verdict import CapacityVerdict
 from lagwise.domain.simulation.scenario import DEFAULT_OUTAGE_SECONDS
 from lagwise.domain.simulation.what_if import WhatIf, outage, set_ups, try_set_ups
 from lagwise.domain.sizing.advice import advise
-from lagwise.domain.sizing.known_workload import running_of, say_missing
+from lagwise.domain.sizing.group_workload import missing_sentence, running_of
 from lagwise.domain.sizing.ramp_plan import RampStep, ramp_to
 from lagwise.domain.sizing.ranges import OutOfRange
 from lagwise.domain.sizing.workload import Workload
@@ -61,7 +61,7 @@ def as_document(report: CapacityReport, inputs: Mapping[str, Any], load_test: st
     else:
         document = {
             **dict.fromkeys(("feasible", "triple", "binds")),
-            "verdict": say_missing(report.missing),
+            "verdict": missing_sentence(report.missing),
             "changes": [],
             "inputs": {name: {"value": value, "source": report.sources[name]} for name, value in inputs.items()},
             "figures": {},

@@ -8,13 +8,13 @@ from typing import Any
 import click
 
 from lagwise.domain.capacity.observed import ObservedCapacity, Undecided
-from lagwise.domain.capacity.observed_words import load_test_of
+from lagwise.domain.capacity.observed_text import load_test_of
 from lagwise.domain.capacity.outlook import Outlook
 from lagwise.domain.capacity.verdict import CanDo, DemandAhead, SetUp, judge_capacity
 from lagwise.domain.humanise import duration
 from lagwise.domain.sizing.advice import SizingAdvice
 from lagwise.domain.sizing.downstream import DownstreamFull
-from lagwise.domain.sizing.known_workload import downstream_of, known_values
+from lagwise.domain.sizing.group_workload import downstream_of, known_values
 from lagwise.domain.sizing.workload import Unit
 from lagwise.platform.errors import LagwiseError
 from lagwise.platform.logs import clean

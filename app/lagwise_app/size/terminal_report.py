@@ -11,13 +11,13 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from lagwise.domain.capacity.outlook import Outlook, provenance
-from lagwise.domain.humanise import plural
-from lagwise.domain.simulation.what_if import say_outcome
+from lagwise.domain.humanise import per_cent, plural, precise_duration, significant
+from lagwise.domain.simulation.what_if import outcome_sentence
 from lagwise.domain.sizing.advice import SizingAdvice
-from lagwise.domain.sizing.known_workload import say_missing
+from lagwise.domain.sizing.advice_text import explain_concurrency
+from lagwise.domain.sizing.group_workload import missing_sentence
 from lagwise.domain.sizing.ramp_plan import RampStep
 from lagwise.domain.sizing.task_slots import TaskSlots
-from lagwise.domain.sizing.words import explain_concurrency, say_duration, say_number, say_share
 from lagwise.platform.logs import clean
 from lagwise_dashboard.report.capacity_report import CapacityReport
 
@@ -36,7 +36,7 @@ def size_page(report: CapacityReport, inputs: Mapping[str, tuple[float | None, s
     if report.row is not None:
         parts.append(_group_panel(report.row, inputs))
     if report.advice is None:
-        parts.append(Panel(Text(say_missing(report.missing)), title="What it takes", title_align="left"))
+        parts.append(Panel(Text(missing_sentence(report.missing)), title="What it takes", title_align="left"))
     else:
         parts += _advice_parts(report.advice, report.slots)
     return Group(*parts, *(Padding(part, (1, 0, 0, 0)) for part in _forecast_parts(report)))
@@ -63,7 +63,7 @@ def _group_panel(row: Mapping[str, Any], inputs: Mapping[str, tuple[float | None
     )
     for option, (value, source) in inputs.items():
         if value is not None:
-            shown = say_duration(value) if option in _TIMES else say_number(value)
+            shown = precise_duration(value) if option in _TIMES else significant(value)
         elif option == "--hottest-share":
             shown = "even"
         elif option == "--per-message" or (option in _OF_NODES and inputs["--per-message"][0] is not None):
@@ -122,10 +122,10 @@ def _node_table(advice: SizingAdvice) -> Table:
         table.add_row(
             f"{point.node.threads:,}",
             point.label,
-            f"{say_number(point.straight_line_rate_per_second)}/s",
-            f"{say_number(point.node.rate_per_second)}/s",
-            say_share(point.node.core_utilisation),
-            say_duration(point.node.core_wait_seconds),
+            f"{significant(point.straight_line_rate_per_second)}/s",
+            f"{significant(point.node.rate_per_second)}/s",
+            per_cent(point.node.core_utilisation),
+            precise_duration(point.node.core_wait_seconds),
         )
     return table
 
@@ -134,7 +134,7 @@ def _figure_table(advice: SizingAdvice) -> Table:
     value_column = Column(justify="right", style="bold")
     table = _table("figure", value_column, "unit", Column(style="dim", overflow="fold"), show_header=False)
     for figure in advice.figures:
-        say = say_share if figure.unit == "of the traffic" else say_number
+        say = per_cent if figure.unit == "of the traffic" else significant
         table.add_row(figure.label, "none" if figure.value is None else say(figure.value), figure.unit, figure.how)
     return table
 
@@ -146,7 +146,7 @@ def _forecast_parts(report: CapacityReport) -> Iterator[RenderableType]:
         points = [_forecast_table(report.outlook)] if report.outlook.days else []
         yield Group(_heading("What will arrive"), *points, said)
     if report.what_if is not None:
-        lines = [Text(f"{label}. {say_outcome(outcome)}") for label, outcome in report.what_if.outcomes]
+        lines = [Text(f"{label}. {outcome_sentence(outcome)}") for label, outcome in report.what_if.outcomes]
         question = Text(f"{report.what_if.question} At peak throughout.", style="dim")
         yield Group(_heading("What if"), question, *lines)
     if report.ramp:
@@ -159,7 +159,7 @@ def _forecast_table(outlook: Outlook) -> Table:
     shown = [next((day for day in outlook.days if day.at >= at), last) for at in wanted]
     table = _table("day", _right("busiest minute"), _right("90 %: from"), _right("to"))
     for day in dict.fromkeys([*shown, last]):
-        table.add_row(f"{day.at:%Y-%m-%d}", *(f"{say_number(rate)}/s" for rate in (day.peak, day.low, day.high)))
+        table.add_row(f"{day.at:%Y-%m-%d}", *(f"{significant(rate)}/s" for rate in (day.peak, day.low, day.high)))
     return table
 
 
@@ -170,6 +170,6 @@ def _ramp_table(ramp: tuple[RampStep, ...]) -> Table:
     for step in ramp:
         node = step.expected
         table.add_row(
-            f"{node.threads:,}", f"{say_number(node.rate_per_second)}/s", say_share(node.core_utilisation), step.stop
+            f"{node.threads:,}", f"{significant(node.rate_per_second)}/s", per_cent(node.core_utilisation), step.stop
         )
     return table

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from lagwise.domain.subscriptions import Subscription
+from lagwise.domain.subscription_findings import Subscription
 from lagwise.domain.vocabulary import BROADCAST_HINT, BROADCASTING, LOCAL_FILES, ROCKETMQ_RETRY, GroupState
 from lagwise_collectors.rocketmq.ask_members import MemberAnswers
 from lagwise_collectors.rocketmq.broker_reader import BrokerView

@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from lagwise.domain import humanise
+from lagwise.domain.humanise import per_cent, significant, significant_rate
 from lagwise.domain.sizing.figures import Figure
 from lagwise.domain.sizing.ramp_plan import RampStep
 from lagwise.domain.sizing.search import Binding
-from lagwise.domain.sizing.words import say_number, say_rate, say_share
 from lagwise.domain.sizing.workload import Unit, Workload
 from lagwise_dashboard import tables
 from lagwise_dashboard.tables import TableColumn
@@ -79,7 +79,7 @@ def _raw(w: Workload, name: str) -> object:
 
 def _formatted(w: Workload) -> dict[str, str]:
     texts = {
-        "peak_rate_per_second": f"{say_number(w.peak_rate_per_second)}/s",
+        "peak_rate_per_second": f"{significant(w.peak_rate_per_second)}/s",
         "partitions": humanise.count(w.partitions),
         "hottest_share": "even" if w.hottest_share is None else f"{100 * w.hottest_share:.3g} %",
     }
@@ -121,7 +121,7 @@ def _say(name: str, value: float | None) -> str:
     """A figure's value; ``none`` where it is infinite."""
     if value is None:
         return "none"
-    return say_share(value) if name in ("hottest_share", "hottest_key_share") else say_number(value)
+    return per_cent(value) if name in ("hottest_share", "hottest_key_share") else significant(value)
 
 
 def ramp_columns(plan: tuple[RampStep, ...]) -> list[TableColumn]:
@@ -129,14 +129,17 @@ def ramp_columns(plan: tuple[RampStep, ...]) -> list[TableColumn]:
     return [
         tables.count("Threads", [step.expected.threads for step in plan]),
         tables.count(
-            "A node should do", [step.expected.rate_per_second for step in plan], of="per_second", formatter=say_rate
+            "A node should do",
+            [step.expected.rate_per_second for step in plan],
+            of="per_second",
+            formatter=significant_rate,
         ),
-        tables.count("Cores busy", [step.expected.core_utilisation for step in plan], of="share", formatter=say_share),
+        tables.count("Cores busy", [step.expected.core_utilisation for step in plan], of="share", formatter=per_cent),
         tables.count(
             "Gain",
             [step.gain_per_second if i else None for i, step in enumerate(plan)],
             of="per_second",
-            formatter=say_rate,
+            formatter=significant_rate,
         ),
         tables.text("When to go back", [step.stop for step in plan], wraps=True),
     ]

@@ -7,7 +7,7 @@ from datetime import datetime
 from lagwise.domain.capacity.outlook import Outlook
 from lagwise.domain.simulation.what_if import WhatIf
 from lagwise.domain.sizing.advice import SizingAdvice
-from lagwise.domain.sizing.known_workload import task_slots_of
+from lagwise.domain.sizing.group_workload import task_slots_of
 from lagwise.domain.sizing.ramp_plan import RampStep
 from lagwise.domain.sizing.task_slots import TaskSlots
 from lagwise_dashboard.queries.base import Row

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import asdict
 
 from lagwise.domain.sizing.advice import SizingAdvice, inputs_of
-from lagwise.domain.sizing.known_workload import say_missing
+from lagwise.domain.sizing.group_workload import missing_sentence
 from lagwise_dashboard.csv_export import rows_as_csv
 from lagwise_dashboard.report.capacity_report import CapacityReport
 
@@ -32,7 +32,7 @@ def _lines(report: CapacityReport) -> Iterable[tuple[object, ...]]:
             at = "" if item["measured_at"] is None else f", {item['measured_at'].isoformat()}"
             yield "rests on", item["name"], item["value"], "", f"{item['source']}{samples}{at}"
     if advice is None:
-        yield "advice", "verdict", say_missing(report.missing), "", ""
+        yield "advice", "verdict", missing_sentence(report.missing), "", ""
     else:
         yield from _advice(advice, report)
     for day in report.outlook.days if report.outlook else ():

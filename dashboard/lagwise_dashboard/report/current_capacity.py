@@ -4,8 +4,8 @@ from datetime import UTC, datetime
 
 from lagwise.domain import humanise
 from lagwise.domain.capacity.verdict import CapacityVerdict
+from lagwise.domain.humanise import per_cent, precise_duration, significant
 from lagwise.domain.sizing.downstream import MEMBERS_INPUT, RATE_INPUT
-from lagwise.domain.sizing.words import say_duration, say_number, say_share
 from lagwise_dashboard import tables
 from lagwise_dashboard.queries.base import Row
 from lagwise_dashboard.report.advice_tables import LABELS
@@ -44,8 +44,8 @@ def can_do(row: Row) -> str:
     if low is None:
         return humanise.DASH
     if high is None:
-        return f"≥ {say_number(low)}/s"
-    lowest, highest = say_number(low), say_number(high)
+        return f"≥ {significant(low)}/s"
+    lowest, highest = significant(low), significant(high)
     return f"{lowest}/s" if lowest == highest else f"{lowest} to {highest}/s"
 
 
@@ -60,7 +60,7 @@ def enough_until(row: Row) -> str:
 
 def per_second(rate: float | None) -> str:
     """A rate with its unit; a dash where it is not known."""
-    return humanise.DASH if rate is None else f"{say_number(rate)}/s"
+    return humanise.DASH if rate is None else f"{significant(rate)}/s"
 
 
 def inputs(row: Row, now: datetime) -> list[TableColumn]:
@@ -81,7 +81,7 @@ def inputs(row: Row, now: datetime) -> list[TableColumn]:
 
 def _value(name: str, value: float) -> str:
     if name in ("hottest_share", "busy_share"):
-        return say_share(value)
+        return per_cent(value)
     if name in ("t1_seconds", "t2_seconds", "seconds_per_message"):
-        return say_duration(value)
-    return f"{say_number(value)}/s" if name.endswith("_per_second") else say_number(value)
+        return precise_duration(value)
+    return f"{significant(value)}/s" if name.endswith("_per_second") else significant(value)

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import plotly.graph_objects as go
 
 from lagwise.domain.capacity.outlook import Outlook
-from lagwise.domain.sizing.words import say_number, say_rate, say_share
+from lagwise.domain.humanise import per_cent, significant, significant_rate
 from lagwise_dashboard import plot_theme
 from lagwise_dashboard.queries.base import Row
 
@@ -25,7 +25,7 @@ def chart(row: Row, outlook: Outlook, target: float) -> go.Figure:
         ("lower end", [d.low for d in days], invisible | {"fill": "tonexty", "fillcolor": _BAND}),
         ("forecast, with its 90 % band", [d.peak for d in days], {"line": forecast}),
     ):
-        texts = [say_rate(rate) for rate in rates]
+        texts = [significant_rate(rate) for rate in rates]
         made.add_trace(plot_theme.line(at, rates, name=name, customdata=texts, hovertemplate="%{customdata}", **style))
     top = max(d.high for d in days)
     low, high = row["capacity_low_per_second"], row["capacity_high_per_second"]
@@ -43,9 +43,9 @@ def chart(row: Row, outlook: Outlook, target: float) -> go.Figure:
 def _mark_capacity(made: go.Figure, low: float, high: float | None, target: float, at: list[datetime]) -> None:
     if high is not None:
         made.add_hrect(y0=low, y1=high, fillcolor=_CAPACITY, line_width=0, layer="below")
-    can = f"can do today: {'at least ' if high is None else ''}{say_number(low)}"
-    can += f" to {say_number(high)}/s" if high is not None and say_number(high) != say_number(low) else "/s"
-    free = f"with {say_share(1 - target)} kept free: {say_number(low * target)}/s"
+    can = f"can do today: {'at least ' if high is None else ''}{significant(low)}"
+    can += f" to {significant(high)}/s" if high is not None and significant(high) != significant(low) else "/s"
+    free = f"with {per_cent(1 - target)} kept free: {significant(low * target)}/s"
     # At the two ends, so that the labels never meet.
     for y, text, dash, end in ((high or low, can, "solid", -1), (low * target, free, "dash", 0)):
         made.add_hline(y=y, line={"color": plot_theme.LAG, "width": 1.6, "dash": dash})

@@ -7,10 +7,10 @@ import plotly.graph_objects as go
 
 from lagwise.domain import humanise
 from lagwise.domain.capacity.outlook import provenance
-from lagwise.domain.simulation.what_if import say_outcome
+from lagwise.domain.simulation.what_if import outcome_sentence
 from lagwise.domain.sizing.advice import SizingAdvice
-from lagwise.domain.sizing.known_workload import say_missing
-from lagwise.domain.sizing.words import explain_concurrency
+from lagwise.domain.sizing.advice_text import explain_concurrency
+from lagwise.domain.sizing.group_workload import missing_sentence
 from lagwise_dashboard import appearance, escaping, tables
 from lagwise_dashboard.queries.base import Row
 from lagwise_dashboard.report import (
@@ -54,7 +54,7 @@ def as_html(report: CapacityReport) -> str:
         parts += _standing(report, row)
     parts.append("<h2>What it takes</h2>")
     if advice is None:
-        parts.append(f'<p class="verdict undecided">{_safe(say_missing(report.missing))}</p>')
+        parts.append(f'<p class="verdict undecided">{_safe(missing_sentence(report.missing))}</p>')
     else:
         parts += _advice(report, advice)
     return (
@@ -87,7 +87,7 @@ def _advice(report: CapacityReport, advice: SizingAdvice) -> list[str]:
             "<h2>What if</h2>",
             f"<p>{_safe(report.what_if.question)}</p>",
             _chart(what_if_chart.chart(report.what_if)),
-            *(f"<p>{_safe(label)}. {_safe(say_outcome(o))}</p>" for label, o in report.what_if.outcomes),
+            *(f"<p>{_safe(label)}. {_safe(outcome_sentence(o))}</p>" for label, o in report.what_if.outcomes),
         ]
     if report.scenarios:
         parts += ["<h2>Scenarios</h2>", _table(scenarios.columns(report.scenarios))]

@@ -5,11 +5,11 @@ import math
 import plotly.graph_objects as go
 
 from lagwise.domain import humanise
+from lagwise.domain.humanise import significant, significant_rate
 from lagwise.domain.sizing.advice import SizingAdvice
 from lagwise.domain.sizing.formulas import knee_threads, node_ceiling_per_second, thread_rate_per_second
-from lagwise.domain.sizing.repairman import node_throughput
+from lagwise.domain.sizing.node_throughput import node_throughput
 from lagwise.domain.sizing.search import nodes_by_cpu, thread_limit, threads_that_fill_a_node
-from lagwise.domain.sizing.words import say_number, say_rate
 from lagwise_dashboard import plot_theme
 
 _HEIGHT = 340
@@ -38,7 +38,7 @@ def chart(advice: SizingAdvice) -> go.Figure:
         ("the formula's straight lines", corners, lines, {"color": plot_theme.MARK, "width": 1.6, "dash": "dash"}),
         ("what the node does", [0, *threads], [0.0, *really], {"color": plot_theme.LAG, "width": 2.6}),
     ):
-        texts = [say_rate(rate) for rate in rates]
+        texts = [significant_rate(rate) for rate in rates]
         made.add_trace(
             plot_theme.line(x, rates, name=name, line=style, customdata=texts, hovertemplate="%{customdata}")
         )
@@ -49,13 +49,13 @@ def chart(advice: SizingAdvice) -> go.Figure:
     if_allowed = "" if advice.triple else ", if the partitions allowed it,"
     made.add_hline(y=needed, line={"color": plot_theme.PRODUCED, "width": 1.6, "dash": "dot"})
     is_low = needed < 0.5 * top
-    text = f"{of}{if_allowed} must do {say_number(needed)}/s"
+    text = f"{of}{if_allowed} must do {significant(needed)}/s"
     plot_theme.label(made, last if is_low else 0, needed, text, left=is_low)
     fills = "fills the node" if threads_that_fill_a_node(w) else "the most it may have"
     label = "advised" if advice.triple else fills
     marks = [(float(advised), f"{label} {humanise.count(advised)}", plot_theme.LAG)]
     if shown_knee is not None:
-        marks.append((shown_knee, f"knee {say_number(shown_knee)}", plot_theme.MARK))
+        marks.append((shown_knee, f"knee {significant(shown_knee)}", plot_theme.MARK))
     # The lower one is labelled to its left, the higher one to its right: so they never overlap.
     for i, (at, text, colour) in enumerate(sorted(marks)):
         plot_theme.upright(made, at, 1.1 * top, text, colour, left=i == 0 and len(marks) > 1)

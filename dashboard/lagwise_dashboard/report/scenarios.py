@@ -5,10 +5,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from lagwise.domain import humanise
+from lagwise.domain.humanise import significant
 from lagwise.domain.simulation.fluid import SimulatedOutcome
 from lagwise.domain.sizing.advice import SizingAdvice
 from lagwise.domain.sizing.search import largest_peak_per_second
-from lagwise.domain.sizing.words import say_number
 from lagwise_dashboard import escaping, tables
 from lagwise_dashboard.report.advice_tables import BINDS, FormattedValue, formatted_inputs
 from lagwise_dashboard.tables import TableColumn
@@ -69,7 +69,7 @@ def _results(one: ComparedScenario) -> dict[str, FormattedValue]:
         threads = triple.nodes * triple.threads_per_node
         values["Threads in total"] = (humanise.count(threads), threads)
         peak = largest_peak_per_second(advice.workload, triple)
-        values["Sufficient up to a peak of"] = (f"{say_number(peak)}/s", peak)
+        values["Sufficient up to a peak of"] = (f"{significant(peak)}/s", peak)
     return values | _outcome(outcome)
 
 

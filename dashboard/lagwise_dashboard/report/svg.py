@@ -15,7 +15,7 @@ from typing import Any
 
 import plotly.graph_objects as go
 
-from lagwise.domain.sizing.words import say_number
+from lagwise.domain.humanise import significant
 
 _WIDTH = 960
 _FONT = 12
@@ -108,7 +108,7 @@ def _axis(axis: Any, values: Sequence[Any], pixels: float, *, flipped: bool) -> 
         return _Axis(low, high, pixels, flipped, _days(low, high), lambda v: f"{_time(v):%Y-%m-%d}")
     suffix = axis.ticksuffix or ""
     ticks = [(tick, f"{_plain(tick)}{suffix}") for tick in _steps(low, high)]
-    return _Axis(low, high, pixels, flipped, ticks, lambda v: f"{say_number(v)}{suffix}")
+    return _Axis(low, high, pixels, flipped, ticks, lambda v: f"{significant(v)}{suffix}")
 
 
 def _title(axis: Any) -> str:

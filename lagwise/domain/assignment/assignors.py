@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 
 from lagwise.domain.assignment.model import AssignorResult, Member
-from lagwise.domain.assignment.ranges import range_assignment, round_robin_assignment
+from lagwise.domain.assignment.range_and_round_robin import range_assignment, round_robin_assignment
 from lagwise.domain.assignment.sticky import cooperative_sticky_assignment, sticky_assignment
 
 Assignor = Callable[[Sequence[Member], Mapping[str, int]], AssignorResult]

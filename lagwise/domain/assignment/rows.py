@@ -5,10 +5,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+from lagwise.domain.assignment.findings import findings
 from lagwise.domain.assignment.model import Member, Partition
 from lagwise.domain.assignment.skew import Figures, Rates
 from lagwise.domain.assignment.view import Alternative, AssignmentView, assignment_view
-from lagwise.domain.assignment.words import findings
 from lagwise.domain.vocabulary import QUEUE_TYPES, GroupState
 
 Row = Mapping[str, Any]

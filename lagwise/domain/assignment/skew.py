@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from lagwise.domain.assignment.java_order import partition_key, string_key
 from lagwise.domain.assignment.model import Assignment, Partition
@@ -58,11 +58,8 @@ def figures(assignment: Assignment, rates: Mapping[Partition, float] | None) -> 
     if carried <= 0:
         return bare
     busiest = min(loads, key=lambda member: (-loads[member], string_key(member)))
-    return Figures(
-        members=bare.members,
-        idle_members=bare.idle_members,
-        most_partitions=most,
-        skew_by_count=bare.skew_by_count,
+    return replace(
+        bare,
         busiest=busiest,
         busiest_share=loads[busiest] / total,
         skew_by_rate=loads[busiest] * len(loads) / carried,

@@ -9,7 +9,6 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from lagwise.domain.assignment.claims import Claims, claims_of
 from lagwise.domain.assignment.java_order import partition_key, string_key
 from lagwise.domain.assignment.model import (
     Assignment,
@@ -20,6 +19,7 @@ from lagwise.domain.assignment.model import (
     all_partitions,
     owners,
 )
+from lagwise.domain.assignment.previous_owners import Claims, claims_of
 from lagwise.domain.assignment.sticky_general import general
 
 #: After so many rebalances in a row a cooperative group has long come to rest.

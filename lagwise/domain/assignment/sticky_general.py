@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 
-from lagwise.domain.assignment.claims import NO_GENERATION, Claims, walked
 from lagwise.domain.assignment.java_order import JavaHashSet, partition_hash, partition_key, string_key
 from lagwise.domain.assignment.model import Assignment, Member, NotDeterminedError, Partition, all_partitions
+from lagwise.domain.assignment.previous_owners import NO_GENERATION, Claims, walked
 
 
 def general(members: Sequence[Member], partition_counts: Mapping[str, int], claims: Claims) -> Assignment:

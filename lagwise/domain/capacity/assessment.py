@@ -9,13 +9,12 @@ from datetime import timedelta
 from enum import StrEnum
 from typing import Any
 
-from lagwise.domain.capacity.known import Input, KnownWork, inputs_of
-from lagwise.domain.capacity.observed import ObservedCapacity
-from lagwise.domain.capacity.observed_words import load_test_of
+from lagwise.domain.capacity.inputs import CapacityInputs, Input, inputs_of
+from lagwise.domain.capacity.observed_text import load_test_of
 from lagwise.domain.capacity.verdict import CanDo, CapacityJudgement, CapacityVerdict, SetUp, judge_capacity
 from lagwise.domain.sizing.advice import SizingAdvice, advise
 from lagwise.domain.sizing.formulas import busiest_share
-from lagwise.domain.sizing.known_workload import as_planned, workload_from
+from lagwise.domain.sizing.group_workload import as_planned, workload_from
 from lagwise.domain.sizing.ranges import OutOfRange
 from lagwise.domain.sizing.search import capacity_per_second, node_at
 from lagwise.domain.sizing.task_slots import TaskSlots, task_slots_for
@@ -92,7 +91,7 @@ class Assessment:
     inputs: tuple[Input, ...]
 
 
-def assess(known: KnownWork, target_utilisation: float = DEFAULT_TARGET_UTILISATION) -> Assessment:
+def assess(known: CapacityInputs, target_utilisation: float = DEFAULT_TARGET_UTILISATION) -> Assessment:
     """Judge what runs and advise what should. Numbers outside of what sizing takes count as not known."""
     workload = workload_of(known, target_utilisation)
     advice = advise(workload, known.downstream) if workload is not None else None
@@ -123,33 +122,28 @@ def assess(known: KnownWork, target_utilisation: float = DEFAULT_TARGET_UTILISAT
     )
 
 
-def _load_test(known: KnownWork, target_utilisation: float) -> str | None:
+def _load_test(known: CapacityInputs, target_utilisation: float) -> str | None:
     seen, demand = known.observed, known.demand
     if demand is None:
         return None  # without a peak there is nothing to decide
     needed = max([demand.peak_per_second, *(point.mean for point in demand.ahead)]) / target_utilisation
-    observed = None
-    if seen is not None:
-        bound, missing = seen.at_least_per_second, seen.missing_seconds
-        observed = ObservedCapacity(reason=seen.reason, at_least_per_second=bound, missing_seconds=missing)
-    is_known = seen is not None and seen.rate_per_second is not None
-    return load_test_of(is_known, observed, known.arriving_per_second, needed)
+    return load_test_of(seen is not None and seen.is_decided, seen, known.arriving_per_second, needed)
 
 
-def unit_of(known: KnownWork) -> Unit:
+def unit_of(known: CapacityInputs) -> Unit:
     """What is counted: nodes where T1, T2 and the cores are known, else members, of a Flink job subtasks."""
     if known.service is not None and known.cores is not None:
         return Unit.NODE
     return Unit.MEMBER if known.job is None else Unit.SUBTASK
 
 
-def _running(known: KnownWork) -> SetUp:
+def _running(known: CapacityInputs) -> SetUp:
     if (unit := unit_of(known)) is not Unit.NODE or known.service is None:
         return SetUp(known.members, known.partitions, unit=unit)
     return SetUp(known.nodes, known.partitions, known.service.threads)
 
 
-def _advised(known: KnownWork, advice: SizingAdvice | None) -> SetUp | None:
+def _advised(known: CapacityInputs, advice: SizingAdvice | None) -> SetUp | None:
     if advice is None or advice.triple is None:
         return None
     triple = advice.triple
@@ -157,7 +151,7 @@ def _advised(known: KnownWork, advice: SizingAdvice | None) -> SetUp | None:
     return SetUp(triple.nodes, triple.partitions, triple.threads_per_node if unit is Unit.NODE else None, unit)
 
 
-def workload_of(known: KnownWork, target_utilisation: float = DEFAULT_TARGET_UTILISATION) -> Workload | None:
+def workload_of(known: CapacityInputs, target_utilisation: float = DEFAULT_TARGET_UTILISATION) -> Workload | None:
     """The question to sizing. With a probe's T1 and T2 and the cores it is about threads and nodes; with no more than
     the time per message of one member, seen under saturation or by the times that its engine tells, it is about how
     many members (or subtasks) of one thread. None where neither is known, or the demand is not. The lag of now is no
@@ -194,11 +188,11 @@ def workload_of(known: KnownWork, target_utilisation: float = DEFAULT_TARGET_UTI
         return None
 
 
-def _can_do(known: KnownWork, workload: Workload | None) -> tuple[CanDo | None, NumberSource]:
+def _can_do(known: CapacityInputs, workload: Workload | None) -> tuple[CanDo | None, NumberSource]:
     seen = known.observed
     if seen is not None and seen.rate_per_second is not None:
-        low = seen.low_per_second if seen.low_per_second is not None else seen.rate_per_second
-        high = seen.high_per_second if seen.high_per_second is not None else seen.rate_per_second
+        low = seen.low if seen.low is not None else seen.rate_per_second
+        high = seen.high if seen.high is not None else seen.rate_per_second
         share = _carried_share(known)
         return CanDo(max(0.0, low) * share, max(0.0, high) * share), NumberSource.SATURATION
     if (told := _by_engine(known)) is not None:
@@ -215,7 +209,7 @@ def _can_do(known: KnownWork, workload: Workload | None) -> tuple[CanDo | None, 
     return (CanDo(at_least), NumberSource.THROUGHPUT) if at_least > 0.0 else (None, NumberSource.NONE)
 
 
-def _by_engine(known: KnownWork) -> tuple[NumberSource, float] | None:
+def _by_engine(known: CapacityInputs) -> tuple[NumberSource, float] | None:
     """What all members can do by the times that their engine tells of them, messages per second."""
     if not known.members:
         return None
@@ -226,7 +220,7 @@ def _by_engine(known: KnownWork) -> tuple[NumberSource, float] | None:
     return None
 
 
-def _carried_share(known: KnownWork) -> float:
+def _carried_share(known: CapacityInputs) -> float:
     """What of the members' throughput under saturation, when all of them are busy, they carry of what arrives: there
     the busiest is full first, and the others have time left."""
     if not known.members:
@@ -235,7 +229,7 @@ def _carried_share(known: KnownWork) -> float:
     return 1.0 / (known.members * busiest_share(known.partitions, known.members, hottest))
 
 
-def _member_rate(known: KnownWork, source: NumberSource, workload: Workload | None) -> float | None:
+def _member_rate(known: CapacityInputs, source: NumberSource, workload: Workload | None) -> float | None:
     """What one member can do when it is busy all the time, as all are under saturation."""
     match source:
         case NumberSource.SATURATION if known.members and known.observed is not None:
@@ -250,15 +244,16 @@ def _member_rate(known: KnownWork, source: NumberSource, workload: Workload | No
             return None
 
 
-def _confidence(known: KnownWork, source: NumberSource) -> Confidence:
+def _confidence(known: CapacityInputs, source: NumberSource) -> Confidence:
     """High where what runs was measured lately and enough, and the forecast has seen two weeks; each thing that is
     missing takes a step."""
     if source in (NumberSource.NONE, NumberSource.THROUGHPUT) or known.demand is None:
         return Confidence.NONE
     doubts = 0
     if source is NumberSource.SATURATION and known.observed is not None:
-        until = known.observed.measured_until
-        doubts += known.observed.is_scaled or until is None or known.as_of - until > 7 * FRESH
+        until = known.observed.until
+        is_old = until is None or known.as_of.timestamp() - until > 7 * FRESH.total_seconds()
+        doubts += known.observed.is_scaled or is_old
     if source is NumberSource.BUSY_TIME and known.job is not None:
         doubts += known.job.busy_share < TELLING_BUSY_SHARE
         doubts += known.job.samples < TELLING_LOOKS

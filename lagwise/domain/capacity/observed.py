@@ -31,8 +31,8 @@ LEAST_SATURATED_SECONDS = 600.0
 MOST_MARGIN = 0.15
 #: … nor blocks that scatter by this much (standard deviation over mean): that is not one capacity.
 MOST_SCATTER = 0.35
-#: From so many episodes on, how they differ from one another tells what the next may be like.
-TELLING_EPISODES = 4
+#: From so many episodes on, how they differ from one another shows what the next may be like.
+LEAST_EPISODES = 4
 #: A lower bound this far above the interval contradicts it.
 CONTRADICTION_SHARE = 0.1
 #: Offsets go no further.
@@ -67,30 +67,32 @@ class Floor:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ObservedCapacity:
-    """What consumers were seen to be able to do; without ``rate_per_second`` it is undecided, for this ``reason``.
+    """What consumers were seen to be able to do; without ``rate_per_second`` it is undecided."""
 
-    ``low`` and ``high`` are the ends of the 95 % interval. ``saturated_seconds``, ``blocks`` and ``episodes`` are what
-    it rests on (where it is undecided: what there is). ``at_least_per_second`` is the lower bound that times without a
-    backlog give. ``members`` is how many consumers this is for; ``is_scaled`` where it was observed with other numbers
-    of them and taken as proportional. ``seconds_per_message`` is the time per message of one thread, T1 + T2.
-    ``changed_at`` is when it became what it is, ``changed_from_per_second`` what it was before.
-    """
-
+    #: Records per second of all of them, with the ends of the 95 % interval.
     rate_per_second: float | None = None
     low: float | None = None
     high: float | None = None
+    #: Why it is undecided; None where it is not.
     reason: Undecided | None = None
+    #: What it rests on (where it is undecided: what there is): time under saturation, blocks of it, and how many
+    #: stretches these make.
     saturated_seconds: float = 0.0
     blocks: int = 0
     episodes: int = 0
+    #: The lower bound that times without a backlog give.
     at_least_per_second: float | None = None
+    #: How many consumers this is for, each taken as one thread; None is not known.
     members: int | None = None
-    threads: float | None = None
+    #: Whether it was observed with other numbers of members, and taken as proportional.
     is_scaled: bool = False
+    #: Start of the first block, and end of the last one.
     from_: float | None = None
     until: float | None = None
+    #: When it became what it is, and what it was before.
     changed_at: float | None = None
     changed_from_per_second: float | None = None
+    #: How much longer a backlog would have to be seen; 0 where it is decided.
     missing_seconds: float = 0.0
 
     @property
@@ -99,19 +101,14 @@ class ObservedCapacity:
 
     @property
     def seconds_per_message(self) -> float | None:
-        """T1 + T2 of one thread; None where it is undecided, or the number of threads unknown."""
-        if self.rate_per_second is None or not self.threads:
+        """T1 + T2 of one thread; None where it is undecided, or the number of members unknown."""
+        if self.rate_per_second is None or not self.members:
             return None
-        return self.threads / self.rate_per_second
+        return self.members / self.rate_per_second
 
 
 def observed_capacity(
-    blocks: Sequence[Block],
-    floors: Sequence[Floor] = (),
-    *,
-    members: int | None = None,
-    threads_per_member: float = 1.0,
-    is_shared: bool = False,
+    blocks: Sequence[Block], floors: Sequence[Floor] = (), *, members: int | None = None, is_shared: bool = False
 ) -> ObservedCapacity:
     """The estimate for so many members (None or 0: as many as there were last), or why there is none.
 
@@ -120,7 +117,6 @@ def observed_capacity(
     """
     sound = sorted((b for b in blocks if _is_sound(b)), key=lambda b: b.start)
     today = members if _is_many(members) else next((b.members for b in reversed(sound) if b.members), None)
-    threads = today * threads_per_member if today and _is_positive(threads_per_member) else None
     same = [b for b in sound if b.members == today]
     found, is_scaled = _estimate(same), False
     if found.reason in (Undecided.NEVER_SATURATED, Undecided.TOO_LITTLE) and len(same) < len(sound):
@@ -129,79 +125,50 @@ def observed_capacity(
     # What was done before the capacity changed bounds what it was.
     valid = [f for f in floors if _is_positive(f.rate_per_second) and f.at >= (found.changed_at or -math.inf)]
     at_least = max((_bound(f, today) for f in valid), default=None)
-    reason = found.reason
-    if reason is None:
-        assert found.high is not None
-        if is_shared:
-            reason = Undecided.SHARED
-        elif at_least is not None and at_least > found.high * (1 + CONTRADICTION_SHARE):
-            reason = Undecided.EXCEEDED
-    decided = reason is None
-    return ObservedCapacity(
-        rate_per_second=found.rate if decided else None,
-        low=found.low if decided else None,
-        high=found.high if decided else None,
-        reason=reason,
-        saturated_seconds=found.seconds,
-        blocks=found.blocks,
-        episodes=found.episodes,
-        at_least_per_second=at_least,
-        members=today,
-        threads=threads,
-        is_scaled=is_scaled,
-        from_=found.from_,
-        until=found.until,
-        changed_at=found.changed_at,
-        changed_from_per_second=found.changed_from,
-        missing_seconds=0.0 if decided else found.missing_seconds,
-    )
+    found = replace(found, at_least_per_second=at_least, members=today, is_scaled=is_scaled)
+    if found.high is None:
+        return found
+    if is_shared:
+        return _undecided(found, Undecided.SHARED)
+    if at_least is not None and at_least > found.high * (1 + CONTRADICTION_SHARE):
+        return _undecided(found, Undecided.EXCEEDED)
+    return found
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Estimate:
-    rate: float = 0.0
-    low: float | None = None
-    high: float | None = None
-    reason: Undecided | None = None
-    seconds: float = 0.0
-    blocks: int = 0
-    episodes: int = 0
-    from_: float | None = None
-    until: float | None = None
-    changed_at: float | None = None
-    changed_from: float | None = None
-    missing_seconds: float = LEAST_SATURATED_SECONDS
+def _undecided(
+    found: ObservedCapacity, reason: Undecided, missing_seconds: float = LEAST_SATURATED_SECONDS
+) -> ObservedCapacity:
+    return replace(found, rate_per_second=None, low=None, high=None, reason=reason, missing_seconds=missing_seconds)
 
 
-def _estimate(blocks: Sequence[Block]) -> _Estimate:
+def _estimate(blocks: Sequence[Block]) -> ObservedCapacity:
     """From blocks in order of time, all of as many members."""
     if not blocks:
-        return _Estimate(reason=Undecided.NEVER_SATURATED)
+        return _undecided(ObservedCapacity(), Undecided.NEVER_SATURATED)
     newest, before = newest_of(blocks)
     rate, seconds = rate_of(newest), seconds_of(newest)
     episodes = episodes_of(newest)
-    seen = _Estimate(
-        seconds=seconds,
+    seen = ObservedCapacity(
+        saturated_seconds=seconds,
         blocks=len(newest),
         episodes=len(episodes),
         from_=newest[0].start,
         until=newest[-1].end,
         changed_at=newest[0].start if before else None,
-        changed_from=rate_of(before) if before else None,
+        changed_from_per_second=rate_of(before) if before else None,
     )
     missing = max(0.0, LEAST_SATURATED_SECONDS - seconds, (LEAST_BLOCKS - len(newest)) * seconds / len(newest))
     if missing:
-        return replace(seen, reason=Undecided.TOO_LITTLE, missing_seconds=missing)
+        return _undecided(seen, Undecided.TOO_LITTLE, missing)
     if scatter_of(newest) > MOST_SCATTER * rate:
-        return replace(seen, reason=Undecided.UNSTEADY)
+        return _undecided(seen, Undecided.UNSTEADY)
     margin = margin_of(newest)
-    if len(episodes) >= TELLING_EPISODES:
+    if len(episodes) >= LEAST_EPISODES:
         margin = max(margin, margin_of([whole_of(e) for e in episodes]))
     if margin > MOST_MARGIN * rate:
         # The margin goes down with the square root of the time.
-        more = seconds * ((margin / (MOST_MARGIN * rate)) ** 2 - 1)
-        return replace(seen, reason=Undecided.IMPRECISE, missing_seconds=more)
-    return replace(seen, rate=rate, low=rate - margin, high=rate + margin)
+        return _undecided(seen, Undecided.IMPRECISE, seconds * ((margin / (MOST_MARGIN * rate)) ** 2 - 1))
+    return replace(seen, rate_per_second=rate, low=rate - margin, high=rate + margin)
 
 
 def _scaled(block: Block, members: int | None) -> Block:

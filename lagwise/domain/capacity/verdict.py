@@ -10,11 +10,10 @@ from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from itertools import pairwise
 
-from lagwise.domain.humanise import plural
+from lagwise.domain.humanise import per_cent, plural, significant
 from lagwise.domain.sizing.formulas import meets
 from lagwise.domain.sizing.ranges import OutOfRange, check_count, check_number
-from lagwise.domain.sizing.words import say_number, say_share
-from lagwise.domain.sizing.workload import Unit
+from lagwise.domain.sizing.workload import Unit, nodes_and_threads
 
 #: Oversized is what so large a share of the nodes could do, or a smaller one: for less a change is not worth its risk.
 OVERSIZED_SHARE = 2 / 3
@@ -143,49 +142,49 @@ def judge_capacity(
     highest = max((point.mean for point in forecast), default=0.0)
     needed = max(peak, highest)
     if can_do is None:
-        why = f"What it can do is not known: it never had a backlog to show it. {_say_peak(peak)}"
+        why = f"What it can do is not known: it never had a backlog to show it. {_peak_text(peak)}"
         return _undecided(why, load_test)
     carries = can_do.low * target
-    does = f"it can do {_say_can_do(can_do)}, {say_number(carries)} with {say_share(1 - target)} kept free"
+    does = f"it can do {_can_do_text(can_do)}, {significant(carries)} with {per_cent(1 - target)} kept free"
     if can_do.high is None and not meets(carries, needed):
-        why = f"It never had a backlog: all that is known is that {does}. {_say_peak(peak)}"
+        why = f"It never had a backlog: all that is known is that {does}. {_peak_text(peak)}"
         if highest > peak:
-            why += f", and {say_number(highest)} are forecast"
+            why += f", and {significant(highest)} are forecast"
         return _undecided(why, load_test)
     until = next((point.at for point in forecast if not meets(carries, point.mean)), None)
     at_worst = next((point.at for point in forecast if not meets(carries, point.upper)), None)
 
     def judged(verdict: CapacityVerdict, sentence: str) -> CapacityJudgement:
         asks = verdict in (CapacityVerdict.SHORT, CapacityVerdict.TIGHT) and advised not in (None, running)
-        instead = f" Advice: {_say_set_up(advised)} instead of {_say_set_up(running)}." if asks and advised else ""
+        instead = f" Advice: {_set_up_text(advised)} instead of {_set_up_text(running)}." if asks and advised else ""
         return CapacityJudgement(verdict, f"{sentence}.{instead}", until, at_worst)
 
     if can_do.high is not None and not meets(can_do.high, peak):
-        lacks = say_number(peak - can_do.high)
-        return judged(CapacityVerdict.SHORT, f"{_say_peak(peak)}; {does}: at least {lacks} are missing at peak")
+        lacks = significant(peak - can_do.high)
+        return judged(CapacityVerdict.SHORT, f"{_peak_text(peak)}; {does}: at least {lacks} are missing at peak")
     if not meets(carries, peak):
         carried = "carried, but without that slack" if meets(can_do.low, peak) else "perhaps not carried"
-        return judged(CapacityVerdict.TIGHT, f"{_say_peak(peak)}; {does}: the peak is {carried}")
+        return judged(CapacityVerdict.TIGHT, f"{_peak_text(peak)}; {does}: the peak is {carried}")
     if until is not None:
         return judged(
             CapacityVerdict.TIGHT,
-            f"{_say_peak(peak)}; {does}: enough until {_day(until)}, when the forecast goes above it "
-            f"(up to {say_number(highest)})",
+            f"{_peak_text(peak)}; {does}: enough until {_day(until)}, when the forecast goes above it "
+            f"(up to {significant(highest)})",
         )
     worst = max([peak, *(point.upper for point in forecast)])
     if forecast and advised is not None and _carried_by_fewer(carries, worst, running, advised):
         return judged(
             CapacityVerdict.OVERSIZED,
             f"{plural(advised.nodes, advised.unit)} of {running.nodes:,} would do: {does}; the forecast up to "
-            f"{_day(forecast[-1].at)} asks for {say_number(worst)} at most",
+            f"{_day(forecast[-1].at)} asks for {significant(worst)} at most",
         )
     if not forecast:
         ahead = "for how long is not known without a forecast"
     elif at_worst is not None:
         ahead = f"through the forecast up to {_day(forecast[-1].at)}, at worst until {_day(at_worst)}"
     else:
-        ahead = f"through the whole forecast up to {_day(forecast[-1].at)}, also at worst ({say_number(worst)})"
-    return judged(CapacityVerdict.ENOUGH, f"{_say_peak(peak)}; {does}: enough, {ahead}")
+        ahead = f"through the whole forecast up to {_day(forecast[-1].at)}, also at worst ({significant(worst)})"
+    return judged(CapacityVerdict.ENOUGH, f"{_peak_text(peak)}; {does}: enough, {ahead}")
 
 
 def _carried_by_fewer(carries: float, worst: float, running: SetUp, advised: SetUp) -> bool:
@@ -199,20 +198,20 @@ def _undecided(why: str, load_test: str | None) -> CapacityJudgement:
     return CapacityJudgement(CapacityVerdict.UNDECIDED, f"{why}.{how}", load_test=load_test)
 
 
-def _say_peak(peak: float) -> str:
-    return f"{say_number(peak)} messages/s arrive at peak"
+def _peak_text(peak: float) -> str:
+    return f"{significant(peak)} messages/s arrive at peak"
 
 
-def _say_can_do(can_do: CanDo) -> str:
+def _can_do_text(can_do: CanDo) -> str:
     if can_do.high is None:
-        return f"at least {say_number(can_do.low)}"
-    low, high = say_number(can_do.low), say_number(can_do.high)
+        return f"at least {significant(can_do.low)}"
+    low, high = significant(can_do.low), significant(can_do.high)
     return low if low == high else f"{low} to {high}"
 
 
-def _say_set_up(set_up: SetUp) -> str:
-    threads = f" of {plural(set_up.threads_per_node, 'thread')}" if set_up.threads_per_node else ""
-    return f"{plural(set_up.nodes, set_up.unit)}{threads} on {plural(set_up.partitions, 'partition')}"
+def _set_up_text(set_up: SetUp) -> str:
+    nodes = nodes_and_threads(set_up.unit, set_up.nodes, set_up.threads_per_node)
+    return f"{nodes} on {plural(set_up.partitions, 'partition')}"
 
 
 def _day(at: datetime) -> str:

@@ -12,8 +12,8 @@ from itertools import zip_longest
 
 from lagwise.domain.partition_rollup import total
 from lagwise.domain.rebalances.clients import DEPARTURES_OF_CHURN, brief_stays, churning_of
+from lagwise.domain.rebalances.explanation import CONTINUED, RebalanceExplanation, Setup, explain_rebalances
 from lagwise.domain.rebalances.model import Rebalance
-from lagwise.domain.rebalances.words import CONTINUED, RebalanceExplanation, Setup, explain_rebalances
 from lagwise.domain.vocabulary import RebalanceCause
 
 #: A storm is at least so many rebalances within STORM_WINDOW in which a client left more than once, or more than one

@@ -1,10 +1,10 @@
 """What if: lag over time as a fluid, exact for traffic that is constant in steps, a day in milliseconds.
 
 Messages are a fluid that flows into the partitions at the rate of the traffic and out of them as fast as their readers
-are (:mod:`lagwise.domain.simulation.sharing`). Between two changes (of the rate, of who reads, of a partition that has
-been read up) all rates are constant and lag is a straight line, so it is followed from change to change, not in steps
-of time. A fluid lacks the few messages in hand, and the short queues that chance makes below capacity; the tests check
-it against a simulation that handles messages one by one.
+are (:mod:`lagwise.domain.simulation.fair_share`). Between two changes (of the rate, of who reads, of a partition that
+has been read up) all rates are constant and lag is a straight line, so it is followed from change to change, not in
+steps of time. A fluid lacks the few messages in hand, and the short queues that chance makes below capacity; the tests
+check it against a simulation that handles messages one by one.
 
 Fluid limits: B. Gross et al., *Fundamentals of Queueing Theory*, "Fluid approximations". At rate r an outage of d
 seconds leaves r·d messages, and with capacity c they are gone r·d/(c − r) seconds later.
@@ -13,9 +13,9 @@ seconds leaves r·d messages, and with capacity c they are gone r·d/(c − r) s
 import math
 from dataclasses import dataclass
 
-from lagwise.domain.simulation.dealing import Epoch, deal, epochs
+from lagwise.domain.simulation.fair_share import NodeKind, fair_level, pool_level, reader_level
+from lagwise.domain.simulation.readers import Epoch, deal, epochs
 from lagwise.domain.simulation.scenario import MAX_SECONDS, Scenario
-from lagwise.domain.simulation.sharing import NodeKind, fair_level, pool_level, reader_level
 from lagwise.domain.sizing.ranges import check_number
 from lagwise.domain.sizing.workload import Ordering
 

@@ -9,8 +9,7 @@ from lagwise.domain.simulation.fluid import SimulatedOutcome, simulate
 from lagwise.domain.simulation.scenario import Interruption, Scenario, Traffic
 from lagwise.domain.sizing.advice import SizingAdvice
 from lagwise.domain.sizing.ranges import OutOfRange
-from lagwise.domain.sizing.words import say_set_up
-from lagwise.domain.sizing.workload import Workload
+from lagwise.domain.sizing.workload import Workload, nodes_and_threads
 
 #: What happens begins after this, so that it is seen how it was before.
 BEFORE_SECONDS = 300.0
@@ -30,7 +29,7 @@ class WhatIfSetUp:
 
     def label(self, workload: Workload) -> str:
         """``Running: 3 nodes of 12 threads``, ``Advised: 4 members``."""
-        return f"{self.name}: {say_set_up(workload, self.nodes, self.threads_per_node)}"
+        return f"{self.name}: {nodes_and_threads(workload.unit, self.nodes, self.threads_per_node)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +102,7 @@ def outcome_of(workload: Workload, set_up: WhatIfSetUp, interruption: Interrupti
         return None
 
 
-def say_outcome(outcome: SimulatedOutcome) -> str:
+def outcome_sentence(outcome: SimulatedOutcome) -> str:
     """Peak lag and drain time, in a sentence or two."""
     if outcome.peak_lag <= 0.0:
         return "No lag worth speaking of."

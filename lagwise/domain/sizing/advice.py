@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
+from lagwise.domain.sizing.advice_text import verdict
 from lagwise.domain.sizing.changes import Change, changes
 from lagwise.domain.sizing.downstream import DownstreamFull
 from lagwise.domain.sizing.figures import Figure, demand_figures, figures_of
@@ -12,8 +13,8 @@ from lagwise.domain.sizing.formulas import (
     knee_threads,
     straight_line_rate_per_second,
 )
+from lagwise.domain.sizing.node_throughput import NodeThroughput
 from lagwise.domain.sizing.ranges import MAX_THREADS
-from lagwise.domain.sizing.repairman import NodeThroughput
 from lagwise.domain.sizing.search import (
     Binding,
     Triple,
@@ -23,7 +24,6 @@ from lagwise.domain.sizing.search import (
     threads_that_fill_a_node,
     what_binds,
 )
-from lagwise.domain.sizing.words import verdict
 from lagwise.domain.sizing.workload import Workload
 
 

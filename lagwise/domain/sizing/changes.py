@@ -10,11 +10,10 @@ from enum import StrEnum
 from itertools import chain
 from math import floor, inf, log10, sqrt
 
-from lagwise.domain.humanise import plural
+from lagwise.domain.humanise import per_cent, plural, precise_duration
 from lagwise.domain.sizing.formulas import meets
 from lagwise.domain.sizing.ranges import MIN_SERVICE_SECONDS, check_count
 from lagwise.domain.sizing.search import Binding, Triple, find_triple, node_at, nodes_by_cpu, thread_limit
-from lagwise.domain.sizing.words import say_duration, say_share
 from lagwise.domain.sizing.workload import MAX_PARTITIONS, Concurrency, Ordering, Workload
 
 #: Adding partitions is one command, but it cannot be taken back, moves keys to other partitions, and costs the brokers
@@ -60,7 +59,7 @@ def changes(workload: Workload, triple: Triple | None, binding: Binding) -> tupl
         then = find_triple(changed)
         if then is not None and _is_worth_it(triple, then) and not _is_needless(kind, then, found):
             more = changed.partitions > workload.partitions
-            cost = say_partition_costs(workload.partitions, changed.partitions) if more else None
+            cost = partition_cost_sentence(workload.partitions, changed.partitions) if more else None
             found.append(Change(kind, f"{sentence}: then {_answer(changed, then)}.", changed, then, cost))
     return tuple(found)
 
@@ -85,7 +84,7 @@ def _candidates(workload: Workload) -> Iterator[tuple[ChangeKind, str, Workload]
     more = _more_partitions(workload)
     yield from _better_spread(workload)
     if more is not None and more.partitions <= _CHEAP_PARTITION_GROWTH * workload.partitions:
-        yield ChangeKind.PARTITIONS, _say_partitions(workload, more), more
+        yield ChangeKind.PARTITIONS, _raise_text(workload, more), more
     if workload.order is Ordering.GLOBAL:
         looser = replace(workload, ordering=Ordering.PARTITION)
         yield ChangeKind.ORDERING, "If order within each partition is enough, give up the global order", looser
@@ -100,10 +99,14 @@ def _candidates(workload: Workload) -> Iterator[tuple[ChangeKind, str, Workload]
         )
         yield ChangeKind.POOL, sentence, pool
     if more is not None and more.partitions > _CHEAP_PARTITION_GROWTH * workload.partitions:
-        yield ChangeKind.PARTITIONS, _say_partitions(workload, more), more
+        yield ChangeKind.PARTITIONS, _raise_text(workload, more), more
     if more is not None and workload.hottest_share is not None:
         both = replace(more, hottest_share=None)
-        yield ChangeKind.PARTITIONS, f"{_say_partitions(workload, more)}, and spread the keys evenly over them", both
+        yield (
+            ChangeKind.PARTITIONS,
+            f"{_raise_text(workload, more)}, and spread the keys evenly over them",
+            both,
+        )
 
 
 def _longer_catch_up(workload: Workload) -> Iterator[tuple[ChangeKind, str, Workload]]:
@@ -115,7 +118,7 @@ def _longer_catch_up(workload: Workload) -> Iterator[tuple[ChangeKind, str, Work
         after_outage = max(seconds, workload.outage_catch_up_seconds)
         patient = replace(workload, catch_up_seconds=seconds, outage_catch_up_seconds=after_outage)
         if find_triple(patient) is not None:
-            sentence = f"Allow {say_duration(seconds)} instead of {say_duration(before)} to catch up"
+            sentence = f"Allow {precise_duration(seconds)} instead of {precise_duration(before)} to catch up"
             yield ChangeKind.CATCH_UP, sentence, patient
             return
 
@@ -141,7 +144,7 @@ def _more_partitions(workload: Workload) -> Workload | None:
     return replace(workload, partitions=wanted)
 
 
-def _say_partitions(before: Workload, after: Workload) -> str:
+def _raise_text(before: Workload, after: Workload) -> str:
     return f"Raise the topic from {before.partitions:,} to {plural(after.partitions, 'partition')}"
 
 
@@ -158,8 +161,8 @@ def _better_spread(workload: Workload) -> Iterator[tuple[ChangeKind, str, Worklo
         return replace(workload, hottest_share=max(lowest, share))
 
     share = _round_down(_largest(lowest, workload.hottest, lambda h: _nodes(spread(h)) <= even.nodes))
-    how = f"at most {say_share(share)}" if share > lowest else f"an even {say_share(lowest)}"
-    hot = say_share(workload.hottest)
+    how = f"at most {per_cent(share)}" if share > lowest else f"an even {per_cent(lowest)}"
+    hot = per_cent(workload.hottest)
     sentence = f"Choose keys that spread the hottest partition, from {hot} of the traffic to {how}"
     yield ChangeKind.SPREAD, sentence, spread(share)
 
@@ -178,8 +181,8 @@ def _faster(workload: Workload) -> Iterator[tuple[ChangeKind, str, Workload]]:
     after = _round_down(_largest(shortest, before, lambda seconds: _nodes(taking(seconds)) <= allowed))
     of_what = "" if workload.by_members else " (T1 + T2)"
     sentence = (
-        f"Bring the time per message{of_what} down from {say_duration(before)} to at most {say_duration(after)}, "
-        "by batches, a cache, or leaving work out"
+        f"Bring the time per message{of_what} down from {precise_duration(before)} to at most "
+        f"{precise_duration(after)}, by batches, a cache, or leaving work out"
     )
     yield ChangeKind.FASTER, sentence, taking(after)
 
@@ -217,7 +220,7 @@ def _round_down(value: float, digits: int = 3) -> float:
 _MAPS_OF_A_SEGMENT = 2
 
 
-def say_partition_costs(before: int, after: int) -> str:
+def partition_cost_sentence(before: int, after: int) -> str:
     """The consequences of raising a topic from ``before`` partitions to more, in two or three sentences."""
     check_count("before", before, 1, 10_000_000)
     check_count("after", after, before + 1, 10_000_000)

@@ -14,8 +14,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from math import log
 
-from lagwise.domain.humanise import plural
-from lagwise.domain.sizing.words import say_duration, say_number
+from lagwise.domain.humanise import plural, precise_duration, significant, significant_rate
 
 #: Names of the inputs of a capacity verdict that hold what a full downstream does, and with how many members it was
 #: full. The first one's source is the evidence.
@@ -70,14 +69,14 @@ class DownstreamFull:
     @property
     def sentence(self) -> str:
         """What is so, and what it is known from."""
-        rate = say_number(self.rate_per_second)
+        rate = significant(self.rate_per_second)
         return (
             f"Downstream is full at about {rate}/s: more threads, nodes or partitions would not help. {self.evidence}"
         )
 
     def verdict(self, required_rate_per_second: float) -> str:
         """The advice to a workload that needs so much capacity, messages per second."""
-        needed = say_number(required_rate_per_second)
+        needed = significant(required_rate_per_second)
         if required_rate_per_second <= self.rate_per_second:
             return f"{self.sentence} The {needed}/s needed are within that."
         return (
@@ -104,10 +103,7 @@ def downstream_full(measured: Iterable[MeasuredWork]) -> DownstreamFull | None:
     alike = [work.rate_per_second for work in busy if fewer.threads <= work.threads <= more.threads]
     return DownstreamFull(
         rate_per_second=sum(alike) / len(alike),
-        evidence=(
-            f"{_say(fewer)} did {say_number(fewer.rate_per_second)}/s with a T1 of {say_duration(fewer.t1_seconds)}; "
-            f"{_say(more)} did {say_number(more.rate_per_second)}/s with a T1 of {say_duration(more.t1_seconds)}."
-        ),
+        evidence=f"{_measured_text(fewer)}; {_measured_text(more)}.",
         members=fewer.members,
         messages=fewer.messages + more.messages,
         measured_at=newest.measured_at,
@@ -124,5 +120,6 @@ def _shows_it(fewer: MeasuredWork, more: MeasuredWork) -> bool:
     return gained < MOST_GAINED and risen > LEAST_T1_GROWTH
 
 
-def _say(work: MeasuredWork) -> str:
-    return plural(work.threads, "thread")
+def _measured_text(work: MeasuredWork) -> str:
+    did = f"{plural(work.threads, 'thread')} did {significant_rate(work.rate_per_second)}"
+    return f"{did} with a T1 of {precise_duration(work.t1_seconds)}"

@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass
 
-from lagwise.domain.humanise import plural
+from lagwise.domain.humanise import per_cent, plural, precise_duration, significant
 from lagwise.domain.sizing.formulas import (
     knee_threads,
     node_ceiling_per_second,
@@ -19,8 +19,7 @@ from lagwise.domain.sizing.search import (
     thread_limit,
     threads_that_fill_a_node,
 )
-from lagwise.domain.sizing.words import say_duration, say_number, say_set_up, say_share
-from lagwise.domain.sizing.workload import Ordering, Workload
+from lagwise.domain.sizing.workload import Ordering, Workload, nodes_and_threads
 
 _PER_SECOND = "messages/s"
 
@@ -40,12 +39,12 @@ class Figure:
 
 def demand_figures(w: Workload) -> list[Figure]:
     """What must be done, whatever does it."""
-    peak, catch_up = say_number(w.peak_rate_per_second), say_duration(w.catch_up_seconds)
-    away, away_seconds, away_catch_up = "restart", say_duration(w.restart_seconds), catch_up
+    peak, catch_up = significant(w.peak_rate_per_second), precise_duration(w.catch_up_seconds)
+    away, away_seconds, away_catch_up = "restart", precise_duration(w.restart_seconds), catch_up
     if w.outage_binds:
-        away, away_seconds = "outage", say_duration(w.outage_seconds)
-        away_catch_up = say_duration(w.outage_catch_up_seconds)
-    backlog = f" + {say_number(w.lag)} / {catch_up}" if w.lag else ""
+        away, away_seconds = "outage", precise_duration(w.outage_seconds)
+        away_catch_up = precise_duration(w.outage_catch_up_seconds)
+    backlog = f" + {significant(w.lag)} / {catch_up}" if w.lag else ""
     return [
         Figure(
             "demand_rate_per_second",
@@ -60,15 +59,15 @@ def demand_figures(w: Workload) -> list[Figure]:
             "capacity needed",
             w.required_rate_per_second,
             _PER_SECOND,
-            f"demand / target utilisation = {say_number(w.demand_rate_per_second)} / {say_share(w.target_utilisation)}",
+            f"demand / target utilisation = {significant(w.demand_rate_per_second)} / {per_cent(w.target_utilisation)}",
         ),
     ]
 
 
 def figures_of(w: Workload, triple: Triple | None) -> list[Figure]:
     """The numbers between what is asked and the answer; those of members where nothing is known of cores."""
-    t1, t2 = say_duration(w.t1_seconds), say_duration(w.t2_seconds)
-    cores = say_number(w.cores)
+    t1, t2 = precise_duration(w.t1_seconds), precise_duration(w.t2_seconds)
+    cores = significant(w.cores)
     limit = thread_limit(w)
     full = node_at(w, limit)
     most = full if triple is None else node_at(w, max(limit, triple.threads_per_node))
@@ -85,7 +84,7 @@ def figures_of(w: Workload, triple: Triple | None) -> list[Figure]:
             "threads that fill a node",
             threads_that_fill_a_node(w),
             "threads",
-            f"the fewest with which a node does {say_share(w.share_of_ceiling)} of its ceiling C / T2, at most "
+            f"the fewest with which a node does {per_cent(w.share_of_ceiling)} of its ceiling C / T2, at most "
             f"{w.max_threads_per_node:,} (M/M/c//N)",
         ),
         Figure(
@@ -128,7 +127,7 @@ def figures_of(w: Workload, triple: Triple | None) -> list[Figure]:
             f"{w.unit}s the load needs" if w.by_members else "nodes the cores need",
             nodes_for_rate(w.required_rate_per_second, most.rate_per_second),
             f"{unit}s",
-            f"required / {unit} = {say_number(w.required_rate_per_second)} / {say_number(most.rate_per_second)}, "
+            f"required / {unit} = {significant(w.required_rate_per_second)} / {significant(most.rate_per_second)}, "
             + (f"a node with the {most.threads:,} threads advised, " if most.threads > limit else "")
             + f"rounded up{f', without spare {unit}s' if w.spare_nodes else ''}",
         ),
@@ -140,7 +139,7 @@ def figures_of(w: Workload, triple: Triple | None) -> list[Figure]:
             (
                 f"taken as even: 1 / {plural(w.partitions, 'partition')}"
                 if w.hottest_share is None
-                else f"as asked; were all {plural(w.partitions, 'partition')} alike, {say_share(1 / w.partitions)}"
+                else f"as asked; were all {plural(w.partitions, 'partition')} alike, {per_cent(1 / w.partitions)}"
             ),
         ),
         Figure(
@@ -153,7 +152,7 @@ def figures_of(w: Workload, triple: Triple | None) -> list[Figure]:
     ]
     if w.order is Ordering.NONE:
         threads = triple.threads_per_node if triple else limit
-        one = say_number(node_at(w, threads).thread_rate_per_second)
+        one = significant(node_at(w, threads).thread_rate_per_second)
         figures.append(
             Figure(
                 "hottest_key_share",
@@ -161,7 +160,7 @@ def figures_of(w: Workload, triple: Triple | None) -> list[Figure]:
                 hottest_key_share(w, threads),
                 "of the traffic",
                 "where the pool keeps the order of keys: a thread / required = "
-                f"{one} / {say_number(w.required_rate_per_second)}",
+                f"{one} / {significant(w.required_rate_per_second)}",
             )
         )
     if triple is not None:
@@ -171,7 +170,7 @@ def figures_of(w: Workload, triple: Triple | None) -> list[Figure]:
                 "capacity advised",
                 triple.capacity_per_second,
                 _PER_SECOND,
-                say_set_up(w, triple.working_nodes, triple.threads_per_node)
+                nodes_and_threads(w.unit, triple.working_nodes, triple.threads_per_node)
                 + (", the spare ones gone" if triple.spare_nodes else ""),
             ),
             Figure(

@@ -11,6 +11,7 @@ How the advice is put together from them is told in ``docs/sizing.md``; the advi
 
 import math
 
+from lagwise.domain.sizing.node_throughput import node_throughput
 from lagwise.domain.sizing.ranges import (
     check_cores,
     check_count,
@@ -18,7 +19,6 @@ from lagwise.domain.sizing.ranges import (
     check_service_time,
     check_threads,
 )
-from lagwise.domain.sizing.repairman import node_throughput
 
 #: Rounding errors of this relative size must not add a thread or a node.
 _ROUNDING = 1e-9

@@ -7,15 +7,19 @@ them while going back is still easy.
 import math
 from dataclasses import dataclass
 
+from lagwise.domain.humanise import per_cent, precise_duration, significant
 from lagwise.domain.sizing.advice import SizingAdvice
-from lagwise.domain.sizing.ranges import check_number, check_threads
-from lagwise.domain.sizing.repairman import NodeThroughput, node_throughput
-from lagwise.domain.sizing.words import say_duration, say_number, say_share
+from lagwise.domain.sizing.node_throughput import NodeThroughput, node_throughput
+from lagwise.domain.sizing.ranges import check_threads
 
 #: Shares of the way.
 _STEPS = (0.25, 0.5, 0.75, 1.0)
 #: No step has more than so many times the threads of the one before.
 _MOST_GROWTH = 2
+#: So much of the expected gain must be seen to go on.
+_LEAST_GAIN_SHARE = 0.5
+#: So much longer T1 may take than before the first step.
+_MOST_T1_RISE = 0.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,26 +56,21 @@ def ramp_plan(
     *,
     running_threads: int,
     advised_threads: int,
-    least_gain_share: float = 0.5,
-    most_t1_rise: float = 0.2,
 ) -> tuple[RampStep, ...]:
     """The steps for a node: what runs now, then 25, 50, 75 and 100 % of the way, and never more than doubled.
 
-    Where fewer threads are advised, the steps lead down in the same way. ``least_gain_share`` is the share of the
-    expected gain that must be seen to go on, ``most_t1_rise`` how much longer T1 may take. Raises OutOfRange.
+    Where fewer threads are advised, the steps lead down in the same way. Raises OutOfRange.
     """
     check_threads("running_threads", running_threads)
     check_threads("advised_threads", advised_threads)
-    check_number("least_gain_share", least_gain_share, 0.01, 1.0, "a number from 0.01 to 1")
-    check_number("most_t1_rise", most_t1_rise, 0.0, 10.0, "a number from 0 to 10")
     before: NodeThroughput | None = None
     steps = []
     for threads in _threads(running_threads, advised_threads):
         expected = node_throughput(cores, threads, t1_seconds, t2_seconds)
         gain = 0.0 if before is None else expected.rate_per_second - before.rate_per_second
         # On the way down: not more than so many times the loss that is expected.
-        least = gain * least_gain_share if gain >= 0.0 else gain / least_gain_share
-        most_t1 = t1_seconds * (1.0 + most_t1_rise)
+        least = gain * _LEAST_GAIN_SHARE if gain >= 0.0 else gain / _LEAST_GAIN_SHARE
+        most_t1 = t1_seconds * (1.0 + _MOST_T1_RISE)
         steps.append(RampStep(expected, gain, least, most_t1, _watch(expected), _stop(before, gain, least, most_t1)))
         before = expected
     return tuple(steps)
@@ -90,10 +89,10 @@ def _threads(running: int, advised: int) -> list[int]:
 
 def _watch(expected: NodeThroughput) -> tuple[str, ...]:
     return (
-        f"throughput with a backlog: {say_number(expected.rate_per_second)} messages/s, cores "
-        f"{say_share(expected.core_utilisation)} busy",
-        f"waiting for a core (tq): {say_duration(expected.core_wait_seconds)} a message; more means that others use "
-        "the cores as well",
+        f"throughput with a backlog: {significant(expected.rate_per_second)} messages/s, cores "
+        f"{per_cent(expected.core_utilisation)} busy",
+        f"waiting for a core (tq): {precise_duration(expected.core_wait_seconds)} a message; more means that others "
+        "use the cores as well",
         "T1: where it rises together with the downstream's own latency, the downstream is full",
         "waiting for locks (or an interpreter lock): where T1 rises alone, the threads are in each other's way",
         "errors and time-outs: none that were not there before",
@@ -101,14 +100,14 @@ def _watch(expected: NodeThroughput) -> tuple[str, ...]:
 
 
 def _stop(before: NodeThroughput | None, gain: float, least: float, most_t1: float) -> str:
-    t1 = f"T1 is above {say_duration(most_t1)}, or errors rise" if most_t1 > 0.0 else "errors rise"
+    t1 = f"T1 is above {precise_duration(most_t1)}, or errors rise" if most_t1 > 0.0 else "errors rise"
     if before is None:
         return f"Measure first: what follows is compared with this. Do not start where {t1}."
     if math.isclose(gain, 0.0, abs_tol=1e-9 * before.rate_per_second):
         return f"Go back where {t1}."
     if gain > 0.0:
         return (
-            f"Go back where less than {say_number(least)} of the expected {say_number(gain)} messages/s are gained, "
+            f"Go back where less than {significant(least)} of the expected {significant(gain)} messages/s are gained, "
             f"{t1}."
         )
-    return f"Go back where more than {say_number(-least)} messages/s are lost ({say_number(-gain)} expected), {t1}."
+    return f"Go back where more than {significant(-least)} messages/s are lost ({significant(-gain)} expected), {t1}."

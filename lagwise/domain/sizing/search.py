@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from lagwise.domain.sizing.formulas import busiest_share, meets, nodes_for_rate, threads_for_share
-from lagwise.domain.sizing.repairman import NodeThroughput, node_throughput
+from lagwise.domain.sizing.node_throughput import NodeThroughput, node_throughput
 from lagwise.domain.sizing.workload import Concurrency, Ordering, Workload
 
 

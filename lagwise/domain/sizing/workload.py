@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from lagwise.domain.humanise import plural
 from lagwise.domain.sizing.formulas import (
     DEFAULT_OUTAGE_CATCH_UP_SECONDS,
     catch_up_factor,
@@ -35,6 +36,12 @@ class Unit(StrEnum):
     MEMBER = "member"
     #: A subtask of the vertex that bounds a Flink job: the job has a group, but its subtasks are no members of it.
     SUBTASK = "subtask"
+
+
+def nodes_and_threads(unit: Unit, nodes: int, threads_per_node: int | None) -> str:
+    """``3 nodes of 12 threads``, ``4 members``."""
+    of = f" of {plural(threads_per_node, 'thread')}" if threads_per_node and unit is Unit.NODE else ""
+    return f"{plural(nodes, unit)}{of}"
 
 
 class Concurrency(StrEnum):

@@ -6,8 +6,8 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from lagwise.config import CapacitySettings
-from lagwise.domain.capacity.known import ConsumeTime, Demand, JobWork, KnownWork, Observed, ServiceTime
-from lagwise.domain.capacity.observed import Undecided
+from lagwise.domain.capacity.inputs import CapacityInputs, ConsumeTime, Demand, JobWork, ServiceTime
+from lagwise.domain.capacity.observed import ObservedCapacity, Undecided
 from lagwise.domain.capacity.verdict import DemandAhead
 from lagwise.domain.sizing.downstream import MeasuredWork, downstream_full
 from lagwise.domain.sizing.task_slots import free_of
@@ -176,14 +176,14 @@ class Facts:
         self._demand = {(r["cluster"], r["topic"]): r for r in lake.read(DEMAND).to_pylist()}
         self._ahead = demand_ahead(lake, now)
 
-    def known(self, reader: Row) -> KnownWork:
+    def known(self, reader: Row) -> CapacityInputs:
         key, topic = key_of(reader), (reader["cluster"], reader["topic"])
         service, observed, demand = self._service.get(key), self._observed.get(key), self._demand.get(topic)
         time = self._times.get(key)
         job = self._jobs.get((reader["cluster"], reader["group"]))
         told = self._settings.cores_of(reader["group"])
         cores, source = (told, "settings") if told is not None else (service and service["cores"], "probe")
-        return KnownWork(
+        return CapacityInputs(
             partitions=reader["partitions"],
             members=reader["members"] if job is None else job["subtasks"],
             nodes=reader["nodes"],
@@ -235,15 +235,15 @@ def _job(row: Row, reader: Row) -> JobWork:
     )
 
 
-def _observed(row: Row) -> Observed:
-    return Observed(
+def _observed(row: Row) -> ObservedCapacity:
+    return ObservedCapacity(
         rate_per_second=row["rate_per_second"],
-        low_per_second=row["rate_low_per_second"],
-        high_per_second=row["rate_high_per_second"],
+        low=row["rate_low_per_second"],
+        high=row["rate_high_per_second"],
         at_least_per_second=row["at_least_per_second"],
-        seconds_per_message=row["seconds_per_message"],
+        members=row["members"],
         blocks=row["blocks"],
-        measured_until=row["measured_until"],
+        until=row["measured_until"].timestamp() if row["measured_until"] else None,
         is_scaled=row["is_scaled"],
         reason=Undecided(row["reason"]) if row["reason"] else None,
         missing_seconds=row["missing_seconds"] or 0.0,

@@ -17,7 +17,7 @@ from lagwise.domain.findings import (
     skip_findings,
 )
 from lagwise.domain.loss.skips import FROM_LOG_START
-from lagwise.domain.subscriptions import Subscription, subscription_findings
+from lagwise.domain.subscription_findings import Subscription, subscription_findings
 from lagwise.domain.vocabulary import BROADCASTING, ROCKETMQ, EventKind, TopicRole
 from lagwise.tables.analysis import PARTITION_STATUS
 from lagwise.tables.membership import ASSIGNMENTS, REBALANCE_STATS

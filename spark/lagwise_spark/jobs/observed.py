@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from lagwise.domain.capacity.observed import Floor, observed_capacity
-from lagwise.domain.capacity.observed_words import capacity_sentence, load_test
+from lagwise.domain.capacity.observed_text import capacity_sentence, load_test
 from lagwise.domain.capacity.saturation import Block, SaturatedMinute, blocks_of, is_uneasy
 from lagwise.domain.vocabulary import EventKind
 from lagwise.tables.capacity import OBSERVED_CAPACITY, THROUGHPUT

@@ -13,7 +13,7 @@ from lagwise.tables.raw import EVENTS, GROUPS, MEMBERS, SAMPLES, TOPICS, WATERMA
 from lagwise.tables.schema import Table
 from lagwise.tables.store import Lake
 from lagwise_spark.frames import empty, struct_type
-from lagwise_spark.group_rows import Labels
+from lagwise_spark.group_verdicts import Labels
 from lagwise_spark.jobs.progress import News
 
 #: A sample's parts are read one after the other; no part is dated this long before its end.

@@ -13,8 +13,8 @@ from typing import Any
 import pyarrow as pa
 
 from lagwise.domain.rebalances.activity import STORM_WINDOW, Hour, RebalanceStats, by_hour, hour_of, stats_of_hour
+from lagwise.domain.rebalances.explanation import Setup
 from lagwise.domain.rebalances.model import Rebalance
-from lagwise.domain.rebalances.words import Setup
 from lagwise.domain.vocabulary import EventSource, RebalanceCause
 from lagwise.tables.membership import REBALANCE_STATS
 from lagwise.tables.minutes import MINUTES

@@ -7,7 +7,7 @@ from statistics import fmean
 from typing import Any
 
 from lagwise.domain.findings import Finding
-from lagwise.domain.jobs import JobLoad, VertexLoad, job_findings
+from lagwise.domain.job_findings import JobLoad, VertexLoad, job_findings
 from lagwise.domain.sizing.task_slots import free_of
 from lagwise.tables.raw import GROUPS
 from lagwise.tables.service_times import JOBS

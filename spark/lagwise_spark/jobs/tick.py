@@ -29,7 +29,7 @@ from lagwise.tables.schema import Table
 from lagwise.tables.store import Lake
 from lagwise_spark.columns import GROUP, seconds_between
 from lagwise_spark.frames import contexts_frame, frame, freed_afterwards, objectives_frame
-from lagwise_spark.group_rows import group_verdicts
+from lagwise_spark.group_verdicts import group_verdicts
 from lagwise_spark.jobs import read, write
 from lagwise_spark.jobs.assignments import assign
 from lagwise_spark.jobs.catch_up import catch_up

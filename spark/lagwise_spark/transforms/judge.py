@@ -277,7 +277,7 @@ def _seconds_to_truncation(consumed: Column) -> Column:
 
 
 def _forecasts(standing: Column) -> dict[str, Column]:
-    """The formulas of :mod:`lagwise.domain.forecast`."""
+    """The formulas of :mod:`lagwise.domain.lag_forecast`."""
     slope, low, high = (F.col(f"lag_slope_{name}per_second") for name in ("", "low_", "high_"))
     shrinks = F.col("_shrinks") & (slope < 0)
     left = F.col("lag_objective_seconds") - F.col("_age")

@@ -5,12 +5,13 @@ from collections.abc import Mapping, Sequence
 import streamlit as st
 
 from lagwise.domain import humanise
+from lagwise.domain.humanise import per_cent, precise_duration, significant, significant_rate
 from lagwise.domain.sizing.advice import SizingAdvice
-from lagwise.domain.sizing.known_workload import say_missing
+from lagwise.domain.sizing.advice_text import explain_concurrency
+from lagwise.domain.sizing.group_workload import missing_sentence
 from lagwise.domain.sizing.ramp_plan import RampStep
 from lagwise.domain.sizing.search import Triple, largest_peak_per_second
 from lagwise.domain.sizing.task_slots import TaskSlots
-from lagwise.domain.sizing.words import explain_concurrency, say_duration, say_number, say_rate, say_share
 from lagwise.domain.sizing.workload import Unit
 from lagwise_dashboard import escaping, plot_theme, tables
 from lagwise_dashboard.report import advice_tables, node_chart
@@ -21,7 +22,7 @@ from lagwise_dashboard.widgets import grid, tiles
 
 def missing(names: Sequence[str]) -> None:
     """That there is no advice, and what would help."""
-    st.info(escaping.markdown(say_missing(names)), icon=":material/help:")
+    st.info(escaping.markdown(missing_sentence(names)), icon=":material/help:")
 
 
 def show(advice: SizingAdvice, slots: TaskSlots | None) -> None:
@@ -73,7 +74,7 @@ def _verdict(advice: SizingAdvice, slots: TaskSlots | None) -> None:
         ("Limited by", BINDS[advice.binds], "What limits the answer."),
         (
             "Sufficient up to a peak of",
-            humanise.DASH if triple is None else f"{say_number(largest_peak_per_second(advice.workload, triple))}/s",
+            humanise.DASH if triple is None else f"{significant(largest_peak_per_second(advice.workload, triple))}/s",
             "The peak at which this answer would be used up, everything else as it stands.",
         ),
     ]
@@ -99,15 +100,17 @@ def _points(advice: SizingAdvice) -> None:
                 "Straight lines",
                 [p.straight_line_rate_per_second for p in advice.points],
                 of="per_second",
-                formatter=say_rate,
+                formatter=significant_rate,
             ),
-            tables.count("What it does", [node.rate_per_second for node in nodes], of="per_second", formatter=say_rate),
-            tables.count("Cores busy", [node.core_utilisation for node in nodes], of="share", formatter=say_share),
+            tables.count(
+                "What it does", [node.rate_per_second for node in nodes], of="per_second", formatter=significant_rate
+            ),
+            tables.count("Cores busy", [node.core_utilisation for node in nodes], of="share", formatter=per_cent),
             tables.count(
                 "A message waits for a core",
                 [node.core_wait_seconds for node in nodes],
                 of="seconds",
-                formatter=say_duration,
+                formatter=precise_duration,
             ),
         ],
         name="node",

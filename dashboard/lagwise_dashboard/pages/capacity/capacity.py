@@ -6,7 +6,7 @@ import streamlit as st
 
 from lagwise.domain.capacity.outlook import Outlook
 from lagwise.domain.sizing.advice import advise
-from lagwise.domain.sizing.known_workload import downstream_of, task_slots_of
+from lagwise.domain.sizing.group_workload import downstream_of, task_slots_of
 from lagwise.domain.sizing.ramp_plan import ramp_to
 from lagwise.domain.sizing.ranges import OutOfRange
 from lagwise_dashboard import context, escaping

@@ -7,8 +7,8 @@ from typing import Any
 import streamlit as st
 
 from lagwise.domain import humanise
-from lagwise.domain.sizing.known_workload import as_planned, known_values
-from lagwise.domain.sizing.words import say_number, say_share
+from lagwise.domain.humanise import per_cent, significant
+from lagwise.domain.sizing.group_workload import as_planned, known_values
 from lagwise.links import parameters
 from lagwise.links.parameter_types import Parameter
 from lagwise_dashboard import address, context, escaping
@@ -184,15 +184,15 @@ def _provenance(load: RecordedLoad, now: datetime) -> str:
     else:
         span = humanise.duration((load.last_at - load.first_at).total_seconds())
         sentences.append(
-            f"Its peak was {say_number(load.peak_rate_per_second)} messages/s; 99 % of the time it was at most "
-            f"{say_number(load.usual_peak_rate_per_second or 0.0)}. That is from "
+            f"Its peak was {significant(load.peak_rate_per_second)} messages/s; 99 % of the time it was at most "
+            f"{significant(load.usual_peak_rate_per_second or 0.0)}. That is from "
             f"{humanise.plural(load.rounds, 'round')} of the analysis over {span} (of the last "
             f"{humanise.duration(_SPAN.total_seconds())}), the newest {humanise.since(load.last_at, now)} ago."
         )
         if load.last_at - load.first_at < timedelta(days=1):
             sentences.append("Less than a day: the daily peak may not be in it.")
     if load.hottest_share is not None:
-        sentences.append(f"Its hottest partition now gets {say_share(load.hottest_share)} of the traffic.")
+        sentences.append(f"Its hottest partition now gets {per_cent(load.hottest_share)} of the traffic.")
     if load.lag:
         sentences.append(f"Its lag of {humanise.count(load.lag)} does not count as a backlog here unless you enter it.")
     return " ".join(sentences)

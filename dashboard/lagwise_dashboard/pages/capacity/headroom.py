@@ -6,7 +6,7 @@ from datetime import datetime
 import streamlit as st
 
 from lagwise.domain import humanise
-from lagwise.domain.sizing.words import say_rate
+from lagwise.domain.humanise import significant_rate
 from lagwise.links import pages, parameters
 from lagwise_dashboard import address, appearance, context, tables
 from lagwise_dashboard.queries import capacity as queries
@@ -36,7 +36,7 @@ def columns(rows: list[Row]) -> list[TableColumn]:
             "Can do",
             [r["capacity_low_per_second"] for r in rows],
             [r["capacity_high_per_second"] for r in rows],
-            formatter=say_rate,
+            formatter=significant_rate,
             of="per_second",
         ).with_help("≥ marks a lower bound: it never had a backlog."),
         tables.rate("Forecast peak", [r["forecast_peak_rate_per_second"] for r in rows], unit="/s")

@@ -7,7 +7,7 @@ from typing import Any
 import streamlit as st
 
 from lagwise.domain.sizing import workload as defaults
-from lagwise.domain.sizing.known_workload import missing_of, workload_from
+from lagwise.domain.sizing.group_workload import missing_of, workload_from
 from lagwise.domain.sizing.ranges import OutOfRange
 from lagwise.domain.sizing.workload import Concurrency, Ordering, Unit, Workload
 from lagwise.links import parameters

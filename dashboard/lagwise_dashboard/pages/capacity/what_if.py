@@ -10,13 +10,13 @@ from lagwise.domain.simulation.what_if import (
     WhatIf,
     WhatIfSetUp,
     outage,
+    outcome_sentence,
     rolling_restart,
-    say_outcome,
     set_ups,
     try_set_ups,
 )
 from lagwise.domain.sizing.advice import SizingAdvice
-from lagwise.domain.sizing.known_workload import running_of
+from lagwise.domain.sizing.group_workload import running_of
 from lagwise.domain.sizing.ranges import OutOfRange
 from lagwise.domain.sizing.workload import Workload
 from lagwise.links import parameters
@@ -59,7 +59,7 @@ def _answer(
         config=plot_theme.CONFIG,
         alt="Age of the oldest unread message over time, for what runs and for what is advised",
     )
-    st.markdown("\n".join(f"- **{label}.** {escaping.markdown(say_outcome(o))}" for label, o in what_if.outcomes))
+    st.markdown("\n".join(f"- **{label}.** {escaping.markdown(outcome_sentence(o))}" for label, o in what_if.outcomes))
     st.caption(
         f"{question} At constant peak, everything else as above. Random variation of single messages is not simulated."
     )

@@ -5,7 +5,7 @@ from datetime import datetime
 import streamlit as st
 
 from lagwise.domain import humanise
-from lagwise.domain.subscriptions import ALL, Subscription
+from lagwise.domain.subscription_findings import ALL, Subscription
 from lagwise.domain.vocabulary import BROADCAST_HINT, LOCAL_FILES, LossCause, Status
 from lagwise_dashboard import appearance, escaping
 from lagwise_dashboard.pages.group.current_round import GroupSnapshot

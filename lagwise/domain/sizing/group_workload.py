@@ -134,7 +134,7 @@ def missing_of(values: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(n for n in NEEDED if values.get(n) is None and not (is_whole and n in _TAKEN_APART))
 
 
-def say_missing(missing: Sequence[str]) -> str:
+def missing_sentence(missing: Sequence[str]) -> str:
     """That there is no advice, what would have to be known for it, and where that can come from."""
     unknown = [_CALLED[name] for name in NEEDED if name in missing]
     listed = " and ".join([", ".join(unknown[:-1]), unknown[-1]] if len(unknown) > 1 else unknown)

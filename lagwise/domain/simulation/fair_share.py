@@ -10,7 +10,7 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from lagwise.domain.sizing.repairman import NodeThroughput, node_throughput
+from lagwise.domain.sizing.node_throughput import NodeThroughput, node_throughput
 
 _ROUNDING = 1e-12
 

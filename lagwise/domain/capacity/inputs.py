@@ -2,10 +2,9 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 
-from lagwise.domain.capacity.observed import Undecided
-from lagwise.domain.capacity.skew import Skew
+from lagwise.domain.capacity.observed import ObservedCapacity
 from lagwise.domain.capacity.verdict import DemandAhead
 from lagwise.domain.sizing.downstream import MEMBERS_INPUT, RATE_INPUT, DownstreamFull
 
@@ -26,6 +25,18 @@ class Input:
     measured_at: datetime | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Skew:
+    """The share of the hottest partition in the records of the busy hours, 0 to 1."""
+
+    hottest_share: float
+    #: Records of all partitions in these hours: what it rests on.
+    records: int
+    #: How many hours these are, and the end of the last.
+    hours: int
+    until: datetime
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServiceTime:
     """What a message costs, as a probe measured it: means, in seconds."""
@@ -42,32 +53,6 @@ class ServiceTime:
     measured_at: datetime
     #: Why T1 is only an upper bound; None is no doubt.
     t1_doubt: str | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Observed:
-    """What the members together were seen to do."""
-
-    #: What they did under saturation; None without saturation.
-    rate_per_second: float | None
-    #: Lower end of the rate's confidence interval.
-    low_per_second: float | None
-    #: Upper end of the rate's confidence interval.
-    high_per_second: float | None
-    #: The best rate without a backlog: a lower bound of what they can do.
-    at_least_per_second: float | None
-    #: Time per message of one member; None where the rate is not known.
-    seconds_per_message: float | None
-    #: Blocks of saturated minutes that the rate rests on.
-    blocks: int
-    #: End of the last of them.
-    measured_until: datetime | None
-    #: Whether it was seen with other numbers of members, and taken in proportion.
-    is_scaled: bool = False
-    #: Why the rate is not known; None where it is known.
-    reason: Undecided | None = None
-    #: How much longer a backlog would have to be seen.
-    missing_seconds: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,7 +132,7 @@ class Demand:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class KnownWork:
+class CapacityInputs:
     """Everything that is known of a group's work on one topic."""
 
     #: Partitions of the topic.
@@ -171,7 +156,7 @@ class KnownWork:
     #: What the consumers wait for, where their T1 shows that it is full.
     downstream: DownstreamFull | None = None
     #: What was seen under saturation.
-    observed: Observed | None = None
+    observed: ObservedCapacity | None = None
     #: The vertex that bounds the group's Flink job.
     job: JobWork | None = None
     #: Time per message as RocketMQ's clients report it.
@@ -180,7 +165,7 @@ class KnownWork:
     demand: Demand | None = None
 
 
-def inputs_of(known: KnownWork) -> Sequence[Input]:
+def inputs_of(known: CapacityInputs) -> Sequence[Input]:
     """Every number that goes in, with its source, sample size and age."""
     now = known.as_of
     found = [
@@ -233,7 +218,8 @@ def inputs_of(known: KnownWork) -> Sequence[Input]:
         o = known.observed
         if o.rate_per_second is not None:
             how = "saturation, in proportion to the members" if o.is_scaled else "saturation"
-            found.append(Input("observed_rate_per_second", o.rate_per_second, how, o.blocks, o.measured_until))
+            until = None if o.until is None else datetime.fromtimestamp(o.until, UTC)
+            found.append(Input("observed_rate_per_second", o.rate_per_second, how, o.blocks, until))
         elif o.at_least_per_second is not None:
             found.append(Input("at_least_per_second", o.at_least_per_second, "best five minutes"))
     if known.demand is not None:
@@ -245,5 +231,5 @@ def inputs_of(known: KnownWork) -> Sequence[Input]:
     return found
 
 
-def _members_from(known: KnownWork) -> str:
+def _members_from(known: CapacityInputs) -> str:
     return "latest sample" if known.job is None else f"subtasks of the vertex {known.job.vertex} of its Flink job"

@@ -1,6 +1,6 @@
 """The advice in words."""
 
-from lagwise.domain.humanise import count, duration, plural
+from lagwise.domain.humanise import per_cent, plural, precise_duration, significant
 from lagwise.domain.sizing.search import (
     Binding,
     Triple,
@@ -11,34 +11,6 @@ from lagwise.domain.sizing.search import (
     thread_limit,
 )
 from lagwise.domain.sizing.workload import Concurrency, Ordering, Unit, Workload
-
-
-def say_number(value: float) -> str:
-    """A number with as many digits as a reader can use: 29,524 or 66.7 or 0.0123."""
-    if value == 0.0:
-        return "0"
-    return count(value) if abs(value) >= 100 else f"{value:.3g}"
-
-
-def say_rate(per_second: float) -> str:
-    """A rate with its unit: 29,524/s."""
-    return f"{say_number(per_second)}/s"
-
-
-def say_duration(seconds: float) -> str:
-    """A duration to three digits: 850 µs, 12.3 ms, 1.52 s, 30 min."""
-    return duration(seconds, three_digits=True)
-
-
-def say_share(share: float) -> str:
-    """A share of one, as per cent."""
-    return f"{share * 100:.3g} %"
-
-
-def say_set_up(workload: Workload, nodes: int, threads_per_node: int) -> str:
-    """So many nodes of so many threads, or members."""
-    of = "" if workload.by_members else f" of {plural(threads_per_node, 'thread')}"
-    return f"{plural(nodes, workload.unit)}{of}"
 
 
 def verdict(workload: Workload, triple: Triple | None, binding: Binding) -> str:
@@ -53,8 +25,8 @@ def verdict(workload: Workload, triple: Triple | None, binding: Binding) -> str:
     carries = "carries" if triple.working_nodes == 1 and not triple.spare_nodes else "carry"
     sentences = [
         f"{subject} {carries} this load on {plural(triple.partitions, 'partition')}: "
-        f"{say_number(workload.required_rate_per_second)} messages/s of capacity are needed, "
-        f"{say_number(triple.capacity_per_second)} are there"
+        f"{significant(workload.required_rate_per_second)} messages/s of capacity are needed, "
+        f"{significant(triple.capacity_per_second)} are there"
         + (f" even without the spare {unit}{'s' if triple.spare_nodes > 1 else ''}." if spare else "."),
         _what_binds(workload, triple, binding),
     ]
@@ -79,20 +51,20 @@ def _what_binds(workload: Workload, triple: Triple, binding: Binding) -> str:
             node = node_at(workload, thread_limit(workload))
             return (
                 f"Waiting binds: with {plural(node.threads, 'thread')}, the most a node may have here, its cores are "
-                f"only {say_share(node.core_utilisation)} busy. A shorter T1 (batches, asynchronous calls, a cache) "
+                f"only {per_cent(node.core_utilisation)} busy. A shorter T1 (batches, asynchronous calls, a cache) "
                 "saves nodes, more cores do not."
             )
         case Binding.TIME:
-            takes = say_duration(workload.t1_seconds)
+            takes = precise_duration(workload.t1_seconds)
             return (
                 f"The time per message binds: a {workload.unit} takes {takes} for one, so it does at most "
-                f"{say_number(node_at(workload, 1).rate_per_second)} a second. {_not_known_apart(workload)}"
+                f"{significant(node_at(workload, 1).rate_per_second)} a second. {_not_known_apart(workload)}"
             )
         case Binding.PARTITIONS:
             return _partitions_bind(workload, triple)
         case Binding.SKEW:
             return (
-                f"The hottest partition binds: it carries {say_share(workload.hottest)} of the traffic, and its reader "
+                f"The hottest partition binds: it carries {per_cent(workload.hottest)} of the traffic, and its reader "
                 f"is full before the others are; {_at_most(workload, triple)}."
             )
         case _:
@@ -105,7 +77,7 @@ def _what_binds(workload: Workload, triple: Triple, binding: Binding) -> str:
 
 def _not_known_apart(workload: Workload) -> str:
     """What is not known, and what would tell it."""
-    whole = say_duration(workload.t1_seconds)
+    whole = precise_duration(workload.t1_seconds)
     part = f"What of the {whole} is CPU time is not known, so how many {workload.unit}s fit on"
     if workload.unit is Unit.SUBTASK:
         return f"{part} a TaskManager is not known either: its CPU load would tell."
@@ -130,7 +102,7 @@ _NOTHING = "No number of nodes and threads carries this load"
 
 
 def _at_most(workload: Workload, triple: Triple) -> str:
-    most = say_number(largest_capacity_per_second(workload))
+    most = significant(largest_capacity_per_second(workload))
     said = f"no number of {workload.unit}s does more than {most} messages/s"
     fewer = nodes_by_cpu(workload)
     if fewer < triple.working_nodes:
@@ -139,8 +111,8 @@ def _at_most(workload: Workload, triple: Triple) -> str:
 
 
 def _why_not(workload: Workload, binding: Binding) -> str:
-    needed = say_number(workload.required_rate_per_second)
-    most = say_number(largest_capacity_per_second(workload))
+    needed = significant(workload.required_rate_per_second)
+    most = significant(largest_capacity_per_second(workload))
     by_node = workload.order is Ordering.NONE
     thread = workload.unit if workload.by_members else "thread"
     nothing = f"No number of {workload.unit}s carries this load" if workload.by_members else _NOTHING
@@ -151,14 +123,14 @@ def _why_not(workload: Workload, binding: Binding) -> str:
     if binding is Binding.SKEW:
         hot = workload.required_rate_per_second * workload.hottest
         if by_node:
-            one = say_number(node_at(workload, thread_limit(workload)).rate_per_second)
+            one = significant(node_at(workload, thread_limit(workload)).rate_per_second)
             limit = f"one {workload.unit} reads it, which does at most {one}"
         else:
-            one = say_number(node_at(workload, 1).rate_per_second)
+            one = significant(node_at(workload, 1).rate_per_second)
             limit = f"one {thread} handles it, message after message, and does at most {one}"
         return (
-            f"{nothing}: the hottest partition carries {say_share(workload.hottest)} of the traffic, "
-            f"{say_number(hot)} of the {needed} messages/s needed, "
+            f"{nothing}: the hottest partition carries {per_cent(workload.hottest)} of the traffic, "
+            f"{significant(hot)} of the {needed} messages/s needed, "
             f"and {limit}."
         )
     reader = workload.unit if by_node else thread
@@ -166,7 +138,7 @@ def _why_not(workload: Workload, binding: Binding) -> str:
     have = "has" if workload.partitions == 1 else "have"
     makes = "that makes"
     if workload.hottest > 1.01 / workload.partitions:
-        makes = f"with {say_share(workload.hottest)} of the traffic in the hottest partition that makes"
+        makes = f"with {per_cent(workload.hottest)} of the traffic in the hottest partition that makes"
     return (
         f"{nothing} on {plural(workload.partitions, 'partition')}: each {does} "
         f"at a time, so at most {plural(workload.partitions, reader)} {have} anything to do, and {makes} at most "
@@ -202,5 +174,5 @@ def explain_concurrency(workload: Workload, threads: int) -> str:
     return (
         "One consumer a node hands its messages to a pool of threads: the order within a partition is not kept. Where "
         "the pool keeps the order of each key, a key is one thread's work, and the hottest one may have at most "
-        f"{say_share(hottest_key_share(workload, threads))} of the traffic."
+        f"{per_cent(hottest_key_share(workload, threads))} of the traffic."
     )
