@@ -13,7 +13,7 @@ from datetime import datetime
 
 import httpx
 
-from lagwise.config import Heartbeat
+from lagwise.config.operating import Heartbeat
 from lagwise.domain.humanise import duration
 from lagwise.platform.errors import ConfigError
 from lagwise.platform.log_throttle import LogThrottle

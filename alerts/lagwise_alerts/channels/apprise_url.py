@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import asdict
 from datetime import datetime
 
-from lagwise.config import Apprise
+from lagwise.config.channels import Apprise
 from lagwise.platform.errors import ConfigError
 from lagwise.platform.secrets import resolve_address
 from lagwise_alerts.channels import apprise_process

@@ -9,7 +9,7 @@ import hmac
 from collections.abc import Callable
 from datetime import datetime
 
-from lagwise.config import Webhook
+from lagwise.config.channels import Webhook
 from lagwise.platform.secrets import resolve
 from lagwise_alerts.channels.base import Message
 from lagwise_alerts.channels.http import HttpChannel, Post, authorization

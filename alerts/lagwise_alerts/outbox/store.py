@@ -11,7 +11,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Engine, Row, bindparam, delete, func, insert, select, update
 
-from lagwise.config import MaintenanceWindow
+from lagwise.config.operating import MaintenanceWindow
 from lagwise.domain.group_record import numbers_of
 from lagwise.operational.lease import Lease
 from lagwise_alerts.model import (

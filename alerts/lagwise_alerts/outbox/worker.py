@@ -12,7 +12,7 @@ from random import Random
 
 from sqlalchemy import Engine, select, update
 
-from lagwise.config import Grouping
+from lagwise.config.operating import Grouping
 from lagwise.operational.lease import Lease
 from lagwise.platform.errors import DatabaseError, DatabaseGone
 from lagwise.platform.log_throttle import LogThrottle

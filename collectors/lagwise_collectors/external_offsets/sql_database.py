@@ -12,7 +12,7 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError, SQLAlchemyError
 from sqlalchemy.pool import NullPool
 
-from lagwise.config import SqlOffsets
+from lagwise.config.external_offsets import SqlOffsets
 from lagwise.domain.vocabulary import Engine as KeptBy
 from lagwise.platform.database_drivers import missing_driver, patience
 from lagwise.platform.errors import ConfigError
