@@ -215,11 +215,11 @@ def alert_forever(config: Config, stop: threading.Event, state: Path) -> None:
                 report = alerts.round(_now())
                 log_throttle.clear("database", "the database works again")
                 if report.trouble:
-                    log_throttle.say("lake", "; ".join(report.trouble) + "; alerts that depend on it stay as they are")
+                    log_throttle.warn("lake", "; ".join(report.trouble) + "; alerts that depend on it stay as they are")
                 else:
                     log_throttle.clear("lake", "the lake can be read again")
                 if report.rules_trouble is not None:
-                    log_throttle.say("rules", report.rules_trouble)
+                    log_throttle.warn("rules", report.rules_trouble)
                 else:
                     log_throttle.clear("rules", "the file of rules is valid again")
                 if not started:
@@ -241,7 +241,7 @@ def alert_forever(config: Config, stop: threading.Event, state: Path) -> None:
             except DatabaseError as error:
                 line = str(error)
                 same = "gone" if isinstance(error, DatabaseGone) else line
-                log_throttle.say("database", f"{line}; nothing is decided until it works", same=same)
+                log_throttle.warn("database", f"{line}; nothing is decided until it works", same=same)
             heart.beat(line, unless_by=None if waits_for is None else waits_for.process.pid)
             stop.wait(config.alerts.interval_seconds)
     finally:

@@ -167,10 +167,10 @@ class Leadership:
                 does = "goes on" if self._may_go_on() else "waits"
                 same = f"gone, {does}" if isinstance(lease.trouble, DatabaseGone) else None
                 line = f"{lease.trouble}; whether another process runs {self._what} is unknown, and this one {does}"
-                self._log_throttle.say("database", line, same=same)
+                self._log_throttle.warn("database", line, same=same)
             return
         self._log_throttle.clear("database", f"the operational database can be asked again who runs {self._what}")
         if lease.holder is not None:
-            self._log_throttle.say("holder", f"{self._what} is run by {lease.holder}; this process waits for its turn")
+            self._log_throttle.warn("holder", f"{self._what} is run by {lease.holder}; this process waits for its turn")
         else:
             self._log_throttle.clear("holder", f"{self._what} is run by this process now")

@@ -198,17 +198,17 @@ def _cancel_jobs(session: SparkSession) -> None:
 
 def _first_look(place: _Place, config: Config, stop: threading.Event, heart: Heart) -> list[News] | None:
     """What is new in the lake, once it can be used; None where the end comes first, or another process."""
-    complaints = LogThrottle(_LOG, remind_after_seconds=None)
+    log_throttle = LogThrottle(_LOG, remind_after_seconds=None)
     while not stop.is_set():
         try:
             news = place.look()
         except NotLeader:
             return None
         except LakeError as error:
-            complaints.say("lake", f"{error}; nothing is analysed before it can be used", same="lake")
+            log_throttle.warn("lake", f"{error}; nothing is analysed before it can be used", same="lake")
             heart.beat(str(error))
         else:
-            complaints.clear("lake", "the lake can be used")
+            log_throttle.clear("lake", "the lake can be used")
             return news
         stop.wait(config.analysis.interval_seconds)
     return None
