@@ -63,7 +63,7 @@ def open_engine(url: str) -> Engine:
 
 
 def _close_to_others(engine: Engine) -> None:
-    """What receivers answered is for nobody else's eyes. SQLite gives the files beside the database its own mode."""
+    """Only this account may read what receivers answered. SQLite gives its other files the database's own mode."""
     path = sqlite_file(engine)
     if path is None or not path.parent.is_dir():
         return

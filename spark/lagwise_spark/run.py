@@ -37,7 +37,7 @@ _LOG = logging.getLogger("lagwise.spark")
 
 #: Under which the hold of the last analysis is kept in the lake, in the table of its rounds.
 _HOLD = "lagwise-analysis-hold"
-#: How often a process that waits for its turn looks for it.
+#: How often a process that stands by asks whether it may lead.
 _LOOK_SECONDS = 2.0
 #: A process that has just started judges first: on two slow cores everything else would delay its first rounds.
 #: Capacity verdicts stand for five minutes, and those made of a first round would know no rates yet.

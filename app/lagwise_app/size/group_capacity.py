@@ -16,8 +16,8 @@ from lagwise.platform.errors import LagwiseError
 from lagwise.platform.logs import clean
 from lagwise.platform.program import program
 from lagwise.tables.capacity import CAPACITY, OBSERVED_CAPACITY
-from lagwise.tables.forecast_reader import demand_ahead
 from lagwise.tables.store import Lake
+from lagwise.tables.topic_facts import demand_ahead
 
 
 def capacity_row(lake: Lake, group: str, cluster: str | None, topic: str | None) -> dict[str, Any]:
