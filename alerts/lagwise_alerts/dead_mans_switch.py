@@ -13,7 +13,7 @@ from datetime import datetime
 
 import httpx
 
-from lagwise.config import Heartbeat
+from lagwise.config.operating import Heartbeat
 from lagwise.domain.humanise import duration
 from lagwise.platform.errors import ConfigError
 from lagwise.platform.log_throttle import LogThrottle
@@ -85,14 +85,14 @@ class DeadMansSwitch:
         age = time.monotonic() - latest.at
         failure = latest.failure if age <= self._valid_seconds else f"no round has ended for {age:.0f} s"
         if failure is not None:
-            self._log_throttle.say("failure", f"the dead man's switch is not fed: {failure}", same="failure")
+            self._log_throttle.warn("failure", f"the dead man's switch is not fed: {failure}", same="failure")
             return
         self._log_throttle.clear("failure", "the dead man's switch is fed again")
         error = ping(self._settings)
         if error is None:
             self._log_throttle.clear("ping", "the dead man's switch can be reached again")
         else:
-            self._log_throttle.say("ping", f"the dead man's switch ({error})")
+            self._log_throttle.warn("ping", f"the dead man's switch ({error})")
 
 
 def ping(settings: Heartbeat) -> str | None:

@@ -73,7 +73,7 @@ class AlertProcess:
         self._config = config
         self._rules = RuleFileWatch(config.alerts.rules_file, [channel.name for channel in config.alerts.channels])
         self.engine = open_engine(config.database_url)
-        self.leadership = Leadership(Lease(self.engine, "alerts"), "the alerting", log, says_trouble=False)
+        self.leadership = Leadership(Lease(self.engine, "alerts"), "the alerting", log, logs_trouble=False)
         self._reader = LakeReader(
             Lake(config.lake_uri, config.lake.resolved_storage_options()),
             objectives_of(config),
@@ -211,11 +211,11 @@ def alert_forever(config: Config, stop: threading.Event, state: Path) -> None:
                 report = alerts.round(_now())
                 log_throttle.clear("database", "the database works again")
                 if report.trouble:
-                    log_throttle.say("lake", "; ".join(report.trouble) + "; alerts that depend on it stay as they are")
+                    log_throttle.warn("lake", "; ".join(report.trouble) + "; alerts that depend on it stay as they are")
                 else:
                     log_throttle.clear("lake", "the lake can be read again")
                 if report.rules_trouble is not None:
-                    log_throttle.say("rules", report.rules_trouble)
+                    log_throttle.warn("rules", report.rules_trouble)
                 else:
                     log_throttle.clear("rules", "the file of rules is valid again")
                 if not started:
@@ -237,7 +237,7 @@ def alert_forever(config: Config, stop: threading.Event, state: Path) -> None:
             except DatabaseError as error:
                 line = str(error)
                 same = "gone" if isinstance(error, DatabaseGone) else line
-                log_throttle.say("database", f"{line}; nothing is decided until it works", same=same)
+                log_throttle.warn("database", f"{line}; nothing is decided until it works", same=same)
             heart.beat(line, unless_by=None if waits_for is None else waits_for.process.pid)
             stop.wait(config.alerts.interval_seconds)
     finally:

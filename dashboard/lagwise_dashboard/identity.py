@@ -14,8 +14,9 @@ from typing import Any
 
 import streamlit as st
 
-from lagwise.config import Config, Role
+from lagwise.config import Config
 from lagwise.config.auth_file import check_auth_file
+from lagwise.config.operating import Role
 from lagwise_dashboard import context, escaping
 
 #: The headers with which browsers open a page's socket; scripts cannot add any. Every other header was added on the

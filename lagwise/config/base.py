@@ -1,10 +1,11 @@
-"""What several sections of the settings share: the base class, name filters, and lag objectives."""
+"""What several sections of the settings share: the base class, name filters, and what clusters of any system have."""
 
 import re
+from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, field_validator
+from pydantic import BaseModel, ConfigDict, Field
 
-from lagwise.config.values import Seconds
+from lagwise.config.values import IN_SECONDS, Patterns, Seconds
 
 
 class Settings(BaseModel):
@@ -21,20 +22,10 @@ class Settings(BaseModel):
 class NameFilter(Settings):
     """Selects groups or clusters by regular expressions that match the whole name."""
 
-    include: tuple[str, ...] = (".*",)
+    include: Patterns = (".*",)
     """Regular expressions; a name is selected if one of them matches it completely."""
-    exclude: tuple[str, ...] = ()
+    exclude: Patterns = ()
     """Regular expressions; a name that one of them matches completely is not selected, whatever `include` says."""
-
-    @field_validator("include", "exclude")
-    @classmethod
-    def _compiles(cls, patterns: tuple[str, ...]) -> tuple[str, ...]:
-        for pattern in patterns:
-            try:
-                re.compile(pattern)
-            except re.error as error:
-                raise ValueError(f"{pattern!r} is not a regular expression: {error}") from error
-        return patterns
 
     def selects(self, name: str) -> bool:
         """Whether the name is selected."""
@@ -52,9 +43,15 @@ class LagObjective(Settings):
     """A group whose lag neither grows nor shrinks is `lagging` once its oldest unread record is older than this."""
 
 
-class WithObjectives(Settings):
-    """A cluster whose groups have objectives."""
+class WatchedCluster(Settings):
+    """What the settings of a cluster of any system have."""
 
+    groups: NameFilter = NameFilter()
+    """Groups to watch."""
+    interval_seconds: Annotated[float, Field(ge=1, le=3600), IN_SECONDS] = 15.0
+    """How often the cluster is sampled."""
+    timeout_seconds: Annotated[float, Field(ge=1, le=300), IN_SECONDS] = 10.0
+    """How long one request to the cluster may take."""
     lag_objective_seconds: Seconds = 300.0
     """A group whose lag neither grows nor shrinks is `lagging` once its oldest unread record is older than this."""
     lag_objectives: tuple[LagObjective, ...] = ()

@@ -1,18 +1,16 @@
 """Kafka clusters in the settings."""
 
-import re
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, field_validator
 
-from lagwise.config.base import NameFilter, WithObjectives
-from lagwise.config.base import Settings as _Settings
+from lagwise.config.base import Settings, WatchedCluster
 from lagwise.config.external_offsets import ExternalOffsetSource
-from lagwise.config.values import IN_SECONDS, Name, SecretPart
-from lagwise.platform.secrets import SECRET_KEYS, is_reference
+from lagwise.config.values import Name, SecretPart, check_references, check_unique, compiled
+from lagwise.platform.secrets import SECRET_KEYS
 
 
-class SideTopicSettings(_Settings):
+class SideTopicSettings(Settings):
     """How retry and dead-letter topics are recognised: regular expressions that match the whole topic name, with the
     name of the main topic as their first group."""
 
@@ -25,16 +23,12 @@ class SideTopicSettings(_Settings):
     @classmethod
     def _names_the_main_topic(cls, patterns: tuple[str, ...]) -> tuple[str, ...]:
         for pattern in patterns:
-            try:
-                groups = re.compile(pattern).groups
-            except re.error as error:
-                raise ValueError(f"{pattern!r} is not a regular expression: {error}") from error
-            if not groups:
+            if not compiled(pattern).groups:
                 raise ValueError(f"{pattern!r} has no group for the name of the main topic, as in (.+)-retry")
         return patterns
 
 
-class Cluster(WithObjectives):
+class Cluster(WatchedCluster):
     """One Kafka cluster to watch."""
 
     system: Literal["kafka"] = "kafka"
@@ -46,14 +40,8 @@ class Cluster(WithObjectives):
     librdkafka: Annotated[dict[str, str | int | float | bool], SecretPart.MAP] = {}
     """Settings passed to librdkafka (`security.protocol`, `sasl.mechanism`, `ssl.ca.location`, …). Secrets must be \
 references: `${env:NAME}` or `${file:/path}`."""
-    groups: NameFilter = NameFilter()
-    """Groups to watch."""
     side_topics: SideTopicSettings = SideTopicSettings()
     """Retry and dead-letter topics of the topics that watched groups read."""
-    interval_seconds: Annotated[float, Field(ge=1, le=3600), IN_SECONDS] = 15.0
-    """How often the cluster is sampled."""
-    timeout_seconds: Annotated[float, Field(ge=1, le=300), IN_SECONDS] = 10.0
-    """How long one request to the cluster may take."""
     skip_control_records: bool = True
     """Fetch the next record when a group stands still just before the end, to tell unread records from control \
 records of transactions and gaps of compaction, which also take offsets. Needs Read on those topics. If false, \
@@ -68,18 +56,11 @@ Needs Read on that topic."""
     @field_validator("librdkafka")
     @classmethod
     def _secrets_are_references(cls, settings: dict[str, str | int | float | bool]) -> dict[str, Any]:
-        for key, value in settings.items():
-            if key in SECRET_KEYS and not is_reference(str(value)):
-                raise ValueError(
-                    f"{key} is a secret: write ${{env:NAME}} or ${{file:/path}} here, not the secret itself"
-                )
+        check_references(settings, SECRET_KEYS.__contains__)
         return settings
 
     @field_validator("external_offsets")
     @classmethod
     def _sources_have_names(cls, sources: tuple[ExternalOffsetSource, ...]) -> tuple[ExternalOffsetSource, ...]:
-        names = [source.name for source in sources]
-        twice = sorted({n for n in names if names.count(n) > 1})
-        if twice:
-            raise ValueError(f"the name {twice[0]!r} is given twice")
+        check_unique([source.name for source in sources])
         return sources

@@ -10,8 +10,7 @@ from typing import Annotated, Any
 
 from pydantic import Discriminator, Field, Tag, field_validator, model_validator
 
-from lagwise.config.base import NameFilter
-from lagwise.config.base import Settings as _Settings
+from lagwise.config.base import NameFilter, Settings
 from lagwise.config.channels import AnyChannel
 from lagwise.config.kafka import Cluster
 from lagwise.config.operating import Grouping, Heartbeat, MaintenanceWindow, SignIn
@@ -25,6 +24,8 @@ from lagwise.config.values import (
     RunbookAddress,
     Seconds,
     SecretPart,
+    check_references,
+    check_unique,
 )
 from lagwise.platform.secrets import is_reference, is_secret_key, redact, resolve_map
 
@@ -43,7 +44,7 @@ AnyCluster = Annotated[
 ]
 
 
-class SparkSettings(_Settings):
+class SparkSettings(Settings):
     """The Spark session of the analysis."""
 
     master: str = "local[*]"
@@ -70,7 +71,7 @@ may not contain a secret."""
         return conf
 
 
-class ForecastSettings(_Settings):
+class ForecastSettings(Settings):
     """The forecast of produce rates."""
 
     horizon_days: Annotated[int, Field(ge=7, le=730), IN_DAYS] = 90
@@ -81,7 +82,7 @@ class ForecastSettings(_Settings):
     """At most this many topics are forecast after a round, the oldest forecasts first (some 10 ms each)."""
 
 
-class NodeSize(_Settings):
+class NodeSize(Settings):
     """The size of the nodes on which some groups run."""
 
     groups: NameFilter = NameFilter()
@@ -90,7 +91,7 @@ class NodeSize(_Settings):
     """Cores of one node, or its CPU limit."""
 
 
-class CapacitySettings(_Settings):
+class CapacitySettings(Settings):
     """Capacity verdicts and advice."""
 
     target_utilisation: Annotated[float, Field(ge=0.01, le=1)] = 0.7
@@ -103,7 +104,7 @@ class CapacitySettings(_Settings):
         return next((node.cores for node in self.nodes if node.groups.selects(group)), None)
 
 
-class AnalysisSettings(_Settings):
+class AnalysisSettings(Settings):
     """The analysis and the thresholds of its verdicts."""
 
     interval_seconds: Seconds = 15.0
@@ -120,7 +121,7 @@ class AnalysisSettings(_Settings):
     """The Spark session."""
 
 
-class RetentionSettings(_Settings):
+class RetentionSettings(Settings):
     """How long the lake keeps history. The current state is always kept."""
 
     raw_days: Annotated[int, Field(ge=1), IN_DAYS] = 2
@@ -133,7 +134,7 @@ class RetentionSettings(_Settings):
     """Group history, status changes, events, topics, and the health of the collector and the analysis."""
 
 
-class LakeSettings(_Settings):
+class LakeSettings(Settings):
     """The Delta tables."""
 
     storage_options: Annotated[dict[str, str], SecretPart.MAP] = {}
@@ -146,11 +147,7 @@ class LakeSettings(_Settings):
     @field_validator("storage_options")
     @classmethod
     def _secrets_are_references(cls, options: dict[str, str]) -> dict[str, str]:
-        for key, value in options.items():
-            if is_secret_key(key) and not is_reference(value):
-                raise ValueError(
-                    f"{key} is a secret: write ${{env:NAME}} or ${{file:/path}} here, not the secret itself"
-                )
+        check_references(options, is_secret_key)
         return options
 
     def resolved_storage_options(self) -> dict[str, str]:
@@ -158,7 +155,7 @@ class LakeSettings(_Settings):
         return resolve_map(self.storage_options)
 
 
-class AlertSettings(_Settings):
+class AlertSettings(Settings):
     """Alerts and their channels."""
 
     interval_seconds: Seconds = 5.0
@@ -184,7 +181,7 @@ class AlertSettings(_Settings):
         return [{"type": "webhook", **c} if isinstance(c, dict) else c for c in channels]
 
 
-class DashboardSettings(_Settings):
+class DashboardSettings(Settings):
     """The dashboard's server."""
 
     host: str = "127.0.0.1"
@@ -202,7 +199,7 @@ loopback, without a proxy) may act on alerts; everyone else may only look."""
 `{reason}` in it are replaced by those of the group, as in `https://wiki.example/lag/{status}?group={group}`."""
 
 
-class ScalingSettings(_Settings):
+class ScalingSettings(Settings):
     """The endpoint that autoscalers ask for the number of replicas."""
 
     host: str = "127.0.0.1"
@@ -217,7 +214,7 @@ class ScalingSettings(_Settings):
 they are."""
 
 
-class Config(_Settings):
+class Config(Settings):
     """All settings of Lagwise."""
 
     data: Annotated[str, Field(min_length=1)] = "./lagwise-data"
@@ -244,13 +241,8 @@ a reference `${env:NAME}` or `${file:/path}`."""
 
     @model_validator(mode="after")
     def _names_are_unique(self) -> "Config":
-        for what, names in (
-            ("clusters", [c.name for c in self.clusters]),
-            ("alerts.channels", [c.name for c in self.alerts.channels]),
-        ):
-            twice = sorted({n for n in names if names.count(n) > 1})
-            if twice:
-                raise ValueError(f"{what}: the name {twice[0]!r} is given twice")
+        check_unique([cluster.name for cluster in self.clusters], "clusters: ")
+        check_unique([channel.name for channel in self.alerts.channels], "alerts.channels: ")
         return self
 
     @property
@@ -267,11 +259,8 @@ a reference `${env:NAME}` or `${file:/path}`."""
     @property
     def state(self) -> Path:
         """The local folder for logs, spool and default database, absolute."""
-        if self.state_dir is not None:
-            return self.state_dir.expanduser().resolve()
-        return (
-            Path("./lagwise-data" if self.data_is_remote else self.data.removeprefix("file://")).expanduser().resolve()
-        )
+        folder = "./lagwise-data" if self.data_is_remote else self.data.removeprefix("file://")
+        return (self.state_dir or Path(folder)).expanduser().resolve()
 
     @property
     def database_url(self) -> str:

@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from lagwise.config.base import NameFilter, Settings
-from lagwise.config.values import IN_SECONDS, HttpAddress, Name, Seconds
+from lagwise.config.values import IN_SECONDS, HttpAddress, Name, Patterns, Seconds
 
 Weekday = Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
 WEEKDAYS: tuple[Weekday, ...] = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
@@ -118,15 +118,10 @@ class SignIn(Settings):
 `client_secret`, `server_metadata_url`. Only the dashboard should be able to read it."""
     claim: str = "email"
     """Claim that decides the role: a text, or a list of texts such as `groups`."""
-    operators: tuple[str, ...] = ()
+    operators: Patterns = ()
     """Users who may acknowledge and silence: regular expressions that match the whole claim, or one of its texts."""
-    viewers: tuple[str, ...] = (".*",)
+    viewers: Patterns = (".*",)
     """Users who may look: regular expressions, likewise. A user with neither role sees nothing."""
-
-    @field_validator("operators", "viewers")
-    @classmethod
-    def _compiles(cls, patterns: tuple[str, ...]) -> tuple[str, ...]:
-        return NameFilter(include=patterns).include
 
     def role(self, claims: dict[str, Any]) -> Role | None:
         """The role of an identity; None if it has none. An unverified e-mail address has none."""

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from lagwise.config.base import NameFilter, Settings, WithObjectives
+from lagwise.config.base import Settings, WatchedCluster
 from lagwise.config.values import IN_HOURS, IN_SECONDS, Name, PathOrUri, Reference, SecretPart
 
 
@@ -45,7 +45,7 @@ class LocalOffsetFiles(Settings):
         return value
 
 
-class RocketmqCluster(WithObjectives):
+class RocketmqCluster(WatchedCluster):
     """One RocketMQ 5 cluster to watch."""
 
     system: Literal["rocketmq"]
@@ -58,12 +58,6 @@ class RocketmqCluster(WithObjectives):
     """User name if ACLs are on; may be a reference."""
     secret_key: Reference | None = None
     """The user's secret, as a reference `${env:NAME}` or `${file:/path}`."""
-    groups: NameFilter = NameFilter()
-    """Groups to watch."""
-    interval_seconds: Annotated[float, Field(ge=1, le=3600), IN_SECONDS] = 15.0
-    """How often the cluster is sampled."""
-    timeout_seconds: Annotated[float, Field(ge=1, le=300), IN_SECONDS] = 10.0
-    """How long one request to the cluster may take."""
     tls: Tls = Tls()
     """TLS to name servers and brokers."""
     ask_members: bool = True

@@ -1,6 +1,7 @@
 """Types of values in settings, each with a description of what is allowed."""
 
 import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Annotated, Any
@@ -90,6 +91,38 @@ HttpAddress = Annotated[
 MailAddress = Annotated[
     str, Matching(r"[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@[A-Za-z0-9.-]{1,253}", "a mail address, name@host")
 ]
+
+
+def compiled(pattern: str) -> re.Pattern[str]:
+    """A regular expression of the settings. Raises ValueError."""
+    try:
+        return re.compile(pattern)
+    except re.error as error:
+        raise ValueError(f"{pattern!r} is not a regular expression: {error}") from error
+
+
+def _compiled_all(patterns: tuple[str, ...]) -> tuple[str, ...]:
+    for pattern in patterns:
+        compiled(pattern)
+    return patterns
+
+
+#: Regular expressions.
+Patterns = Annotated[tuple[str, ...], AfterValidator(_compiled_all)]
+
+
+def check_unique(names: Sequence[str], of: str = "") -> None:
+    """Raise ValueError, which begins with what the names are ``of``, where one is given twice."""
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise ValueError(f"{of}the name {twice[0]!r} is given twice")
+
+
+def check_references(settings: Mapping[str, object], is_secret: Callable[[str], bool]) -> None:
+    """Raise ValueError where a secret itself stands under a key, not a reference to it."""
+    for key, value in settings.items():
+        if is_secret(key) and not is_reference(str(value)):
+            raise ValueError(f"{key} is a secret: write ${{env:NAME}} or ${{file:/path}} here, not the secret itself")
 
 
 def _names_a_secret(value: str) -> str:

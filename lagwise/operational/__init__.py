@@ -1,5 +1,5 @@
-"""The operational database, as far as every part uses it: ``engine`` opens it, ``lease`` sees to it that what only one
-process may do is done by one, and ``turn`` is what a part asks before it writes.
+"""The operational database, as far as every process uses it: ``engine`` opens it, a ``lease`` admits one process at a
+time, and ``leadership`` is what a process checks before it writes.
 
 The tables of the alerts are declared in ``lagwise_alerts``.
 """

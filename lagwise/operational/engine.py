@@ -15,7 +15,7 @@ from sqlalchemy import Engine as Engine
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, SQLAlchemyError
 
 from lagwise.operational.columns import metadata
-from lagwise.platform.database_drivers import missing_driver, patience
+from lagwise.platform.database_drivers import missing_driver, timeout_options
 from lagwise.platform.errors import ConfigError, DatabaseError, DatabaseGone
 from lagwise.platform.logs import clean
 from lagwise.platform.private_files import close, make_folder, opened
@@ -45,7 +45,7 @@ def open_engine(url: str) -> Engine:
             # the server's own default is to look at everything as it was when the transaction began.
             return create_engine(
                 parsed,
-                connect_args=patience(parsed.get_dialect().driver, parsed.query, _CONNECT_SECONDS),
+                connect_args=timeout_options(parsed.get_dialect().driver, parsed.query, _CONNECT_SECONDS),
                 isolation_level="READ COMMITTED",
                 pool_pre_ping=True,  # a server that was restarted meanwhile costs nothing
             )
@@ -63,7 +63,7 @@ def open_engine(url: str) -> Engine:
 
 
 def _close_to_others(engine: Engine) -> None:
-    """What receivers answered is for nobody else's eyes. SQLite gives the files beside the database its own mode."""
+    """Only this account may read what receivers answered. SQLite gives its other files the database's own mode."""
     path = sqlite_file(engine)
     if path is None or not path.parent.is_dir():
         return

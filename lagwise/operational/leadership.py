@@ -28,7 +28,7 @@ class Leadership:
     """One process's claim to lead. A thread renews it between :meth:`start` and :meth:`stop`. Safe for use by threads.
 
     ``what`` names the job, as in "the analysis". ``mark`` reads from the lake the id of the hold under which the last
-    leader wrote (None: none has written); it may raise LakeError. With ``says_trouble``, an unreachable database is
+    leader wrote (None: none has written); it may raise LakeError. With ``logs_trouble``, an unreachable database is
     logged here.
     """
 
@@ -39,7 +39,7 @@ class Leadership:
         log: logging.Logger,
         *,
         mark: Callable[[], int | None] | None = None,
-        says_trouble: bool = True,
+        logs_trouble: bool = True,
     ) -> None:
         self.lease = lease
         #: Called when another process has taken over; must not raise.
@@ -47,7 +47,7 @@ class Leadership:
         self._what = what
         self._log = log
         self._mark = mark
-        self._says_trouble = says_trouble
+        self._logs_trouble = logs_trouble
         self._log_throttle = LogThrottle(log, remind_after_seconds=None)
         self._own_marks: set[int | None] = set()
         self._lock = threading.Lock()
@@ -120,7 +120,7 @@ class Leadership:
         with self._lock:
             before = self.lease.hold_id
             self.lease.ask()
-            self._say()
+            self._log_changes()
             if self.lease.hold_id is None and before is not None:
                 self._own_marks.clear()
                 self.lost()
@@ -131,7 +131,7 @@ class Leadership:
         while not self._stop.wait(leases.RENEW_SECONDS):
             try:
                 self.ask()
-            except Exception:  # a bug must not end this thread: nobody would lead again
+            except Exception:  # a bug must not end this thread: no process would lead again
                 self._log.exception("the lease of %s: a defect in Lagwise, please report it", self._what)
 
     def _may_go_on(self) -> bool:
@@ -160,17 +160,17 @@ class Leadership:
             except LakeError:
                 return  # again at the next renewal
 
-    def _say(self) -> None:
+    def _log_changes(self) -> None:
         lease = self.lease
         if lease.trouble is not None:
-            if self._says_trouble and not lease.holds():
+            if self._logs_trouble and not lease.holds():
                 does = "goes on" if self._may_go_on() else "waits"
                 same = f"gone, {does}" if isinstance(lease.trouble, DatabaseGone) else None
                 line = f"{lease.trouble}; whether another process runs {self._what} is unknown, and this one {does}"
-                self._log_throttle.say("database", line, same=same)
+                self._log_throttle.warn("database", line, same=same)
             return
         self._log_throttle.clear("database", f"the operational database can be asked again who runs {self._what}")
         if lease.holder is not None:
-            self._log_throttle.say("holder", f"{self._what} is run by {lease.holder}; this process waits for its turn")
+            self._log_throttle.warn("holder", f"{self._what} is run by {lease.holder}; this process stands by")
         else:
             self._log_throttle.clear("holder", f"{self._what} is run by this process now")

@@ -14,7 +14,7 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -54,7 +54,7 @@ class NotHeld(DatabaseError):
 @dataclass(frozen=True, slots=True)
 class Process:
     """A process. ``machine`` is the running system in which ``pid`` counts, ``started`` when it was started there, in
-    clock ticks: equal numbers mean the same process. None where the system does not tell (it is not Linux)."""
+    clock ticks: equal numbers mean the same process. Both are None where the system is not Linux."""
 
     host: str
     pid: int
@@ -117,7 +117,7 @@ class Lease:
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         self.scope = scope
-        #: Who else had it when the database was asked last; None where nobody had.
+        #: Who else had it when the database was asked last; None if no other process had.
         self.holder: Holder | None = None
         #: Whether that one has been seen to live.
         self.holder_lives = False
@@ -229,15 +229,7 @@ class Lease:
         self.hold_id, self._held_until = None, float("-inf")
 
     def _taken(self) -> dict[str, Any]:
-        process = self._process
-        return {
-            "hold_id": self._offered,
-            "since": self._now(),
-            "host": process.host,
-            "pid": process.pid,
-            "machine": process.machine,
-            "started": process.started,
-        }
+        return {"hold_id": self._offered, "since": self._now(), **asdict(self._process)}
 
 
 def _process(row: Row[Any]) -> Process:
@@ -254,7 +246,7 @@ def _machine() -> str | None:
 
 
 def _started(pid: int) -> int | None:
-    """When a process was started, in clock ticks since the boot: -1 where it has ended, None where nobody knows."""
+    """When a process was started, in clock ticks since the boot: -1 if it has ended, None if unknown."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
     except OSError:

@@ -1,9 +1,9 @@
-"""What is the same wherever a database is spoken to: its driver may be missing, and a server may not answer."""
+"""Drivers of databases: a missing one, and the options that make a silent server fail soon."""
 
 import math
 from collections.abc import Container
 
-#: Drivers that hand options on to PostgreSQL's own library.
+#: Drivers that pass options to PostgreSQL's own library.
 _LIBPQ = frozenset({"psycopg", "psycopg2"})
 
 
@@ -12,14 +12,13 @@ def missing_driver(error: ImportError) -> str:
     name = error.name or "of this kind of database"
     if name.split(".")[0] == "psycopg" or "pq wrapper" in str(error):
         return "the driver psycopg is not installed: pip install 'lagwise[postgresql]'"
-    return f"the driver {name} is not installed: install it beside Lagwise"
+    return f"the driver {name} is not installed: install it in Lagwise's environment"
 
 
-def patience(driver: str, said: Container[str], connect_seconds: float) -> dict[str, str]:
-    """Options of a connection that is given up where the server, or the network to it, is gone without a word.
+def timeout_options(driver: str, given: Container[str], connect_seconds: float) -> dict[str, str]:
+    """Options that end a connection soon once the server, or the network to it, no longer answers.
 
-    Without them a connection waits for two minutes to be made, and a lost one for hours. ``said`` are the options that
-    somebody has given already, which count.
+    Without them connecting waits for two minutes, and a lost connection for hours. Options in ``given`` are left out.
     """
     if driver not in _LIBPQ:
         return {}
@@ -31,4 +30,4 @@ def patience(driver: str, said: Container[str], connect_seconds: float) -> dict[
         "keepalives_count": "3",
         "tcp_user_timeout": "30000",
     }
-    return {name: value for name, value in options.items() if name not in said}
+    return {name: value for name, value in options.items() if name not in given}

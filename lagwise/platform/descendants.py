@@ -1,4 +1,4 @@
-"""What processes have started, and its end."""
+"""The descendants of processes: finding and ending them."""
 
 import contextlib
 import time
@@ -17,9 +17,9 @@ def descendants(pids: Iterable[int]) -> set[psutil.Process]:
 
 
 def end_processes(processes: Iterable[psutil.Process]) -> None:
-    """Kill those that still run, and wait until they are gone. psutil knows a number that was given to another.
+    """Kill those that still run, and wait until they are gone. psutil recognises a process id that was reused.
 
-    Some leave their part's process group (Spark's Python daemon makes one of its own), so that killing groups is not
+    Some leave their parent's process group (Spark's Python daemon makes one of its own), so that killing groups is not
     enough.
     """
     left = list(processes)

@@ -44,7 +44,7 @@ def end_with_parent(parent_pid: int, stop: threading.Event) -> threading.Thread:
 def _become(parent_pid: int, command: list[str]) -> None:
     if sys.platform == "linux":
         ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-        # The parent may have died before the kernel was told.
+        # The parent may have died before prctl was called.
         if os.getppid() != parent_pid:
             sys.exit(1)
     try:

@@ -47,9 +47,9 @@ def why(error: OSError) -> str:
 
 
 class KeptFile:
-    """A file that a part keeps for itself and can do without: a write that fails costs only the file.
+    """A file that a process keeps for itself and can do without: a write that fails costs only the file.
 
-    ``cost`` completes the line that says so, once; another line says that it is over. For one thread.
+    The failure is logged once, in a line that ``cost`` completes, and so is its end. For one thread.
     """
 
     def __init__(self, path: Path, log: logging.Logger, cost: str) -> None:
@@ -62,7 +62,7 @@ class KeptFile:
         try:
             replace_file(self.path, content, durable=durable)
         except OSError as error:
-            self._log_throttle.say("", f"cannot write {self.path}: {why(error)}; {self._cost}", same="")
+            self._log_throttle.warn("", f"cannot write {self.path}: {why(error)}; {self._cost}", same="")
             return False
         self._log_throttle.clear("", f"{self.path} can be written again")
         return True

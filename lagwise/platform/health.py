@@ -1,6 +1,6 @@
-"""Heartbeats: each running part says in one small file that it is alive, and what it did last.
+"""Heartbeats: each running process reports in one small file that it is alive, and what it did last.
 
-A reader believes nothing: a file that is damaged, foreign or just vanishing is no beat.
+Readers take a file that is damaged, foreign or just vanishing for no beat.
 """
 
 import contextlib
@@ -18,7 +18,7 @@ from lagwise.platform.secrets import redact
 
 log = logging.getLogger("lagwise.health")
 
-#: Names of the parts: of their heartbeats, processes and logs.
+#: Names of the processes, in their heartbeats and logs.
 COLLECTOR = "collector"
 ANALYSIS = "analysis"
 ALERTS = "alerts"
@@ -30,9 +30,10 @@ _LONGEST_LINE = 500
 
 @dataclass(frozen=True, slots=True)
 class Beat:
-    """One heartbeat: ``at`` (UTC) the process ``pid`` of a part said ``line`` about what it had just done."""
+    """One heartbeat: ``at`` (UTC) a process reported in a ``line`` what it had just done."""
 
-    part: str
+    process: str
+    """Its name, one of those above."""
     at: datetime
     pid: int
     line: str
@@ -48,11 +49,11 @@ def folder(state: Path) -> Path:
 
 
 class Heart:
-    """Writes the heartbeats of one part, one of the names above, into a state folder. For one thread."""
+    """Writes the heartbeats of one process (its name) into a state folder. For one thread."""
 
-    def __init__(self, state: Path, part: str) -> None:
-        cost = "the part goes on, but what is shown of it stays as it was"
-        self._file = KeptFile(_file_of(state, part), log, cost)
+    def __init__(self, state: Path, process: str) -> None:
+        cost = "the process goes on, but what is shown of it stays as it was"
+        self._file = KeptFile(_file_of(state, process), log, cost)
         with contextlib.suppress(OSError):  # the first beat says so
             make_own_folder(folder(state))
 
@@ -60,8 +61,8 @@ class Heart:
         """Replace the heartbeat, unless it is that of the process ``unless_by``: one that waits for another on the same
         folder leaves that one's alone.
 
-        ``line`` is one line for people, escaped and redacted here. A folder that cannot be written is said in the log,
-        once, and ends nothing.
+        ``line`` is one line for people, escaped and redacted here. A folder that cannot be written is logged once, and
+        ends nothing.
         """
         if unless_by is not None and (found := _parse(self._file.path)) is not None and found.pid == unless_by:
             return
@@ -74,23 +75,23 @@ class Heart:
 
 
 def read(state: Path) -> dict[str, Beat]:
-    """The last heartbeat of every part that has left one, by part. What cannot be read as a beat is left out."""
+    """The last heartbeat of every process that has left one, by name. What cannot be read as a beat is left out."""
     try:
         files = sorted(folder(state).glob("*.json"))
     except OSError:
         return {}
-    return {beat.part: beat for file in files if (beat := _parse(file)) is not None}
+    return {beat.process: beat for file in files if (beat := _parse(file)) is not None}
 
 
-def clear(state: Path, part: str) -> None:
-    """Forget the heartbeat of a part, so that the beat of an earlier run is not taken for one of this run. Where that
-    is not possible, its process number tells the two apart."""
+def clear(state: Path, process: str) -> None:
+    """Forget the heartbeat of a process, so that the beat of an earlier run is not taken for one of this run. Where
+    that is not possible, the process id distinguishes the two."""
     with contextlib.suppress(OSError):
-        _file_of(state, part).unlink(missing_ok=True)
+        _file_of(state, process).unlink(missing_ok=True)
 
 
-def _file_of(state: Path, part: str) -> Path:
-    return folder(state) / f"{part}.json"
+def _file_of(state: Path, process: str) -> Path:
+    return folder(state) / f"{process}.json"
 
 
 def _parse(file: Path) -> Beat | None:
@@ -100,6 +101,6 @@ def _parse(file: Path) -> Beat | None:
         if at.tzinfo is None:
             return None
         line = escape(str(document["line"]))[:_LONGEST_LINE]
-        return Beat(part=file.stem, at=at.astimezone(UTC), pid=int(document["pid"]), line=line)
+        return Beat(process=file.stem, at=at.astimezone(UTC), pid=int(document["pid"]), line=line)
     except (OSError, ValueError, KeyError, TypeError, OverflowError):
         return None

@@ -1,4 +1,4 @@
-"""Says what is wrong once, not every few seconds: again when it changes, and that it is over."""
+"""Logs a trouble once, not every few seconds: again when it changes, and once when it is over."""
 
 import logging
 import time
@@ -7,27 +7,24 @@ import time
 class LogThrottle:
     """The troubles of one part of the program, by kind. Not for use from several threads.
 
-    ``remind_after_seconds`` is how often a trouble that lasts is said again; None is never.
+    A trouble that lasts is logged again after ``remind_after_seconds``; None is never.
     """
 
     def __init__(self, log: logging.Logger, *, remind_after_seconds: float | None = 300.0) -> None:
         self._log = log
-        self._remind_after_seconds = remind_after_seconds
-        self._said: dict[str, tuple[str, float]] = {}
+        self._remind_after_seconds = float("inf") if remind_after_seconds is None else remind_after_seconds
+        #: By kind: what was logged last, and when.
+        self._logged: dict[str, tuple[str, float]] = {}
 
-    def say(self, kind: str, line: str, *, same: str | None = None) -> None:
-        """Log a warning, unless the same was said lately. ``same`` is what makes it the same, the line by default."""
-        key = line if same is None else same
-        before = self._said.get(kind)
-        if before is not None and before[0] == key and not self._is_long_ago(before[1]):
-            return
-        self._said[kind] = (key, time.monotonic())
-        self._log.warning("%s", line)
+    def warn(self, kind: str, line: str, *, same: str | None = None) -> None:
+        """Log a warning, unless the same was logged lately: the same line, or one with an equal ``same``."""
+        key, now = line if same is None else same, time.monotonic()
+        before, at = self._logged.get(kind, (None, now))
+        if before != key or now - at >= self._remind_after_seconds:
+            self._logged[kind] = (key, now)
+            self._log.warning("%s", line)
 
     def clear(self, kind: str, line: str | None = None) -> None:
-        """The trouble is over; says so if it had been said."""
-        if self._said.pop(kind, None) is not None:
+        """The trouble is over: log that if the trouble had been logged."""
+        if self._logged.pop(kind, None) is not None:
             self._log.info("%s", line or f"{kind}: works again")
-
-    def _is_long_ago(self, said_at: float) -> bool:
-        return self._remind_after_seconds is not None and time.monotonic() - said_at >= self._remind_after_seconds

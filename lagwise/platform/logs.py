@@ -1,7 +1,7 @@
-"""Logging for every part: one line per record on stderr, in UTC, harmless to a terminal, without secrets.
+"""Logging for every process: one line per record on stderr, in UTC, harmless to a terminal, without secrets.
 
-Trouble that was foreseen is one line. What nobody foresaw (a record with an exception) is followed by its stack trace,
-because a log is where whoever mends it looks.
+Expected trouble is one line. A defect (a record with an exception) is followed by its stack trace, for the developer
+who fixes it.
 
 Names of topics, groups and clients are written by strangers. A newline in one would forge a log line, a terminal
 escape could rewrite what is on the screen: both are shown as escapes (``\\n``, ``\\x1b``) instead.
@@ -36,11 +36,9 @@ def escape(text: str) -> str:
 def _escape_one(character: str) -> str:
     if unicodedata.category(character) not in _UNSAFE_CATEGORIES:
         return character
-    return (
-        character.encode("ascii", "backslashreplace").decode("ascii")
-        if ord(character) > 127
-        else (f"\\x{ord(character):02x}")
-    )
+    if ord(character) <= 127:
+        return f"\\x{ord(character):02x}"
+    return character.encode("ascii", "backslashreplace").decode("ascii")
 
 
 def debugging() -> bool:
@@ -51,14 +49,14 @@ def debugging() -> bool:
 class OneLine(logging.Formatter):
     """``2026-11-21T03:14:15.926Z collector WARNING lagwise.kafka: message``, whatever the message holds."""
 
-    def __init__(self, part: str) -> None:
+    def __init__(self, process: str) -> None:
         super().__init__()
-        self._part = part
+        self._process = process
 
     def format(self, record: logging.LogRecord) -> str:
         """The record as one line; an exception's trace follows on lines of its own, each indented."""
         at = datetime.fromtimestamp(record.created, UTC).strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3] + "Z"
-        line = f"{at} {self._part} {record.levelname} {record.name}: {clean(_message(record))}"
+        line = f"{at} {self._process} {record.levelname} {record.name}: {clean(_message(record))}"
         if record.exc_info and record.exc_info[1] is not None:
             error = record.exc_info[1]
             line += f" [{type(error).__name__}: {clean(str(error))}]"
@@ -72,14 +70,14 @@ def clean(text: str) -> str:
     return escape(redact(text))
 
 
-def configure(part: str) -> None:
-    """Send this process's log records to stderr under the name of its part. May be called again; the last wins.
+def configure(process: str) -> None:
+    """Send this process's log records to stderr under its name. May be called again; the last wins.
 
     INFO and above, of other people's libraries WARNING and above; everything with ``LAGWISE_DEBUG=1``.
     """
     debug = debugging()
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(OneLine(part))
+    handler.setFormatter(OneLine(process))
     root = logging.getLogger()
     for old in list(root.handlers):
         root.removeHandler(old)

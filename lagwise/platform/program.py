@@ -12,7 +12,7 @@ NAME = "lagwise"
 def program() -> str:
     """``lagwise`` where the shell finds this very program by its name, or else the path of it, quoted for a shell.
 
-    A fresh checkout has it in its virtual environment, which is on nobody's ``PATH``. The path is absolute: hints are
+    A fresh checkout has it in its virtual environment, which is not on the ``PATH``. The path is absolute: hints are
     followed in other terminals, too.
     """
     script = _script(Path(sys.argv[0]))

@@ -33,13 +33,13 @@ SECRET_KEYS = frozenset(
 )
 
 _REFERENCE = re.compile(r"^\$\{(env|file):([^}]+)\}$")
-#: In the names of settings whose values are secret, …
+#: Is in the names of settings whose values are secret, save those that :data:`_ABOUT_A_SECRET` matches.
 _LOOKS_SECRET = re.compile(
     r"pas+w|secret|token|credential|passphrase|signature|connection[._-]?string|jaas|[._-]sas([._-]|$)"
     r"|(^|[._-]|access|account|api|private|shared)key([._-]|$)",
     re.IGNORECASE,
 )
-#: … unless the end of the name says that the value only locates or describes the secret.
+#: Ends the names of settings that only locate or describe a secret.
 _ABOUT_A_SECRET = re.compile(r"(file|path|location|provider|enabled|type|id|ur[il])$", re.IGNORECASE)
 _URL_PASSWORD = re.compile(r"(?<=://)([^/@\s:]*):([^/\s]+)@")
 #: ``password=…`` in a query string or a list of properties, quoted or not, unless a reference follows.
@@ -53,16 +53,17 @@ _HEADER = re.compile(r"(?i)(\bauthorization\b[\"']?\s*[:=]\s*[\"']?(?:basic|bear
 _CREDENTIALS = re.compile(r"(?i)(basic|bearer|digest|token|apikey)\s+(\S+)")
 REDACTED = "[redacted]"
 
-#: The secrets that this process has read, …
+#: The secrets that this process has read.
 _known: set[str] = set()
-#: … and all their encodings, the longest first: a whole secret before a part of it.
+#: All encodings of these secrets, the longest first: a whole secret before a part of it.
 _sought: tuple[str, ...] = ()
 _remembering = threading.Lock()
 #: Shorter values are not redacted: hiding every "1" would hide more than a secret.
 _SHORTEST_SOUGHT = 4
-#: Shorter parts of an address are names or versions, not tokens. The second length is for addresses behind a reference,
-#: which says that there is a secret.
-_SHORTEST_TOKEN, _SHORTEST_NAMED_TOKEN = 16, 8
+#: Shorter parts of an address are names or versions, not tokens.
+_SHORTEST_TOKEN = 16
+#: The same in an address behind a reference: that is there because the address holds a secret.
+_SHORTEST_NAMED_TOKEN = 8
 
 
 def is_reference(value: str) -> bool:

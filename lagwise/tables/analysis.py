@@ -23,66 +23,16 @@ from lagwise.tables.quarantine import DAMAGED_FILES
 from lagwise.tables.rounds import TICKS
 from lagwise.tables.schema import BOOLEAN, FLOAT, INT32, INT64, TEXT, TIMESTAMP, Column, Table, list_of
 
-_AS_OF = Column("as_of", TIMESTAMP, "time of the cluster's latest sample: the moment the row speaks of", nullable=False)
-_STATUS = (
-    Column("status", TEXT, "status word", nullable=False),
-    Column("reason", TEXT, "why it is unknown; null for every other status"),
-    Column("since", TIMESTAMP, "since when the status has been shown", nullable=False),
-)
-
-_CATCH_UP_ENDS = (
-    Column("seconds_to_catch_up_low", FLOAT, "lower end of its confidence interval"),
-    Column("seconds_to_catch_up_high", FLOAT, "upper end of its confidence interval; null is never"),
-)
-
-_BREACH = (
-    Column(
-        "seconds_to_breach",
-        FLOAT,
-        "time until the oldest unread record is older than the group's objective, at today's rates; null where it is, "
-        "or where it will not happen",
-    ),
-    Column("seconds_to_breach_low", FLOAT, "lower end of its confidence interval"),
-    Column("seconds_to_breach_high", FLOAT, "upper end of its confidence interval; null is never"),
-)
-
-_IS_UPPER_BOUND = Column(
-    "seconds_to_loss_is_upper_bound",
-    BOOLEAN,
-    "the loss may come at any moment before: the oldest unread record is older than the history, nobody knows how much",
-)
-
-_AT_LATEST = Column(
-    "seconds_to_loss_at_latest",
-    FLOAT,
-    "time until unread records are deleted by age at the latest: whole segments are, of up to segment.ms of records "
-    "each; null is not known, or never",
-)
-_LOST = (
-    Column("lost_at_least", INT64, "records deleted unread within a day, or missing now, at least; 0 is none"),
-    Column(
-        "lost_at_most",
-        INT64,
-        "the same at most: what the log start passed between commits counts, too, in hours that show a loss",
-    ),
-    Column("first_lost_at", TIMESTAMP, "time of the first sample within a day that shows a loss; null is none"),
-    Column("last_lost_at", TIMESTAMP, "time of the last such sample"),
-)
-
-_TRANSACTION = Column(
-    "transaction_seconds",
-    FLOAT,
-    "for how long a transaction has been open, at least, that hangs and holds records back; null is none",
-)
-
 PARTITION_STATUS = Table(
     "partition_status",
     "analysis",
     "group-partition, now",
     (
         *OF_GROUP_PARTITION,
-        _AS_OF,
-        *_STATUS,
+        Column("as_of", TIMESTAMP, "time of the cluster's latest sample: the moment the row speaks of", nullable=False),
+        Column("status", TEXT, "status word", nullable=False),
+        Column("reason", TEXT, "why it is unknown; null for every other status"),
+        Column("since", TIMESTAMP, "since when the status has been shown", nullable=False),
         Column("reasons", pa.list_(TEXT), "every status that holds, worst first", nullable=False),
         Column("log_start", INT64, "log start offset"),
         Column("committed", INT64, "committed offset"),
@@ -92,21 +42,39 @@ PARTITION_STATUS = Table(
         Column("lag_seconds", FLOAT, "age of the oldest unread record; 0 when nothing is unread"),
         Column("lag_seconds_is_lower_bound", BOOLEAN, "the age reaches beyond the watermark history"),
         Column("produce_rate_per_second", FLOAT, "records written per second, trend window"),
-        Column("consume_rate_per_second", FLOAT, "records committed per second, trend window; 0 where nobody reads"),
+        Column("consume_rate_per_second", FLOAT, "records committed per second, trend window; 0 without a reader"),
         Column("commits_seen", INT32, "how often the committed offset was seen to move within an hour"),
         Column("lag_slope_per_second", FLOAT, "growth of the lag, records per second"),
         Column("lag_slope_low_per_second", FLOAT, "lower end of its confidence interval"),
         Column("lag_slope_high_per_second", FLOAT, "upper end of its confidence interval"),
         Column("seconds_to_catch_up", FLOAT, "time until the lag is gone; only while catching up"),
-        *_CATCH_UP_ENDS,
-        *_BREACH,
+        Column("seconds_to_catch_up_low", FLOAT, "lower end of its confidence interval"),
+        Column("seconds_to_catch_up_high", FLOAT, "upper end of its confidence interval; null is never"),
+        Column(
+            "seconds_to_breach",
+            FLOAT,
+            "time until the oldest unread record is older than the group's objective, at today's rates; null where it "
+            "is, or where it will not happen",
+        ),
+        Column("seconds_to_breach_low", FLOAT, "lower end of its confidence interval"),
+        Column("seconds_to_breach_high", FLOAT, "upper end of its confidence interval; null is never"),
         Column(
             "seconds_to_loss",
             FLOAT,
             "time until unread records are deleted, at the earliest, or offsets expire; null is never",
         ),
-        _IS_UPPER_BOUND,
-        _AT_LATEST,
+        Column(
+            "seconds_to_loss_is_upper_bound",
+            BOOLEAN,
+            "the loss may come at any moment before: the oldest unread record is older than the history, by an unknown "
+            "time",
+        ),
+        Column(
+            "seconds_to_loss_at_latest",
+            FLOAT,
+            "time until unread records are deleted by age at the latest: whole segments are, of up to segment.ms of "
+            "records each; null is not known, or never",
+        ),
         Column("loss_cause", TEXT, "how that loss would come: deletion (of records) or expiry (of offsets)"),
         Column("records_lost", INT64, "records deleted before they were read; 0 is none", nullable=False),
         Column(
@@ -115,8 +83,19 @@ PARTITION_STATUS = Table(
             "records by which the committed offset went back within an hour; null where it is past where it was",
         ),
         Column("rewound_at", TIMESTAMP, "when it last did, of a group that is not past where it was"),
-        *_LOST,
-        _TRANSACTION,
+        Column("lost_at_least", INT64, "records deleted unread within a day, or missing now, at least; 0 is none"),
+        Column(
+            "lost_at_most",
+            INT64,
+            "the same at most: what the log start passed between commits counts, too, in hours that show a loss",
+        ),
+        Column("first_lost_at", TIMESTAMP, "time of the first sample within a day that shows a loss; null is none"),
+        Column("last_lost_at", TIMESTAMP, "time of the last such sample"),
+        Column(
+            "transaction_seconds",
+            FLOAT,
+            "for how long a transaction has been open, at least, that hangs and holds records back; null is none",
+        ),
         Column("committed_since", TIMESTAMP, "since when the committed offset has had its value, at the latest"),
         Column(
             "commit_cadence_seconds",

@@ -37,7 +37,7 @@ _LOG = logging.getLogger("lagwise.spark")
 
 #: Under which the hold of the last analysis is kept in the lake, in the table of its rounds.
 _HOLD = "lagwise-analysis-hold"
-#: How often a process that waits for its turn looks for it.
+#: How often a process that stands by asks whether it may lead.
 _LOOK_SECONDS = 2.0
 #: A process that has just started judges first: on two slow cores everything else would delay its first rounds.
 #: Capacity verdicts stand for five minutes, and those made of a first round would know no rates yet.
@@ -198,17 +198,17 @@ def _cancel_jobs(session: SparkSession) -> None:
 
 def _first_look(place: _Place, config: Config, stop: threading.Event, heart: Heart) -> list[News] | None:
     """What is new in the lake, once it can be used; None where the end comes first, or another process."""
-    complaints = LogThrottle(_LOG, remind_after_seconds=None)
+    log_throttle = LogThrottle(_LOG, remind_after_seconds=None)
     while not stop.is_set():
         try:
             news = place.look()
         except NotLeader:
             return None
         except LakeError as error:
-            complaints.say("lake", f"{error}; nothing is analysed before it can be used", same="lake")
+            log_throttle.warn("lake", f"{error}; nothing is analysed before it can be used", same="lake")
             heart.beat(str(error))
         else:
-            complaints.clear("lake", "the lake can be used")
+            log_throttle.clear("lake", "the lake can be used")
             return news
         stop.wait(config.analysis.interval_seconds)
     return None

@@ -13,7 +13,9 @@ from jsonschema import Draft202012Validator
 from referencing import Registry, Resource
 from sqlalchemy import Engine
 
-from lagwise.config import Config, Grouping, Webhook
+from lagwise.config import Config
+from lagwise.config.channels import Webhook
+from lagwise.config.operating import Grouping
 from lagwise_alerts.channels import make_channel
 from lagwise_alerts.notify.group import NextSend, SendSingly, SendSummary, SentMessage, Wait, next_send
 from lagwise_alerts.notify.message import render

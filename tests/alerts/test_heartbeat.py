@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from lagwise.config import Config, Heartbeat
+from lagwise.config import Config
+from lagwise.config.operating import Heartbeat
 from lagwise.tables import ALL_TABLES
 from lagwise.tables.store import Lake
 from lagwise_alerts.dead_mans_switch import DeadMansSwitch, ping, self_check

@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
-from lagwise.config import Config, MaintenanceWindow
+from lagwise.config import Config
 from lagwise.config.load import validated
+from lagwise.config.operating import MaintenanceWindow
 from lagwise.platform.errors import ConfigError
 from lagwise_alerts.model import AlertKind, AlertSubject
 from lagwise_alerts.notify.mute_state import maintenance_covers, maintenance_ends_at

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Engine, update
 
-from lagwise.config import MaintenanceWindow
+from lagwise.config.operating import MaintenanceWindow
 from lagwise.platform.errors import OperatorError
 from lagwise_alerts.model import Decision
 from lagwise_alerts.notify.mute_state import Matcher, MuteCause

@@ -11,7 +11,7 @@ from random import Random
 import pytest
 from sqlalchemy import Engine
 
-from lagwise.config import Webhook
+from lagwise.config.channels import Webhook
 from lagwise.platform.errors import DatabaseError
 from lagwise_alerts.channels import make_channel
 from lagwise_alerts.channels.base import DeliveryOutcome

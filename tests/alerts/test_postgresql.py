@@ -244,7 +244,7 @@ def test_a_driver_that_is_not_there_is_named_with_how_to_install_it(monkeypatch:
         monkeypatch.setitem(sys.modules, name, None)
     with pytest.raises(ConfigError, match=r"psycopg is not installed: pip install 'lagwise\[postgresql\]'$"):
         open_engine("postgresql://me@host/db")
-    with pytest.raises(ConfigError, match=r"driver psycopg2 is not installed: install it beside Lagwise$"):
+    with pytest.raises(ConfigError, match=r"driver psycopg2 is not installed: install it in Lagwise's environment$"):
         open_engine("postgresql+psycopg2://me@host/db")
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from lagwise.config import Webhook
+from lagwise.config.channels import Webhook
 from lagwise_alerts.channels.base import DeliveryOutcome, Message
 from lagwise_alerts.channels.webhook import WebhookChannel
 from tests.alerts.receiver import Answer, Receiver

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from lagwise.config import OffsetFiles, SparkCheckpoints, SqlOffsets
+from lagwise.config.external_offsets import OffsetFiles, SparkCheckpoints, SqlOffsets
 from lagwise_collectors.external_offsets.json_csv_files import read_offset_files
 from lagwise_collectors.external_offsets.model import OffsetSourceTrouble, SourceResult, offset_of, time_of
 from lagwise_collectors.external_offsets.spark_checkpoint import kafka_offsets, read_spark_checkpoints

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from lagwise.config import FlinkJobs
+from lagwise.config.external_offsets import FlinkJobs
 from lagwise_collectors.external_offsets.flink_checkpoints import FlinkReader
 from lagwise_collectors.external_offsets.model import ExternalGroup, OffsetSourceTrouble, SourceResult
 from lagwise_collectors.external_offsets.sources import OffsetSources

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from lagwise.config import ExternalOffsetSource, FlinkJobs, OffsetFiles, SparkCheckpoints, SqlOffsets
+from lagwise.config.external_offsets import ExternalOffsetSource, FlinkJobs, OffsetFiles, SparkCheckpoints, SqlOffsets
 from lagwise.domain.evaluation import Evaluation, Moment, evaluate
 from lagwise.domain.evidence import Policy
 from lagwise.domain.vocabulary import Status, UnknownReason

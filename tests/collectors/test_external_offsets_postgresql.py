@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from sqlalchemy import make_url
 
-from lagwise.config import SqlOffsets
+from lagwise.config.external_offsets import SqlOffsets
 from lagwise_collectors.external_offsets.model import OffsetSourceTrouble, SourceResult
 from lagwise_collectors.external_offsets.sources import OffsetSources, check_offset_sources
 from lagwise_collectors.external_offsets.sql_database import read_sql

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from lagwise.config import Cluster, ExternalOffsetSource, FlinkJobs, OffsetFiles
+from lagwise.config import Cluster
+from lagwise.config.external_offsets import ExternalOffsetSource, FlinkJobs, OffsetFiles
 from lagwise_collectors.external_offsets.merge_with_kafka import TopicNames, merge_with_kafka
 from lagwise_collectors.external_offsets.model import ExternalGroup, ExternalOffset, FlinkJob, SourceResult
 from lagwise_collectors.external_offsets.sources import ExternalOffsets, OffsetSources, check_offset_sources

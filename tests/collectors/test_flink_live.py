@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from lagwise.config import FlinkJobs
+from lagwise.config.external_offsets import FlinkJobs
 from lagwise.domain.vocabulary import Status, UnknownReason
 from lagwise.tables.service_times import JOBS
 from lagwise_sandbox.broker import KafkaBroker

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from lagwise.config import LocalOffsetFiles, RocketmqCluster
+from lagwise.config import RocketmqCluster
+from lagwise.config.rocketmq import LocalOffsetFiles
 from lagwise.domain.vocabulary import GroupState
 from lagwise.platform.errors import ConfigError
 from lagwise.tables.raw import COMMITS, GROUPS

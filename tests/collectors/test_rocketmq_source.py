@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from lagwise.config import Config, LocalOffsetFiles, NameFilter, RocketmqCluster
+from lagwise.config import Config, NameFilter, RocketmqCluster
+from lagwise.config.rocketmq import LocalOffsetFiles
 from lagwise.platform.errors import LagwiseError
 from lagwise.tables.raw import COMMITS, GROUPS, MEMBERS, SAMPLES, TOPICS, WATERMARKS
 from lagwise.tables.service_times import SERVICE_TIMES

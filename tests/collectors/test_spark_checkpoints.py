@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from lagwise.config import SparkCheckpoints
+from lagwise.config.external_offsets import SparkCheckpoints
 from lagwise_collectors.external_offsets.model import SourceResult
 from lagwise_collectors.external_offsets.spark_checkpoint import read_spark_checkpoints
 

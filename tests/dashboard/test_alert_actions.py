@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine
 
-from lagwise.config import Role
+from lagwise.config.operating import Role
 from lagwise_alerts.notify.mute_state import Matcher
 from lagwise_alerts.operate import actions, queries
 from lagwise_alerts.operate.actions import Operator, Via

@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from lagwise.config import Config, Role
+from lagwise.config import Config
+from lagwise.config.operating import Role
 from lagwise_dashboard import identity
 
 

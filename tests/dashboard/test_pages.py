@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 import yaml
 
-from lagwise.config import Config, DashboardSettings
+from lagwise.config import Config
+from lagwise.config.model import DashboardSettings
 from lagwise.platform.errors import ConfigError
 from lagwise.tables.analysis import GROUP_STATUS, PARTITION_STATUS
 from lagwise.tables.raw import GROUPS, MEMBERS

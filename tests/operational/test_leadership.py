@@ -74,7 +74,7 @@ def test_a_process_waits_for_the_holder_and_takes_over_from_it(
         second.turn.check()
     (waits,) = said(caplog)
     assert waits.startswith(reason)
-    assert waits.endswith("; this process waits for its turn")
+    assert waits.endswith("; this process stands by")
 
     time.seconds += TAKE_OVER_SECONDS  # the first one hangs
     second.turn.ask()

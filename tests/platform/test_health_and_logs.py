@@ -18,7 +18,7 @@ def test_a_beat_is_read_back(tmp_path: Path) -> None:
     before = datetime.now(UTC) - timedelta(seconds=1)
     health.Heart(tmp_path, "collector").beat("sampled 3 groups in 0.1 s")
     found = health.read(tmp_path)["collector"]
-    assert (found.part, found.pid, found.line) == ("collector", os.getpid(), "sampled 3 groups in 0.1 s")
+    assert (found.process, found.pid, found.line) == ("collector", os.getpid(), "sampled 3 groups in 0.1 s")
     assert before <= found.at <= datetime.now(UTC)
     assert found.age_seconds(found.at + timedelta(seconds=5)) == 5
     assert found.age_seconds(found.at - timedelta(seconds=5)) == 0

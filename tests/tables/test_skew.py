@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from lagwise.tables.capacity import TOPIC_HOURS
-from lagwise.tables.skew import skew_of
 from lagwise.tables.store import Lake
+from lagwise.tables.topic_facts import skew_of
 from tests.app.judged import HOSTILE, append, row
 
 NOW = datetime(2026, 11, 22, 12, 20, tzinfo=UTC)

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
-from lagwise.config import AnyChannel
+from lagwise.config.channels import AnyChannel
 from lagwise_alerts.channels.alertmanager import AlertmanagerChannel
 from lagwise_alerts.channels.alertmanager_webhook import AlertmanagerWebhookChannel
 from lagwise_alerts.channels.apprise_url import AppriseChannel

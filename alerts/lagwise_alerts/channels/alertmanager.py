@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from lagwise.config import Alertmanager
+from lagwise.config.channels import Alertmanager
 from lagwise.platform.errors import ConfigError
 from lagwise_alerts.channels.alertmanager_format import alertmanager_annotations, alertmanager_labels
 from lagwise_alerts.channels.base import DeliveryOutcome, Message

@@ -8,7 +8,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from lagwise.config import AlertmanagerWebhook
+from lagwise.config.channels import AlertmanagerWebhook
 from lagwise_alerts.channels.alertmanager_format import IDENTITY, alertmanager_annotations, alertmanager_labels
 from lagwise_alerts.channels.base import Message
 from lagwise_alerts.channels.http import HttpChannel, Post

@@ -9,7 +9,7 @@ import subprocess
 import sys
 from dataclasses import asdict
 
-from lagwise.config import Apprise
+from lagwise.config.channels import Apprise
 from lagwise.platform.errors import ConfigError
 from lagwise.platform.secrets import resolve_address
 from lagwise_alerts.channels import apprise_process

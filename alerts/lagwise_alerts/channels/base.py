@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Generic, Protocol, TypeVar, runtime_checkable
 
-from lagwise.config import AnyChannel
+from lagwise.config.channels import AnyChannel
 
 SettingsT = TypeVar("SettingsT", bound=AnyChannel)
 

@@ -23,7 +23,7 @@ from urllib.parse import unquote
 
 import httpx
 
-from lagwise.config import Alertmanager, AlertmanagerWebhook, PagerDuty, Slack, Teams, Webhook
+from lagwise.config.channels import Alertmanager, AlertmanagerWebhook, PagerDuty, Slack, Teams, Webhook
 from lagwise.platform.errors import ConfigError
 from lagwise.platform.logs import clean
 from lagwise.platform.secrets import REDACTED, resolve, resolve_address

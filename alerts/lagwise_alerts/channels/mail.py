@@ -19,7 +19,7 @@ from email.policy import SMTP
 from email.utils import format_datetime
 from typing import Any
 
-from lagwise.config import Email
+from lagwise.config.channels import Email
 from lagwise.platform.errors import ConfigError
 from lagwise.platform.logs import escape
 from lagwise.platform.secrets import resolve

@@ -8,7 +8,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from lagwise.config import PagerDuty
+from lagwise.config.channels import PagerDuty
 from lagwise.platform.logs import escape
 from lagwise.platform.secrets import resolve
 from lagwise_alerts.channels.base import Message

@@ -8,7 +8,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from lagwise.config import Slack
+from lagwise.config.channels import Slack
 from lagwise_alerts.channels.base import Message
 from lagwise_alerts.channels.http import HttpChannel, Post
 from lagwise_alerts.channels.message_text import MessageText, cut, message_text, some_lines, whole_command

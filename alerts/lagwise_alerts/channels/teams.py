@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from lagwise.config import Teams
+from lagwise.config.channels import Teams
 from lagwise_alerts.channels.base import Message
 from lagwise_alerts.channels.http import HttpChannel, Post
 from lagwise_alerts.channels.message_text import cut, message_text, some_lines, whole_command

@@ -7,7 +7,7 @@ the body so that a receiver can reject a recorded message that is replayed later
 import hashlib
 import hmac
 
-from lagwise.config import Webhook
+from lagwise.config.channels import Webhook
 from lagwise.platform.secrets import resolve
 from lagwise_alerts.channels.base import Message
 from lagwise_alerts.channels.http import HttpChannel, Post

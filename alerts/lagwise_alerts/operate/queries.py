@@ -7,7 +7,8 @@ from typing import Any
 
 from sqlalchemy import Column, ColumnElement, Connection, Engine, Row, Select, Table, func, inspect, or_, select, true
 
-from lagwise.config import Config, MaintenanceWindow
+from lagwise.config import Config
+from lagwise.config.operating import MaintenanceWindow
 from lagwise_alerts.model import Alert, AlertState
 from lagwise_alerts.notify.mute_state import Acknowledgement, Mute, MuteState, Silence
 from lagwise_alerts.outbox.database import (

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from lagwise.config import AnyChannel, Config
+from lagwise.config import Config
+from lagwise.config.channels import AnyChannel
 from lagwise.domain.group_record import GroupNumbers, sent_numbers
 from lagwise.platform.errors import ConfigError
 from lagwise_alerts.channels import Message, make_channel

@@ -11,7 +11,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Engine, Row, bindparam, delete, insert, select, update
 
-from lagwise.config import MaintenanceWindow
+from lagwise.config.operating import MaintenanceWindow
 from lagwise.operational.lease import Lease
 from lagwise_alerts.model import Alert, AlertState, AlertSubject, Decision, Notification
 from lagwise_alerts.notify.mute import MuteResult

@@ -13,7 +13,7 @@ from typing import Any
 
 from sqlalchemy import Engine, select, update
 
-from lagwise.config import Grouping
+from lagwise.config.operating import Grouping
 from lagwise.operational.lease import Lease
 from lagwise.platform.errors import DatabaseError, DatabaseGone
 from lagwise.platform.log_throttle import LogThrottle
@@ -106,7 +106,7 @@ class Worker:
             except DatabaseGone:
                 wait = _PAUSE_SECONDS  # the rounds use the same server, and log it once for all channels
             except DatabaseError as error:
-                self._log_throttle.say("database", f"channel {self.channel.name}: {error}; deliveries wait")
+                self._log_throttle.warn("database", f"channel {self.channel.name}: {error}; deliveries wait")
                 wait = _PAUSE_SECONDS
             except Exception:
                 # A defect must not end the only thread of this channel: log it and try again.
@@ -156,7 +156,7 @@ class Worker:
         else:
             wait = (step.next_attempt_at - now).total_seconds()
             line = f"{where}: {step.error}; its messages wait, next attempt in {wait:.0f} s"
-            self._log_throttle.say("receiver", line, same=step.error)
+            self._log_throttle.warn("receiver", line, same=step.error)
         return step
 
     def _resend_firing(self) -> None:
@@ -164,7 +164,7 @@ class Worker:
         if outcome is not None and outcome.error is not None:
             where = f"channel {self.channel.name} ({self.channel.receiver})"
             line = f"{where}: {outcome.error}; firing alerts are sent again later"
-            self._log_throttle.say("repeat", line, same=outcome.error)
+            self._log_throttle.warn("repeat", line, same=outcome.error)
         elif outcome is not None:
             self._log_throttle.clear("repeat")
 

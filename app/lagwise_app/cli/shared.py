@@ -68,7 +68,8 @@ class CommandSettings:
         """
         import os
 
-        from lagwise.config import load_config, settings_file
+        from lagwise.config import load_config
+        from lagwise.config.load import settings_file
         from lagwise_app.supervisor.effective_settings import EFFECTIVE_SETTINGS
 
         if data is None or settings_file(self.config_file, os.environ) is not None:

@@ -20,8 +20,8 @@ from lagwise.platform.errors import LagwiseError
 from lagwise.platform.logs import clean
 from lagwise.platform.program import program
 from lagwise.tables.capacity import CAPACITY, OBSERVED_CAPACITY
-from lagwise.tables.forecast_reader import demand_ahead
 from lagwise.tables.store import Lake
+from lagwise.tables.topic_facts import demand_ahead
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

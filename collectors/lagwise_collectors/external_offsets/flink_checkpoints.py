@@ -14,7 +14,7 @@ from datetime import UTC, datetime, timedelta
 from time import monotonic
 from typing import Any
 
-from lagwise.config import FlinkJobs
+from lagwise.config.external_offsets import FlinkJobs
 from lagwise.domain.vocabulary import RUNNING, Engine
 from lagwise_collectors.external_offsets.flink_rest import FlinkOffsets, FlinkRest
 from lagwise_collectors.external_offsets.flink_vertices import VertexRates

@@ -7,7 +7,7 @@ from typing import Any
 
 import httpx
 
-from lagwise.config import FlinkJobs
+from lagwise.config.external_offsets import FlinkJobs
 from lagwise.platform.errors import ConfigError
 from lagwise.platform.secrets import redact, resolve, resolve_address
 from lagwise_collectors.external_offsets.model import OffsetSourceTrouble

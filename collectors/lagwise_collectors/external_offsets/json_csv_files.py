@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow.fs as pafs
 
-from lagwise.config import OffsetFiles
+from lagwise.config.external_offsets import OffsetFiles
 from lagwise.domain.vocabulary import Engine
 from lagwise_collectors.external_offsets.file_system import OffsetFileSystem
 from lagwise_collectors.external_offsets.model import OffsetSourceTrouble, SourceResult, groups_of_records

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
-from lagwise.config import ExternalOffsetSource, FlinkJobs, OffsetFiles, SparkCheckpoints, SqlOffsets
+from lagwise.config.external_offsets import ExternalOffsetSource, FlinkJobs, OffsetFiles, SparkCheckpoints, SqlOffsets
 from lagwise.domain.humanise import plural
 from lagwise.platform.files import KeptFile
 from lagwise_collectors.external_offsets.model import ExternalGroup, OffsetSourceTrouble, SourceResult

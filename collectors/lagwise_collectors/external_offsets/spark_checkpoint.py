@@ -14,7 +14,7 @@ from typing import Any
 
 import pyarrow.fs as pafs
 
-from lagwise.config import SparkCheckpoints
+from lagwise.config.external_offsets import SparkCheckpoints
 from lagwise.domain.vocabulary import Engine
 from lagwise_collectors.external_offsets.file_system import OffsetFileSystem
 from lagwise_collectors.external_offsets.model import (

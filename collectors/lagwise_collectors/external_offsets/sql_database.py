@@ -12,9 +12,9 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError, SQLAlchemyError
 from sqlalchemy.pool import NullPool
 
-from lagwise.config import SqlOffsets
+from lagwise.config.external_offsets import SqlOffsets
 from lagwise.domain.vocabulary import Engine as KeptBy
-from lagwise.platform.database_drivers import missing_driver, patience
+from lagwise.platform.database_drivers import missing_driver, timeout_options
 from lagwise.platform.errors import ConfigError
 from lagwise.platform.secrets import redact, resolve
 from lagwise_collectors.external_offsets.model import OffsetSourceTrouble, SourceResult, groups_of_records
@@ -63,7 +63,7 @@ def _engine(settings: SqlOffsets) -> Engine:
         # SQLite would make the file where there is none.
         path = quote(str(Path(url.database).expanduser().absolute()))
         url = url.set(database=f"file:{path}", query={"mode": "ro", "uri": "true"})
-    options = patience(url.get_dialect().driver, url.query, settings.timeout_seconds)
+    options = timeout_options(url.get_dialect().driver, url.query, settings.timeout_seconds)
     engine = create_engine(url, poolclass=NullPool, connect_args=options)
     statement = _READ_ONLY.get(engine.dialect.name)
     if statement is not None:

@@ -207,7 +207,7 @@ class Sink:
         else:
             most = f"at most the newest {self._spool.memory_bytes // 1024**2} MiB"
             line = f"{self._cluster}: cannot write the spool: {trouble}; samples wait in memory ({most})"
-            self._log_throttle.say("spool", line, same="spool")
+            self._log_throttle.warn("spool", line, same="spool")
 
     def _clear_memory_warning(self) -> None:
         self._log_throttle.clear("spool", f"{self._cluster}: no sample waits in memory any more")

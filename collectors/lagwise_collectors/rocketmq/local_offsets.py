@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 
 import pyarrow.fs as pafs
 
-from lagwise.config import LocalOffsetFiles
+from lagwise.config.rocketmq import LocalOffsetFiles
 from lagwise_collectors.external_offsets.file_system import OffsetFileSystem
 from lagwise_collectors.external_offsets.model import OffsetSourceTrouble
 from lagwise_collectors.external_offsets.timed_read import TimedRead

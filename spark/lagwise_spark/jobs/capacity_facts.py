@@ -12,11 +12,10 @@ from lagwise.domain.capacity.verdict import DemandAhead
 from lagwise.domain.sizing.downstream import MeasuredWork, downstream_full
 from lagwise.domain.sizing.task_slots import free_of
 from lagwise.tables.capacity import DEMAND, OBSERVED_CAPACITY
-from lagwise.tables.forecast_reader import demand_ahead
 from lagwise.tables.raw import GROUPS
 from lagwise.tables.service_times import JOBS, SERVICE_TIMES
-from lagwise.tables.skew import skew_of
 from lagwise.tables.store import Lake
+from lagwise.tables.topic_facts import demand_ahead, skew_of
 from lagwise_spark.jobs.running_jobs import LOAD_WINDOW
 
 #: A probe's measurements of so long before its newest one are taken together.

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from pydantic import TypeAdapter
 
-from lagwise.config import AnyChannel
+from lagwise.config.channels import AnyChannel
 from lagwise_alerts.channels import Channel, make_channel
 from tests.alerts.channels.tls import trusted
 

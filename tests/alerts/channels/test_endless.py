@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from lagwise.config import Heartbeat
+from lagwise.config.operating import Heartbeat
 from lagwise_alerts.channels import Channel, Repeating
 from lagwise_alerts.channels.base import DeliveryOutcome
 from lagwise_alerts.dead_mans_switch import ping

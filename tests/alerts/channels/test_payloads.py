@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator, FormatChecker
 
-from lagwise.config import Alertmanager, AlertmanagerWebhook, Email
+from lagwise.config.channels import Alertmanager, AlertmanagerWebhook, Email
 from lagwise_alerts.channels import (
     TAKE_SUMMARIES,
     alertmanager,

@@ -10,7 +10,8 @@ from random import Random
 import pytest
 from sqlalchemy import Engine
 
-from lagwise.config import Alertmanager, Config
+from lagwise.config import Config
+from lagwise.config.channels import Alertmanager
 from lagwise_alerts.channels import make_channel
 from lagwise_alerts.model import Condition
 from lagwise_alerts.notify.message import render

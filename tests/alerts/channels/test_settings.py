@@ -7,7 +7,8 @@ from typing import Any, get_args
 import pytest
 import yaml
 
-from lagwise.config import AnyChannel, Config, Slack, Webhook, load_config
+from lagwise.config import Config, load_config
+from lagwise.config.channels import AnyChannel, Slack, Webhook
 from lagwise.platform.errors import ConfigError
 
 

@@ -224,7 +224,7 @@ def _parts(now: datetime) -> None:
         return
     st.caption("The last report of each process on this machine.")
     columns = [
-        tables.text("Process", [b.part for b in beats.values()]),
+        tables.text("Process", [b.process for b in beats.values()]),
         tables.ago("Reported", [b.at for b in beats.values()], now),
         tables.number("PID", [b.pid for b in beats.values()]),
         tables.text("Report", [b.line for b in beats.values()], width=200, wraps=True),
