@@ -31,10 +31,6 @@ class EventTail(Protocol):
         """Everything taken so far is stored: it need not be delivered again after a restart."""
         ...
 
-    def abandon(self) -> None:
-        """End for good, from another thread."""
-        ...
-
     def close(self) -> None:
         """Close connections and processes."""
         ...

@@ -134,12 +134,14 @@ class Pipeline:
 
 
 def pipeline_of(
-    name: str, source: Source, config: Config, lake: Lake, turn: Leadership, tail: EventTail | None = None
+    name: str, source: Source, config: Config, lake: Lake, leadership: Leadership, tail: EventTail | None = None
 ) -> Pipeline:
     """The pipeline of a cluster, with its spool in the state folder; ``tail`` is its source of exact events."""
     # The prefix keeps a cluster called ".." inside the folder.
     spool = Spool(config.state / "spool" / f"cluster-{name}")
-    return Pipeline(name, source, Sink(lake, spool, name, turn=turn), None if tail is None else EventMerge(tail))
+    return Pipeline(
+        name, source, Sink(lake, spool, name, leadership=leadership), None if tail is None else EventMerge(tail)
+    )
 
 
 def summary_of(cost: RunCost) -> str:

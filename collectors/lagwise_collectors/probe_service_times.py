@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lagwise.domain.capacity.service_times import PREFIX, MeasuredBy, ServiceTimes, parse_service_times
-from lagwise.tables.raw import COMMITS, GROUPS, MEMBERS
+from lagwise.tables.raw import COMMITS, MEMBERS
 from lagwise.tables.service_times import SERVICE_TIMES
 from lagwise_collectors.protocol import Snapshot
 from lagwise_collectors.sample_builder import rows_from_columns
@@ -41,7 +41,7 @@ def new_measurements(seen: frozenset[_Key] | None, snapshot: Snapshot) -> ProbeM
     if commits.num_rows == 0:
         return ProbeMeasurements(seen, nothing)
     found = _probed(commits)
-    unread = _unreadable(snapshot.rows(GROUPS)) if seen else set()
+    unread = snapshot.unreadable_groups if seen else set()
     present = frozenset(found) | {key for key in seen or () if key[0] in unread}
     new: list[tuple[_Key, int, str | None, ServiceTimes]] = []
     for key in found.keys() - (seen or frozenset()):
@@ -73,11 +73,6 @@ def _probed(commits: pa.Table) -> Mapping[_Key, tuple[int, str | None]]:
     return {
         (group, topic, text): (partition, owner) for group, topic, text, partition, owner in zip(*columns, strict=True)
     }
-
-
-def _unreadable(groups: pa.Table) -> set[str]:
-    rows = groups.select(["group", "error"]).to_pylist()
-    return {row["group"] for row in rows if row["error"] is not None}
 
 
 def _rows(new: list[tuple[_Key, int, str | None, ServiceTimes]], snapshot: Snapshot) -> pa.Table:

@@ -75,7 +75,7 @@ def compare_samples(
     )
     events += commit_changes.skip_events(commits, skips, commits_read_at)
     if previous.commits is not None:
-        unreadable = _with_error(groups)
+        unreadable = snapshot.unreadable_groups
         read = set(groups["group"].to_pylist()) - unreadable
         events += commit_changes.commit_events(
             previous.commits,
@@ -95,8 +95,3 @@ def compare_samples(
 def _with_gaps(settings: Mapping[str, Mapping[str, Any]]) -> set[str]:
     """Compacted topics: many of their offsets have no record."""
     return {name for name, one in settings.items() if "compact" in one.get("cleanup_policy", "")}
-
-
-def _with_error(groups: pa.Table) -> set[str]:
-    rows = groups.select(["group", "error"]).to_pylist()
-    return {row["group"] for row in rows if row["error"] is not None}
