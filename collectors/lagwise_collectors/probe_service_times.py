@@ -16,7 +16,7 @@ from lagwise.domain.capacity.service_times import PREFIX, MeasuredBy, ServiceTim
 from lagwise.tables.raw import COMMITS, MEMBERS
 from lagwise.tables.service_times import SERVICE_TIMES
 from lagwise_collectors.protocol import Snapshot
-from lagwise_collectors.sample_builder import rows_from_columns
+from lagwise_collectors.sample_builder import columns_of, rows_from_columns
 
 #: Group, topic and text.
 _Key = tuple[str, str, str]
@@ -33,7 +33,7 @@ class ProbeMeasurements:
 def new_measurements(seen: frozenset[_Key] | None, snapshot: Snapshot) -> ProbeMeasurements:
     """The measurements in a snapshot that were not in the one before, whose texts are ``seen``.
 
-    After a start, what a text tells without its time could be days old, and is only taken note of. Of groups that could
+    After a start, a measurement without its time could be days old: its text is only remembered. Of groups that could
     not be read, the texts stay seen; so do all where nothing could be read.
     """
     commits = snapshot.rows(COMMITS)
@@ -90,7 +90,7 @@ def _rows(new: list[tuple[_Key, int, str | None, ServiceTimes]], snapshot: Snaps
         "client_id": [owner.get("client_id") for owner in owners],
         "host": [owner.get("host") for owner in owners],
         "source": [MeasuredBy.PROBE.value] * len(new),
-        **{name: [getattr(one, name) for *_, one in new] for name in _MEASURED},
+        **columns_of([one for *_, one in new], *_MEASURED),
     }
     return rows_from_columns(
         SERVICE_TIMES, columns, sample_id=snapshot.sample_id, cluster=snapshot.cluster, at=sampled_at

@@ -146,6 +146,11 @@ def rows_from_columns(
     return pa.table(arrays, names=list(fields))
 
 
+def columns_of(records: Sequence[object], *names: str) -> dict[str, list[Any]]:
+    """A column for each of these attributes of the records."""
+    return {name: [getattr(record, name) for record in records] for name in names}
+
+
 def samples_row(
     *,
     sample_id: str,
@@ -182,7 +187,7 @@ def samples_row(
 
 
 def new_sample_id(started_at: datetime) -> str:
-    """Sorts by time; the random end tells samples apart that begin in the same microsecond."""
+    """Sorts by time; the random end distinguishes samples that begin in the same microsecond."""
     return f"{started_at:%Y%m%dT%H%M%S%f}-{secrets.token_hex(3)}"
 
 

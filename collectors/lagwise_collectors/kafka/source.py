@@ -20,7 +20,7 @@ from lagwise_collectors.kafka.requests.client import KafkaClient
 from lagwise_collectors.kafka.requests.committed_offsets import CommitColumns, CommitReader
 from lagwise_collectors.kafka.requests.errors import KafkaTrouble, trouble_of
 from lagwise_collectors.kafka.requests.group_members import GroupListing, describe_groups, list_groups, topics_of
-from lagwise_collectors.kafka.requests.next_records import LogPosition, NextRecordCache, NextRecords, fetcher_of
+from lagwise_collectors.kafka.requests.next_records import LogPosition, NextRecordCache, NextRecordFetcher, NextRecords
 from lagwise_collectors.kafka.requests.side_topics import SideTopicName, side_topics
 from lagwise_collectors.kafka.requests.topics import (
     CONFIG_REFRESH_SECONDS,
@@ -117,7 +117,7 @@ class _Session:
         self._topic_names = TopicNames(self.client.topic_names)
         self._reader = CommitReader(self.client, clock)
         self._commits = CommitColumns()
-        self._fetcher = fetcher_of(cluster)
+        self._fetcher = NextRecordFetcher(cluster) if cluster.skip_control_records else None
         self._next_records = NextRecords(self._fetcher, next_record_cache) if self._fetcher is not None else None
         self._side_topics = side_topics(cluster, self.client)
         self._configs = TopicConfigs(self.client, cluster.interval_seconds)

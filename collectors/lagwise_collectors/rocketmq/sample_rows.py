@@ -16,31 +16,23 @@ from lagwise_collectors.rocketmq.broker_rows import BrokerRows
 from lagwise_collectors.rocketmq.group_view import RocketmqGroup, RocketmqMember
 from lagwise_collectors.rocketmq.partition_numbers import BrokerNumbers, partition_of
 from lagwise_collectors.rocketmq.remoting.requests import CONSUME_STATS_SECONDS
-from lagwise_collectors.sample_builder import DueTopicRows, SampleBuilder
+from lagwise_collectors.sample_builder import DueTopicRows, SampleBuilder, columns_of
 
 
 def add_groups(sample: SampleBuilder, groups: Sequence[RocketmqGroup], numbers: BrokerNumbers, at: datetime) -> None:
     """Rows of ``groups`` and ``members``."""
-    columns = {
+    columns = columns_of(groups, "state", "type", "unacknowledged", "error", "source") | {
         "group": [g.name for g in groups],
-        "state": [g.state for g in groups],
-        "type": [g.type for g in groups],
         "member_count": [None if g.state is None else len(g.members) for g in groups],
-        "unacknowledged": [g.unacknowledged for g in groups],
-        "error": [g.error for g in groups],
-        "source": [g.source for g in groups],
         "subscriptions": [[s._asdict() for s in g.subscriptions] or None for g in groups],
     }
     sample.add(GROUPS, columns, at)
-    members = [(group.name, member) for group in groups for member in group.members]
-    columns = {
-        "group": [name for name, _ in members],
-        "member_id": [m.client_id for _, m in members],
-        "client_id": [m.client_id for _, m in members],
-        "host": [m.host for _, m in members],
-        "assignment": [_assignment(m, numbers) for _, m in members],
-        "assigned_partitions": [len(m.queues) for _, m in members],
-        "lag": [m.lag for _, m in members],
+    members = [member for group in groups for member in group.members]
+    columns = columns_of(members, "client_id", "host", "lag") | {
+        "group": [group.name for group in groups for _ in group.members],
+        "member_id": [m.client_id for m in members],
+        "assignment": [_assignment(m, numbers) for m in members],
+        "assigned_partitions": [len(m.queues) for m in members],
     }
     sample.add(MEMBERS, columns, at)
 

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from lagwise.domain.vocabulary import EventKind, EventSource
 from lagwise.tables.raw import EVENTS
-from lagwise_collectors.sample_builder import rows_from_columns
+from lagwise_collectors.sample_builder import columns_of, rows_from_columns
 
 #: Events written of one sample; the rest is counted, so that a restart of a whole cluster does not flood the lake.
 MAX_EVENTS = 2_000
@@ -46,7 +46,6 @@ class Event:
     poll_interval_seconds: float | None = None
 
 
-_NAMES = tuple(field.name for field in fields(Event))
 _NAME_LISTS = ("joined", "left", "failed")
 
 
@@ -55,7 +54,7 @@ def as_rows(events: Iterable[Event], cluster: str) -> pa.Table:
     events = list(events)
     if not events:
         return EVENTS.arrow.remove(EVENTS.arrow.get_field_index("day")).empty_table()
-    columns = {name: [getattr(event, name) for event in events] for name in _NAMES}
+    columns = columns_of(events, *(field.name for field in fields(Event)))
     columns |= {name: [_bounded(names) for names in columns[name]] for name in _NAME_LISTS}
     columns["moved"] = [
         None if moved is None else [{"topic": topic, "partitions": partitions} for topic, partitions in moved]

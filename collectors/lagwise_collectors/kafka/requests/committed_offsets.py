@@ -105,7 +105,7 @@ class CommitReader:
         self._client = client
         self._clock = clock
         self._slices: dict[str, list[list[TopicPartition]]] = {}
-        self._turn = 0
+        self._samples = 0
         self._answered_at: datetime | None = None
 
     def read(self, groups: Sequence[KafkaGroup], errors: ErrorTally) -> CommitColumns:
@@ -145,7 +145,7 @@ class CommitReader:
         futures = []
         for part in parts:
             request = [ConsumerGroupTopicPartitions(group.name, part)]
-            future = self._client.request(self._client.raw.list_consumer_group_offsets, request)
+            future = self._client.request("list_consumer_group_offsets", request)
             future.add_done_callback(self._answered)
             futures.append(future)
         return futures
@@ -206,8 +206,8 @@ class CommitReader:
     def _due_as_whole(self) -> set[str]:
         """Big groups that are asked as a whole in this sample: each of them once in a round, evenly spread over it."""
         names = sorted(self._slices)
-        step = self._turn % WHOLE_EVERY
-        self._turn += 1
+        step = self._samples % WHOLE_EVERY
+        self._samples += 1
         return {name for i, name in enumerate(names) if i * WHOLE_EVERY // len(names) == step}
 
     def _forget_groups_but(self, names: Iterable[str]) -> None:

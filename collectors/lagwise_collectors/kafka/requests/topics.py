@@ -91,12 +91,12 @@ def described_topics(
 
 
 class TopicConfigs:
-    """Topic settings, read in turns: all topics at first, then a share of them in each sample."""
+    """Topic settings: those of all topics at first, then of a share of them in each sample."""
 
     def __init__(self, client: KafkaClient, interval_seconds: float) -> None:
         self._client = client
         self._rounds = max(1, round(CONFIG_REFRESH_SECONDS / interval_seconds))
-        self._turn = 0
+        self._samples = 0
         self._settings: dict[str, dict[str, Any]] = {}
         self._unreadable: dict[str, KafkaTrouble] = {}
         self._rows = DueTopicRows()
@@ -130,11 +130,11 @@ class TopicConfigs:
         return self._rows.due(rows, at)
 
     def _due(self, names: list[str]) -> list[str]:
-        turn = self._turn % self._rounds
-        self._turn += 1
+        step = self._samples % self._rounds
+        self._samples += 1
         unseen = [name for name in names if name not in self._settings and name not in self._unreadable]
         seen = sorted(name for name in names if name in self._settings or name in self._unreadable)
-        return unseen + [name for i, name in enumerate(seen) if i % self._rounds == turn]
+        return unseen + [name for i, name in enumerate(seen) if i % self._rounds == step]
 
     def _read(self, names: list[str]) -> None:
         for name, answer in read_configs(self._client, ResourceType.TOPIC, names).items():
