@@ -9,11 +9,12 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
 from lagwise.config import AnyCluster
+from lagwise.domain.vocabulary import TopicRole
 from lagwise.tables.raw import COMMITS, GROUPS, MEMBERS, SAMPLES, WATERMARKS
 from lagwise.tables.schema import TIMESTAMP, Table
 from lagwise_collectors.protocol import ErrorTally, Snapshot
@@ -91,6 +92,13 @@ class SampleBuilder:
         return null_count if nulls else rows.num_rows - null_count
 
 
+class SideTopicName(NamedTuple):
+    """A retry or dead-letter topic."""
+
+    main_topic: str
+    role: TopicRole
+
+
 @dataclass(slots=True)
 class DueTopicRows:
     """Which rows of ``raw/topics`` are due: those that differ from the last one written, and each once on every UTC
@@ -103,17 +111,25 @@ class DueTopicRows:
     _written: dict[str, Mapping[str, Any]] = field(default_factory=dict)
     _written_on: date | None = None
 
-    def due(self, rows: Iterable[Mapping[str, Any]], at: datetime) -> list[Mapping[str, Any]]:
-        """The rows to write now."""
+    def due(
+        self, rows: Iterable[Mapping[str, Any]], sides: Mapping[str, SideTopicName], at: datetime
+    ) -> list[Mapping[str, Any]]:
+        """The rows to write now; ``sides`` are those topics that belong to another one."""
         if self._written_on != at.date():
             self._written.clear()
             self._written_on = at.date()
-        due = []
+        due: list[Mapping[str, Any]] = []
         for row in rows:
-            before = self._written.get(row["topic"])
-            if before is None or not self.is_same(before, row):
-                due.append(row)
-                self._written[row["topic"]] = row
+            topic, side = row["topic"], sides.get(row["topic"])
+            now = {
+                **row,
+                "role": None if side is None else str(side.role),
+                "main_topic": None if side is None else side.main_topic,
+            }
+            before = self._written.get(topic)
+            if before is None or not self.is_same(before, now):
+                due.append(now)
+                self._written[topic] = now
         return due
 
     def forget_all_but(self, topics: Mapping[str, Any]) -> None:

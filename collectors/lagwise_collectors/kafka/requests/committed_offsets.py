@@ -80,22 +80,23 @@ class CommitColumns:
     def rows_by_partition(self, groups: Collection[str]) -> dict[str, dict[tuple[str, int], int]]:
         """The row of each topic and partition of these groups, by group."""
         found: dict[str, dict[tuple[str, int], int]] = {}
-        start = 0
-        for group, rows in zip(self.group, self.rows, strict=True):
+        for group, rows in self._rows_by_group():
             if group in groups:
-                its = found.setdefault(group, {})
-                its.update({(self.topic[row], self.partition[row]): row for row in range(start, start + rows)})
-            start += rows
+                found.setdefault(group, {}).update({(self.topic[row], self.partition[row]): row for row in rows})
         return found
 
     def _pairs(self, topics: Collection[str]) -> Iterator[tuple[str, str, int]]:
         """Group, topic and partition of the rows on these topics."""
-        start = 0
-        for group, rows in zip(self.group, self.rows, strict=True):
-            for row in range(start, start + rows):
+        for group, rows in self._rows_by_group():
+            for row in rows:
                 if self.topic[row] in topics:
                     yield group, self.topic[row], self.partition[row]
-            start += rows
+
+    def _rows_by_group(self) -> Iterator[tuple[str, range]]:
+        start = 0
+        for group, count in zip(self.group, self.rows, strict=True):
+            yield group, range(start, start + count)
+            start += count
 
 
 class CommitReader:

@@ -11,9 +11,8 @@ from confluent_kafka.admin import ConfigEntry, ConfigResource, ResourceType
 
 from lagwise_collectors.kafka.requests.client import KafkaClient
 from lagwise_collectors.kafka.requests.errors import KafkaTrouble
-from lagwise_collectors.kafka.requests.side_topics import SideTopicName
 from lagwise_collectors.protocol import ErrorTally
-from lagwise_collectors.sample_builder import DueTopicRows
+from lagwise_collectors.sample_builder import DueTopicRows, SideTopicName
 
 #: Configurations of every topic are read again within about this time.
 CONFIG_REFRESH_SECONDS = 300.0
@@ -118,8 +117,6 @@ class TopicConfigs:
             {
                 "topic": name,
                 "topic_id": topic.topic_id,
-                "role": str(sides[name].role) if name in sides else None,
-                "main_topic": sides[name].main_topic if name in sides else None,
                 "partitions": len(topic.partitions),
                 "replication_factor": topic.replication_factor,
                 **dict.fromkeys(CONFIG_COLUMNS.values()),
@@ -127,7 +124,7 @@ class TopicConfigs:
             }
             for name, topic in present.items()
         ]
-        return self._rows.due(rows, at)
+        return self._rows.due(rows, sides, at)
 
     def _due(self, names: list[str]) -> list[str]:
         step = self._samples % self._rounds
