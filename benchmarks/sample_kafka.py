@@ -39,7 +39,7 @@ from lagwise.tables.raw import COMMITS, RAW_TABLES, WATERMARKS
 from lagwise.tables.store import Lake
 from lagwise_collectors.pipeline import pipeline_of
 from lagwise_collectors.reader_process.isolated_source import IsolatedSource
-from lagwise_collectors.run import turn_of
+from lagwise_collectors.run import leadership_of
 from lagwise_sandbox.broker import KafkaBroker
 
 #: Kafka refuses to create many more partitions in one request.
@@ -173,8 +173,8 @@ def measure_ours(cluster: AnyCluster, samples: int) -> dict[str, Any]:
         lake.create(*RAW_TABLES)
         engine = open_engine(config.database_url)
         source = IsolatedSource(cluster)
-        with turn_of(cluster, lake, engine).taken() as turn:
-            pipeline = pipeline_of(cluster.name, source, config, lake, turn)
+        with leadership_of(cluster, lake, engine).taken() as leadership:
+            pipeline = pipeline_of(cluster.name, source, config, lake, leadership)
             try:
                 walls, cpus, told = [], [], []
 

@@ -27,7 +27,7 @@ from lagwise.tables.service_times import SERVICE_TIMES
 from lagwise.tables.store import Lake
 from lagwise_collectors.kafka.source import KafkaSource
 from lagwise_collectors.pipeline import Pipeline, pipeline_of
-from lagwise_collectors.run import turn_of
+from lagwise_collectors.run import leadership_of
 from lagwise_sandbox.broker import KafkaBroker
 from lagwise_spark.jobs.capacity import plan
 from lagwise_spark.jobs.tick import tick
@@ -135,8 +135,8 @@ class Run:
         (cluster,) = self.config.clusters
         assert isinstance(cluster, Cluster)
         engine = open_engine(self.config.database_url)
-        with turn_of(cluster, self._lake, engine).taken() as turn:
-            pipeline = pipeline_of("bench", KafkaSource(cluster), self.config, self._lake, turn)
+        with leadership_of(cluster, self._lake, engine).taken() as leadership:
+            pipeline = pipeline_of("bench", KafkaSource(cluster), self.config, self._lake, leadership)
             try:
                 with Node(self._bench, mix, self._topic, self._group, threads, processes) as node:
                     time.sleep(WARM_UP_SECONDS)

@@ -12,7 +12,7 @@ from lagwise.tables.raw import COMMITS, EVENTS, GROUPS, WATERMARKS
 from lagwise_collectors.offsets_topic.commit_history import CADENCE_TABLE, CommitCadence
 from lagwise_collectors.protocol import ErrorTally, EventSourceState, Snapshot
 from lagwise_collectors.sample_diff.compare_samples import PreviousSample
-from lagwise_collectors.sample_diff.events import MAX_EVENTS, TOO_MANY_EVENTS, Event
+from lagwise_collectors.sample_diff.events import DROPPED, MAX_EVENTS, Event
 
 #: Kinds of events that ``__consumer_offsets`` shows exactly. Changes of a group's state come from samples only.
 _EXACT_KINDS = (EventKind.REBALANCE, EventKind.COMMIT_REWOUND, EventKind.OFFSETS_GONE, EventKind.GROUP_GONE)
@@ -29,10 +29,6 @@ class EventTail(Protocol):
 
     def acknowledge(self) -> None:
         """Everything taken so far is stored: it need not be delivered again after a restart."""
-        ...
-
-    def abandon(self) -> None:
-        """End for good, from another thread."""
         ...
 
     def close(self) -> None:
@@ -104,7 +100,7 @@ class EventMerge:
         before = snapshot.rows(EVENTS)
         room = MAX_EVENTS - before.num_rows
         if events.num_rows > room:
-            self.errors.note("events_dropped", TOO_MANY_EVENTS, events.num_rows - room)
+            self.errors.note(*DROPPED, events.num_rows - room)
             events = events.slice(0, max(0, room))
         together = events if before.num_rows == 0 else pa.concat_tables([_plain(before), _plain(events)])
         return snapshot.with_rows(EVENTS, together)

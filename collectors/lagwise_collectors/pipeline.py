@@ -16,9 +16,8 @@ from lagwise_collectors.lake_delivery.deliver_from_spool import Delivery, Sink
 from lagwise_collectors.lake_delivery.spool import Spool
 from lagwise_collectors.merge_events import EventMerge, EventTail
 from lagwise_collectors.probe_service_times import ProbeMeasurements, new_measurements
-from lagwise_collectors.protocol import ErrorTally, Snapshot, Source
+from lagwise_collectors.protocol import Snapshot, Source
 from lagwise_collectors.sample_diff.compare_samples import PreviousSample, compare_samples
-from lagwise_collectors.sample_diff.events import TOO_MANY_EVENTS
 
 log = logging.getLogger("lagwise.collectors")
 
@@ -80,10 +79,7 @@ class Pipeline:
             snapshot = snapshot.with_rows(SERVICE_TIMES, self._measurements.rows)
         if merge is not None:
             snapshot = merge.complete(snapshot, self._previous)
-        if diff.dropped:
-            tally = ErrorTally()
-            tally.note("events_dropped", TOO_MANY_EVENTS, diff.dropped)
-            snapshot = snapshot.with_errors(tally)
+        snapshot = snapshot.with_errors(diff.errors)
         if merge is not None and header["groups"] + header["group_partitions"] + header["partitions"] > 0:
             # A sample with errors and nothing else means that the cluster cannot be read. Errors of the tail alone must
             # not look like that.
@@ -134,12 +130,14 @@ class Pipeline:
 
 
 def pipeline_of(
-    name: str, source: Source, config: Config, lake: Lake, turn: Leadership, tail: EventTail | None = None
+    name: str, source: Source, config: Config, lake: Lake, leadership: Leadership, tail: EventTail | None = None
 ) -> Pipeline:
     """The pipeline of a cluster, with its spool in the state folder; ``tail`` is its source of exact events."""
     # The prefix keeps a cluster called ".." inside the folder.
     spool = Spool(config.state / "spool" / f"cluster-{name}")
-    return Pipeline(name, source, Sink(lake, spool, name, turn=turn), None if tail is None else EventMerge(tail))
+    return Pipeline(
+        name, source, Sink(lake, spool, name, leadership=leadership), None if tail is None else EventMerge(tail)
+    )
 
 
 def summary_of(cost: RunCost) -> str:

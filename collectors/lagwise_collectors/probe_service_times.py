@@ -13,10 +13,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lagwise.domain.capacity.service_times import PREFIX, MeasuredBy, ServiceTimes, parse_service_times
-from lagwise.tables.raw import COMMITS, GROUPS, MEMBERS
+from lagwise.tables.raw import COMMITS, MEMBERS
 from lagwise.tables.service_times import SERVICE_TIMES
 from lagwise_collectors.protocol import Snapshot
-from lagwise_collectors.sample_builder import rows_from_columns
+from lagwise_collectors.sample_builder import columns_of, rows_from_columns
 
 #: Group, topic and text.
 _Key = tuple[str, str, str]
@@ -33,7 +33,7 @@ class ProbeMeasurements:
 def new_measurements(seen: frozenset[_Key] | None, snapshot: Snapshot) -> ProbeMeasurements:
     """The measurements in a snapshot that were not in the one before, whose texts are ``seen``.
 
-    After a start, what a text tells without its time could be days old, and is only taken note of. Of groups that could
+    After a start, a measurement without its time could be days old: its text is only remembered. Of groups that could
     not be read, the texts stay seen; so do all where nothing could be read.
     """
     commits = snapshot.rows(COMMITS)
@@ -41,7 +41,7 @@ def new_measurements(seen: frozenset[_Key] | None, snapshot: Snapshot) -> ProbeM
     if commits.num_rows == 0:
         return ProbeMeasurements(seen, nothing)
     found = _probed(commits)
-    unread = _unreadable(snapshot.rows(GROUPS)) if seen else set()
+    unread = snapshot.unreadable_groups if seen else set()
     present = frozenset(found) | {key for key in seen or () if key[0] in unread}
     new: list[tuple[_Key, int, str | None, ServiceTimes]] = []
     for key in found.keys() - (seen or frozenset()):
@@ -75,11 +75,6 @@ def _probed(commits: pa.Table) -> Mapping[_Key, tuple[int, str | None]]:
     }
 
 
-def _unreadable(groups: pa.Table) -> set[str]:
-    rows = groups.select(["group", "error"]).to_pylist()
-    return {row["group"] for row in rows if row["error"] is not None}
-
-
 def _rows(new: list[tuple[_Key, int, str | None, ServiceTimes]], snapshot: Snapshot) -> pa.Table:
     members = {(row["group"], row["member_id"]): row for row in snapshot.rows(MEMBERS).select(_MEMBER).to_pylist()}
     sampled_at: datetime = snapshot.rows(COMMITS)["sampled_at"][0].as_py()
@@ -95,7 +90,7 @@ def _rows(new: list[tuple[_Key, int, str | None, ServiceTimes]], snapshot: Snaps
         "client_id": [owner.get("client_id") for owner in owners],
         "host": [owner.get("host") for owner in owners],
         "source": [MeasuredBy.PROBE.value] * len(new),
-        **{name: [getattr(one, name) for *_, one in new] for name in _MEASURED},
+        **columns_of([one for *_, one in new], *_MEASURED),
     }
     return rows_from_columns(
         SERVICE_TIMES, columns, sample_id=snapshot.sample_id, cluster=snapshot.cluster, at=sampled_at

@@ -11,7 +11,8 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
-from lagwise.tables.raw import ERRORS, SAMPLES
+from lagwise.platform.errors import ClusterError
+from lagwise.tables.raw import ERRORS, GROUPS, SAMPLES
 from lagwise.tables.schema import Table
 
 _MAX_EXAMPLE_CHARACTERS = 300
@@ -43,6 +44,12 @@ class Snapshot:
         """How often each kind of error occurred in the run."""
         return {error["kind"]: error["count"] for error in self.header["errors"]}
 
+    @property
+    def unreadable_groups(self) -> set[str]:
+        """Groups that could not be read."""
+        rows = self.rows(GROUPS).select(["group", "error"]).to_pylist()
+        return {row["group"] for row in rows if row["error"] is not None}
+
     def with_rows(self, table: Table, rows: pa.Table) -> "Snapshot":
         """A copy in which one table has these rows."""
         return Snapshot(self.cluster, self.sample_id, {**self.tables, table.name: rows})
@@ -57,6 +64,14 @@ class Snapshot:
         column = run.schema.get_field_index("errors")
         changed = run.set_column(column, SAMPLES.arrow.field("errors"), merged.as_array())
         return self.with_rows(SAMPLES, changed)
+
+
+class Trouble(ClusterError):
+    """What could not be read: ``kind`` is the short word of tables, logs and alerts, the message explains it."""
+
+    def __init__(self, kind: str, detail: str) -> None:
+        super().__init__(detail)
+        self.kind = kind
 
 
 class Source(Protocol):

@@ -4,6 +4,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import TypeGuard
@@ -40,19 +41,19 @@ def collect_once(config: Config) -> list[RunCost]:
     NotLeader where another process collects one of the clusters.
     """
     lake, engine = _lake(config), open_engine(config.database_url)
-    costs: dict[str, RunCost] = {}
 
-    def sample(cluster: AnyCluster) -> None:
-        with turn_of(cluster, lake, engine).taken() as turn:
-            pipeline = pipeline_of(cluster.name, _source_of(cluster, config), config, lake, turn)
+    def sample(cluster: AnyCluster) -> RunCost:
+        with leadership_of(cluster, lake, engine).taken() as leadership:
+            pipeline = pipeline_of(cluster.name, _source_of(cluster, config), config, lake, leadership)
             try:
-                costs[cluster.name] = pipeline.run()
+                return pipeline.run()
             finally:
                 pipeline.close()
 
-    _in_threads([partial(sample, cluster) for cluster in config.clusters])
+    with ThreadPoolExecutor(max(1, len(config.clusters))) as pool:
+        runs = [pool.submit(sample, cluster) for cluster in config.clusters]
     engine.dispose()
-    return [costs[cluster.name] for cluster in config.clusters if cluster.name in costs]
+    return [run.result() for run in runs]
 
 
 def check_settings(cluster: AnyCluster) -> None:
@@ -82,16 +83,16 @@ def collect_forever(config: Config, stop: threading.Event, state: Path) -> None:
     heart = _Heart(state, [cluster.name for cluster in config.clusters])
     sources = {cluster.name: _source_of(cluster, config) for cluster in config.clusters}
     tails = {c.name: IsolatedTail(c, _offsets_topic_state_of(c, config)) for c in config.clusters if _has_tail(c)}
-    turns = {c.name: turn_of(c, lake, engine) for c in config.clusters}
+    leaderships = {c.name: leadership_of(c, lake, engine) for c in config.clusters}
 
     def pipeline(cluster: AnyCluster) -> Pipeline:
         name = cluster.name
-        return pipeline_of(name, sources[name], config, lake, turns[name], tails.get(name))
+        return pipeline_of(name, sources[name], config, lake, leaderships[name], tails.get(name))
 
     threads = [
         threading.Thread(
             target=_collect,
-            args=(c, partial(pipeline, c), turns[c.name], stop, heart),
+            args=(c, partial(pipeline, c), leaderships[c.name], stop, heart),
             name=f"collect-{c.name}",
             daemon=True,
         )
@@ -120,16 +121,16 @@ def check_access(cluster: AnyCluster) -> list[Check]:
 
 
 def _collect(
-    cluster: AnyCluster, make: Callable[[], Pipeline], turn: Leadership, stop: threading.Event, heart: "_Heart"
+    cluster: AnyCluster, make: Callable[[], Pipeline], leadership: Leadership, stop: threading.Event, heart: "_Heart"
 ) -> None:
-    """The life of one cluster's thread: it samples while it is this process's turn, and waits otherwise."""
+    """The life of one cluster's thread: it samples while this process leads, and waits otherwise."""
     name, interval_seconds = cluster.name, cluster.interval_seconds
-    turn.start()
+    leadership.start()
     pipeline: Pipeline | None = None
     schedule = FixedRate(interval_seconds, time.monotonic())
     try:
         while not stop.wait(schedule.wait_seconds(time.monotonic())):
-            reason, holder = turn.why_not(), turn.lease.holder
+            reason, holder = leadership.why_not(), leadership.lease.holder
             if reason is not None and holder is not None:
                 if pipeline is not None:
                     pipeline.close()
@@ -157,7 +158,7 @@ def _collect(
     finally:
         if pipeline is not None:
             pipeline.close()
-        turn.stop()
+        leadership.stop()
 
 
 class _Heart:
@@ -177,25 +178,6 @@ class _Heart:
             self._heart.beat(" · ".join(self._lines.values()), unless_by=others.pop() if len(others) == 1 else None)
 
 
-def _in_threads(jobs: Sequence[Callable[[], None]]) -> None:
-    """Run the jobs at the same time and wait for all. Raises the first error."""
-    failures: list[BaseException] = []
-
-    def guarded(job: Callable[[], None]) -> None:
-        try:
-            job()
-        except BaseException as error:
-            failures.append(error)
-
-    threads = [threading.Thread(target=guarded, args=(job,)) for job in jobs]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    if failures:
-        raise failures[0]
-
-
 def _source_of(cluster: AnyCluster, config: Config) -> IsolatedSource:
     """A cluster's source, with the file that survives its reader process; the prefix as for the spool."""
     folder = "broker-numbers" if isinstance(cluster, RocketmqCluster) else "next-records"
@@ -211,8 +193,8 @@ def _offsets_topic_state_of(cluster: Cluster, config: Config) -> Path:
     return config.state / "offsets-topic" / f"cluster-{cluster.name}.state"
 
 
-def turn_of(cluster: AnyCluster, lake: Lake, engine: Engine) -> Leadership:
-    """The turn to collect a cluster: one of several processes has it at a time."""
+def leadership_of(cluster: AnyCluster, lake: Lake, engine: Engine) -> Leadership:
+    """The leadership in collecting a cluster: one of several processes has it at a time."""
     name = cluster.name
     return Leadership(
         Lease(engine, f"collector {name}"),

@@ -9,11 +9,12 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
 from lagwise.config import AnyCluster
+from lagwise.domain.vocabulary import TopicRole
 from lagwise.tables.raw import COMMITS, GROUPS, MEMBERS, SAMPLES, WATERMARKS
 from lagwise.tables.schema import TIMESTAMP, Table
 from lagwise_collectors.protocol import ErrorTally, Snapshot
@@ -91,6 +92,13 @@ class SampleBuilder:
         return null_count if nulls else rows.num_rows - null_count
 
 
+class SideTopicName(NamedTuple):
+    """A retry or dead-letter topic."""
+
+    main_topic: str
+    role: TopicRole
+
+
 @dataclass(slots=True)
 class DueTopicRows:
     """Which rows of ``raw/topics`` are due: those that differ from the last one written, and each once on every UTC
@@ -103,17 +111,25 @@ class DueTopicRows:
     _written: dict[str, Mapping[str, Any]] = field(default_factory=dict)
     _written_on: date | None = None
 
-    def due(self, rows: Iterable[Mapping[str, Any]], at: datetime) -> list[Mapping[str, Any]]:
-        """The rows to write now."""
+    def due(
+        self, rows: Iterable[Mapping[str, Any]], sides: Mapping[str, SideTopicName], at: datetime
+    ) -> list[Mapping[str, Any]]:
+        """The rows to write now; ``sides`` are those topics that belong to another one."""
         if self._written_on != at.date():
             self._written.clear()
             self._written_on = at.date()
-        due = []
+        due: list[Mapping[str, Any]] = []
         for row in rows:
-            before = self._written.get(row["topic"])
-            if before is None or not self.is_same(before, row):
-                due.append(row)
-                self._written[row["topic"]] = row
+            topic, side = row["topic"], sides.get(row["topic"])
+            now = {
+                **row,
+                "role": None if side is None else str(side.role),
+                "main_topic": None if side is None else side.main_topic,
+            }
+            before = self._written.get(topic)
+            if before is None or not self.is_same(before, now):
+                due.append(now)
+                self._written[topic] = now
         return due
 
     def forget_all_but(self, topics: Mapping[str, Any]) -> None:
@@ -144,6 +160,11 @@ def rows_from_columns(
         made[name] = values if isinstance(values, pa.Array) else pa.array(values, fields[name].type)
     arrays = [made[name] if name in made else pa.nulls(count, f.type) for name, f in fields.items()]
     return pa.table(arrays, names=list(fields))
+
+
+def columns_of(records: Sequence[object], *names: str) -> dict[str, list[Any]]:
+    """A column for each of these attributes of the records."""
+    return {name: [getattr(record, name) for record in records] for name in names}
 
 
 def samples_row(
@@ -182,7 +203,7 @@ def samples_row(
 
 
 def new_sample_id(started_at: datetime) -> str:
-    """Sorts by time; the random end tells samples apart that begin in the same microsecond."""
+    """Sorts by time; the random end distinguishes samples that begin in the same microsecond."""
     return f"{started_at:%Y%m%dT%H%M%S%f}-{secrets.token_hex(3)}"
 
 

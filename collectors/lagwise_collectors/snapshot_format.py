@@ -45,8 +45,3 @@ def read(source: BinaryIO | pa.NativeFile) -> Snapshot:
                 return Snapshot(metadata[_CLUSTER].decode(), metadata[_SAMPLE_ID].decode(), tables)
         except (pa.ArrowInvalid, OSError, KeyError, UnicodeDecodeError) as error:
             raise BrokenSnapshot(f"it is damaged or truncated ({' '.join(str(error).split())})") from error
-
-
-def buffer(data: bytes) -> pa.NativeFile:
-    """A source for :func:`read`, without copying the bytes."""
-    return pa.BufferReader(data)

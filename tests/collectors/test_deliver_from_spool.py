@@ -205,8 +205,8 @@ class TestTakingTurns:
         for name in ("one", "two"):
             engines.append(open_engine(f"sqlite:///{tmp_path / 'lagwise.db'}"))
             lease = Lease(engines[-1], "collector shop")
-            turn = Leadership(lease, "the collection of shop", logging.getLogger("lagwise.test"))
-            made.append((Sink(lake, Spool(tmp_path / name), "shop", turn=turn), lease))
+            leadership = Leadership(lease, "the collection of shop", logging.getLogger("lagwise.test"))
+            made.append((Sink(lake, Spool(tmp_path / name), "shop", leadership=leadership), lease))
         yield made
         for engine in engines:
             engine.dispose()
@@ -369,4 +369,4 @@ class TestWire:
         data = path.read_bytes()
         for length in range(0, len(data) - 64, 97):
             with pytest.raises(snapshot_format.BrokenSnapshot):
-                snapshot_format.read(snapshot_format.buffer(data[:length]))
+                snapshot_format.read(pa.BufferReader(data[:length]))

@@ -139,8 +139,8 @@ def test_what_a_library_raises_costs_only_its_source(tmp_path: Path, monkeypatch
 def test_sources_reach_the_process_that_reads_them(tmp_path: Path) -> None:
     flink = FlinkJobs(name="jobs", url="http://h", token="${env:T}", jobs={"a": "b"})
     cluster = Cluster(bootstrap="h:1", external_offsets=(flink, files(tmp_path / "f")))
-    order = ReaderTask("cluster", cluster, "state")
-    assert ReaderTask.of_json(json.loads(json.dumps(order.as_json()))) == order
+    task = ReaderTask(reads="cluster", cluster=cluster, state=Path("state"))
+    assert ReaderTask.model_validate_json(task.model_dump_json()) == task
 
 
 # --- doctor ---

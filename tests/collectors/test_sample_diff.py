@@ -98,7 +98,7 @@ class TestCommits:
         before = {(f"g{n}", "t", 0): 10 for n in range(MAX_EVENTS + 5)}
         known = compare_samples(PreviousSample(), sample(0, commits=before)).latest
         result = compare_samples(known, sample(1, commits=dict.fromkeys(before, 4)))
-        assert (result.rows.num_rows, result.dropped) == (MAX_EVENTS, 5)
+        assert (result.rows.num_rows, result.errors.counts) == (MAX_EVENTS, {"events_dropped": 5})
 
 
 class TestTopics:

@@ -6,9 +6,9 @@ from lagwise.config import Cluster, Config
 from lagwise.domain.vocabulary import TopicRole
 from lagwise.platform.errors import ConfigError
 from lagwise.tables.raw import TOPICS, WATERMARKS
-from lagwise_collectors.kafka.requests.client import KafkaClient
-from lagwise_collectors.kafka.requests.side_topics import LIST_EVERY_SECONDS, SideTopicName, SideTopics, side_topics
+from lagwise_collectors.kafka.requests.side_topics import LIST_EVERY_SECONDS, SideTopics
 from lagwise_collectors.kafka.source import KafkaSource
+from lagwise_collectors.sample_builder import SideTopicName
 from lagwise_sandbox.broker import KafkaBroker
 from tests.collectors.kafka import Lab, rows
 
@@ -17,8 +17,7 @@ DEAD, RETRY = TopicRole.DEAD_LETTER, TopicRole.RETRY
 
 def sides_of(*names: str, read: set[str], **patterns: tuple[str, ...]) -> dict[str, SideTopicName]:
     cluster = Cluster.model_validate({"bootstrap": "127.0.0.1:9", "side_topics": patterns})
-    made = side_topics(cluster, KafkaClient(cluster))
-    return SideTopics(made._patterns, lambda: names).of(read)
+    return SideTopics(cluster.side_topics, lambda: names).of(read)
 
 
 @pytest.mark.parametrize(
@@ -72,8 +71,7 @@ def test_the_names_of_all_topics_are_listed_once_a_minute() -> None:
         listed.append(now[0])
         return ["orders-retry"] if len(listed) == 1 else ["orders-retry", "orders-dlq"]
 
-    cluster = Cluster(bootstrap="127.0.0.1:9")
-    sides = SideTopics(side_topics(cluster, KafkaClient(cluster))._patterns, names, lambda: now[0])
+    sides = SideTopics(Cluster(bootstrap="127.0.0.1:9").side_topics, names, lambda: now[0])
     assert set(sides.of({"orders"})) == {"orders-retry"}
     now[0] = LIST_EVERY_SECONDS - 1
     assert sides.of({"payments"}) == {}

@@ -73,30 +73,25 @@ class FlinkReader:
 
         A job that cannot be read costs only its own group.
         """
-        with self._rest.connected():
-            return self._read()
-
-    def _read(self) -> SourceResult:
         until = monotonic() + self._settings.timeout_seconds
-        jobs = self._rest.jobs()
-        self._memory = {jid: memory for jid, memory in self._memory.items() if jid in {job["jid"] for job in jobs}}
         result = SourceResult()
-        for name, job in self._of_groups(jobs).items():
-            try:
-                group = self._group(name, job)
-            except OffsetSourceTrouble as trouble:
-                result.mark_unreadable(name, Engine.FLINK, trouble)
-                continue
-            except (KeyError, TypeError, ValueError, AttributeError) as error:
-                result.mark_unreadable(
-                    name,
-                    Engine.FLINK,
-                    OffsetSourceTrouble("malformed", f"the answers about the job {name!r:.80}: {error}"),
-                )
-                continue
-            if group is not None:
-                result.groups[name] = group
-        self._add_task_slots(result, until)
+        with self._rest.connected():
+            jobs = self._rest.jobs()
+            present = {job["jid"] for job in jobs}
+            self._memory = {jid: memory for jid, memory in self._memory.items() if jid in present}
+            for name, job in self._of_groups(jobs).items():
+                try:
+                    group = self._group(name, job)
+                except OffsetSourceTrouble as trouble:
+                    result.mark_unreadable(name, Engine.FLINK, trouble)
+                    continue
+                except (KeyError, TypeError, ValueError, AttributeError) as error:
+                    detail = f"the answers about the job {name!r:.80}: {error}"
+                    result.mark_unreadable(name, Engine.FLINK, OffsetSourceTrouble("malformed", detail))
+                    continue
+                if group is not None:
+                    result.groups[name] = group
+            self._add_task_slots(result, until)
         return result
 
     def _add_task_slots(self, result: SourceResult, until: float) -> None:

@@ -42,8 +42,8 @@ class FlinkRest:
     def task_slots(self, within_seconds: float) -> tuple[int, int]:
         """Task slots of the cluster: all of them, and those that are free."""
         overview = self.get("overview", within_seconds=within_seconds)
-        told = overview if isinstance(overview, dict) else {}
-        total, free = told.get("slots-total"), told.get("slots-available")
+        slots = overview if isinstance(overview, dict) else {}
+        total, free = slots.get("slots-total"), slots.get("slots-available")
         if not (isinstance(total, int) and isinstance(free, int) and 0 <= free <= total <= _MAX_SLOTS):
             raise OffsetSourceTrouble("malformed", "the answer to overview has no task slots")
         return int(total), int(free)
@@ -94,7 +94,7 @@ class FlinkRest:
 
     @contextmanager
     def connected(self) -> Iterator[None]:
-        """Connections for the requests inside: nothing is held open between looks."""
+        """Connections for the requests inside: none is held open between reads."""
         try:
             url = resolve_address(self._settings.url)
             headers = {"Authorization": f"Bearer {resolve(self._settings.token)}"} if self._settings.token else {}
@@ -102,7 +102,7 @@ class FlinkRest:
                 base_url=url,
                 headers=headers,
                 follow_redirects=True,  # a standby sends on to the leader
-                verify=not url.startswith("http://"),  # certificates take long to load, and nobody shows one there
+                verify=not url.startswith("http://"),  # certificates take long to load, and plain HTTP uses none
             )
         except ConfigError as error:
             raise OffsetSourceTrouble("refused", str(error)) from None
@@ -124,5 +124,5 @@ def _take(metric: Mapping[str, Any], current: FlinkOffsets, committed: FlinkOffs
     topic, partition, what = match.groups()
     into = current if what == "currentOffset" else committed
     key = (topic, int(partition))
-    # A partition that has moved from one subtask to another may be told of by both: they only ever go on.
+    # Both subtasks may report a partition that has moved from one to the other: its offsets only ever grow.
     into[key] = max(into.get(key, -1), int(value))

@@ -7,8 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from lagwise.domain.vocabulary import RECORDED, Engine
-from lagwise.platform.errors import ClusterError
-from lagwise_collectors.protocol import ErrorTally
+from lagwise_collectors.protocol import ErrorTally, Trouble
 
 #: Names that Kafka allows. An invalid one would fail the request about all the others.
 _TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
@@ -19,13 +18,12 @@ _LARGEST_OFFSET = 2**63 - 1
 _MILLISECONDS_FROM = 1e11
 
 
-class OffsetSourceTrouble(ClusterError):
+class OffsetSourceTrouble(Trouble):
     """A source that cannot be read. ``kind`` is one of `external_offsets_timeout`, `external_offsets_unreachable`,
     `external_offsets_refused`, `external_offsets_missing` and `external_offsets_malformed`."""
 
     def __init__(self, kind: str, detail: str) -> None:
-        super().__init__(detail)
-        self.kind = f"external_offsets_{kind}"
+        super().__init__(f"external_offsets_{kind}", detail)
 
 
 @dataclass(frozen=True, slots=True)

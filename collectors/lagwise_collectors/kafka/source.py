@@ -20,8 +20,8 @@ from lagwise_collectors.kafka.requests.client import KafkaClient
 from lagwise_collectors.kafka.requests.committed_offsets import CommitColumns, CommitReader
 from lagwise_collectors.kafka.requests.errors import KafkaTrouble, trouble_of
 from lagwise_collectors.kafka.requests.group_members import GroupListing, describe_groups, list_groups, topics_of
-from lagwise_collectors.kafka.requests.next_records import LogPosition, NextRecordCache, NextRecords, fetcher_of
-from lagwise_collectors.kafka.requests.side_topics import SideTopicName, side_topics
+from lagwise_collectors.kafka.requests.next_records import LogPosition, NextRecordCache, NextRecordFetcher, NextRecords
+from lagwise_collectors.kafka.requests.side_topics import SideTopics
 from lagwise_collectors.kafka.requests.topics import (
     CONFIG_REFRESH_SECONDS,
     KafkaTopic,
@@ -33,7 +33,7 @@ from lagwise_collectors.kafka.requests.topics import (
 from lagwise_collectors.kafka.requests.watermarks import WatermarkColumns, read_watermarks
 from lagwise_collectors.kafka.sample_rows import add_commits, add_groups, add_jobs, add_watermarks
 from lagwise_collectors.protocol import Check, ErrorTally, Snapshot
-from lagwise_collectors.sample_builder import SampleBuilder
+from lagwise_collectors.sample_builder import SampleBuilder, SideTopicName
 
 log = logging.getLogger("lagwise.collectors.kafka")
 
@@ -117,9 +117,9 @@ class _Session:
         self._topic_names = TopicNames(self.client.topic_names)
         self._reader = CommitReader(self.client, clock)
         self._commits = CommitColumns()
-        self._fetcher = fetcher_of(cluster)
+        self._fetcher = NextRecordFetcher(cluster) if cluster.skip_control_records else None
         self._next_records = NextRecords(self._fetcher, next_record_cache) if self._fetcher is not None else None
-        self._side_topics = side_topics(cluster, self.client)
+        self._side_topics = SideTopics(cluster.side_topics, self.client.topic_names)
         self._configs = TopicConfigs(self.client, cluster.interval_seconds)
         self._selected: dict[str, bool] = {}
         self._groups: dict[str, str | None] = {}

@@ -57,14 +57,14 @@ class Sink:
         spool: Spool,
         cluster: str,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
-        turn: Leadership | None = None,
+        leadership: Leadership | None = None,
     ) -> None:
-        """``turn``: samples wait in the spool while another process has the turn; None: no other process writes."""
+        """``leadership``: samples wait in the spool while another process leads; None: no other process writes."""
         self._lake = lake
         self._spool = spool
         self._cluster = cluster
         self._clock = clock
-        self._turn = turn
+        self._leadership = leadership
         self._lock = threading.Lock()
         self._job: threading.Thread | None = None
         self._trouble: str | None = None
@@ -125,8 +125,8 @@ class Sink:
                 break
             number, snapshot = oldest
             try:
-                if self._turn is not None:
-                    self._turn.check()
+                if self._leadership is not None:
+                    self._leadership.check()
                 self._append(snapshot)
             except (LakeError, NotLeader) as error:
                 self._rejected(str(error))
@@ -163,8 +163,9 @@ class Sink:
             transactions = {writer: number}
             if table is SAMPLES:
                 rows = self._with_written_at(rows)
-                if self._turn is not None and self._turn.lease.holds() and self._turn.lease.hold_id is not None:
-                    transactions[lease_mark_of(self._cluster)] = self._turn.lease.hold_id
+                lease = None if self._leadership is None else self._leadership.lease
+                if lease is not None and lease.holds() and lease.hold_id is not None:
+                    transactions[lease_mark_of(self._cluster)] = lease.hold_id
             self._lake.append(table, rows, transactions=transactions)
 
     def _is_in_lake(self, table: Table, rows: pa.Table, number: int) -> bool:

@@ -95,10 +95,7 @@ class Spool:
         """Take a snapshot out of the queue, if it is still there."""
         for waiting in self._queue:
             if waiting.number == number:
-                self._queue.remove(waiting)
-                if waiting.path is not None:
-                    with contextlib.suppress(OSError):  # the next start finds it, and that it was delivered
-                        waiting.path.unlink(missing_ok=True)
+                self._forget(waiting)
                 return
 
     def move_to_disk(self) -> str | None:
@@ -138,11 +135,14 @@ class Spool:
             if total <= bound:
                 break
             total -= waiting.bytes
-            self._queue.remove(waiting)
+            self._forget(waiting)
             self._dropped += 1 + waiting.reports_dropped
-            if waiting.path is not None:
-                with contextlib.suppress(OSError):
-                    waiting.path.unlink(missing_ok=True)
+
+    def _forget(self, waiting: _Waiting) -> None:
+        self._queue.remove(waiting)
+        if waiting.path is not None:
+            with contextlib.suppress(OSError):  # the next start finds it, and whether it was delivered
+                waiting.path.unlink(missing_ok=True)
 
     def _left_behind(self) -> list[_Waiting]:
         waiting = []

@@ -25,7 +25,7 @@ from lagwise_collectors.offsets_topic.records import OFFSETS_TOPIC
 from lagwise_collectors.offsets_topic.session import LedgerState, LostPositionError, OffsetsTopicSession
 from lagwise_collectors.protocol import EventSourceState, Snapshot
 from lagwise_collectors.sample_builder import SampleBuilder
-from lagwise_collectors.sample_diff.events import MAX_EVENTS, TOO_MANY_EVENTS, as_rows
+from lagwise_collectors.sample_diff.events import as_rows, bounded
 
 log = logging.getLogger("lagwise.collectors.offsets_topic")
 
@@ -91,9 +91,7 @@ class OffsetsTail:
                 self._unsaved_state = state_file.serialise(state.ledger, state.identity)
         if not is_caught_up:
             log.info("%s: %s is still being read, %d records are left", self._cluster.name, OFFSETS_TOPIC, records_left)
-        events, dropped = changes.events[:MAX_EVENTS], len(changes.events[MAX_EVENTS:])
-        if dropped:
-            changes.errors.note("events_dropped", TOO_MANY_EVENTS, dropped)
+        events = bounded(changes.events, changes.errors)
         tables = {EVENTS.name: as_rows(events, self._cluster.name), CADENCE_TABLE: cadence}
         sample.errors.add(changes.errors)
         return self._finished(sample, tables), asdict(

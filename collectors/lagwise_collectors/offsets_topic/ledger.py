@@ -17,13 +17,12 @@ from lagwise_collectors.offsets_topic.tracked_groups import TOGETHER_MS, EndedGr
 from lagwise_collectors.offsets_topic.wire_types import MalformedRecordError
 from lagwise_collectors.protocol import ErrorTally
 from lagwise_collectors.sample_diff.commit_changes import CommitChange, change_events
-from lagwise_collectors.sample_diff.events import TOO_MANY_EVENTS, Event
+from lagwise_collectors.sample_diff.events import DROPPED, Event
 
 EXPIRED, DELETED = "expired", "deleted"
 _TOGETHER = timedelta(milliseconds=TOGETHER_MS)
 #: Changes are taken every few seconds. Those that are not taken must not fill the memory.
 _MAX_HELD = 200_000
-_DROPPED = ("events_dropped", TOO_MANY_EVENTS)
 
 
 class OffsetsRecord(Protocol):
@@ -136,7 +135,7 @@ class Ledger:
                 if len(self._rebalances) < _MAX_HELD:
                     self._rebalances.append(rebalance)
                 else:
-                    self._errors.note(*_DROPPED)
+                    self._errors.note(*DROPPED)
 
     def _first_commit(self, parsed_key: CommitKey, key: bytes, value: bytes, *, quiet: bool) -> None:
         commit = full_commit_of(value)
@@ -177,7 +176,7 @@ class Ledger:
             )
             self._commit_changes.append(change)
         else:
-            self._errors.note(*_DROPPED)
+            self._errors.note(*DROPPED)
 
     def _cause(self, pair: CommitHistory, group: TrackedGroup, at_ms: int) -> str | None:
         """Offsets expire after the retention where no member subscribes to the topic; otherwise they were deleted."""

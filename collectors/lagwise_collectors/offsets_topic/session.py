@@ -16,7 +16,7 @@ from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, TopicPartiti
 from confluent_kafka.admin import ResourceType
 
 from lagwise.config import Cluster
-from lagwise_collectors.kafka.requests.client import KafkaClient, LibrdkafkaLog, librdkafka_settings
+from lagwise_collectors.kafka.requests.client import KafkaClient, LibrdkafkaLog, unsubscribed_settings
 from lagwise_collectors.kafka.requests.errors import KafkaTrouble, kind_of
 from lagwise_collectors.kafka.requests.topics import KafkaTopic, ask_topics, described_topics, read_configs
 from lagwise_collectors.kafka.requests.watermarks import read_watermarks
@@ -36,16 +36,9 @@ IGNORED = (KafkaError.GROUP_AUTHORIZATION_FAILED,)
 
 def offsets_consumer_settings(cluster: Cluster) -> dict[str, Any]:
     """librdkafka settings of the consumer. Raises ConfigError if a secret does not exist."""
-    settings, _ = librdkafka_settings(cluster)
     return {
-        **settings,
-        # librdkafka requires a group.id. It is never used.
+        **unsubscribed_settings(cluster),
         "group.id": "lagwise-reader",
-        "enable.auto.commit": False,
-        "enable.auto.offset.store": False,
-        "auto.offset.reset": "error",
-        "isolation.level": "read_committed",
-        "enable.partition.eof": True,
         "check.crcs": False,
         "max.partition.fetch.bytes": _FETCH_BYTES,
         "queued.max.messages.kbytes": _QUEUE_KIB,

@@ -36,7 +36,7 @@ def main() -> int:
     # over all of them again and again, so it runs between samples only.
     gc.disable()
     requests = sys.stdin.buffer
-    source: Any = reader_of_task(ReaderTask.of_json(json.loads(requests.readline())))
+    source: Any = reader_of_task(ReaderTask.model_validate_json(requests.readline()))
     gc.freeze()
     for line in requests:
         request = json.loads(line)

@@ -2,11 +2,11 @@
 at most one sample."""
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
 from lagwise.config import AnyCluster, Cluster
-from lagwise_collectors import snapshot_format
 from lagwise_collectors.protocol import Check, ErrorTally, EventSourceState, Snapshot
 from lagwise_collectors.reader_process.kill_on_hang import ReaderLost, ReaderProcess
 from lagwise_collectors.sample_builder import SampleBuilder
@@ -34,7 +34,7 @@ class IsolatedSource(ReaderProcess):
         hang_seconds: float | None = None,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
-        task = ReaderTask("cluster", cluster, str(state or "")).as_json()
+        task = ReaderTask(reads="cluster", cluster=cluster, state=state)
         sources = cluster.external_offsets if isinstance(cluster, Cluster) else ()
         external_seconds = max((source.timeout_seconds for source in sources), default=0.0)
         steps_seconds = _STEPS * (cluster.timeout_seconds + 2)
@@ -51,13 +51,10 @@ class IsolatedSource(ReaderProcess):
         errors = failed.errors
         while True:
             try:
-                _, body = self._ask("collect")
-                snapshot = snapshot_format.read(snapshot_format.buffer(body))
-            except (ReaderLost, snapshot_format.BrokenSnapshot) as lost:
-                kind = lost.kind if isinstance(lost, ReaderLost) else "reader_crashed"
-                self.close()
-                errors.note(kind, str(lost))
-                if kind == "reader_crashed" and errors.counts[kind] == 1:
+                _, snapshot = self._ask_snapshot("collect")
+            except ReaderLost as lost:
+                errors.note(lost.kind, str(lost))
+                if lost.kind == "reader_crashed" and errors.counts[lost.kind] == 1:
                     continue
                 return failed.finish(cpu_seconds=0.0)
             return snapshot.with_errors(errors)
@@ -67,7 +64,6 @@ class IsolatedSource(ReaderProcess):
         try:
             answer, _ = self._ask("check")
         except ReaderLost as lost:
-            self.close()
             return [Check("reader", False, str(lost), advice="try again; if it persists, report it as a bug")]
         return [Check(**check) for check in answer["checks"]]
 
@@ -77,7 +73,7 @@ class IsolatedTail(ReaderProcess):
     what was not acknowledged, from the position in the file ``state``."""
 
     def __init__(self, cluster: Cluster, state: Path) -> None:
-        super().__init__(ReaderTask("offsets_topic", cluster, str(state)).as_json(), _TAIL_SECONDS)
+        super().__init__(ReaderTask(reads="offsets_topic", cluster=cluster, state=state), _TAIL_SECONDS)
 
     def take(self, topics: Mapping[str, str]) -> tuple[Snapshot | None, EventSourceState, ErrorTally]:
         """Events since the last call, how far the tail is, and errors. Raises ReaderAbandoned.
@@ -86,18 +82,14 @@ class IsolatedTail(ReaderProcess):
         """
         errors = ErrorTally()
         try:
-            answer, body = self._ask("take", topics=dict(topics))
-            snapshot = snapshot_format.read(snapshot_format.buffer(body))
-        except (ReaderLost, snapshot_format.BrokenSnapshot) as lost:
-            self.close()
-            errors.note(f"offsets_topic_{lost.kind if isinstance(lost, ReaderLost) else 'reader_crashed'}", str(lost))
+            answer, snapshot = self._ask_snapshot("take", topics=dict(topics))
+        except ReaderLost as lost:
+            errors.note(f"offsets_topic_{lost.kind}", str(lost))
             return None, EventSourceState(), errors
         errors.add(ErrorTally.of(snapshot.header["errors"]))
         return snapshot, EventSourceState(**answer["state"]), errors
 
     def acknowledge(self) -> None:
         """What was taken last is stored. If the process crashes here, it reads from the earlier position again."""
-        try:
+        with suppress(ReaderLost):
             self._ask("acknowledge")
-        except ReaderLost:
-            self.close()

@@ -15,12 +15,16 @@ import subprocess
 import sys
 import threading
 from collections import deque
-from collections.abc import Mapping
 from typing import Any
+
+import pyarrow as pa
 
 from lagwise.platform.die_with_parent import dying_with_parent
 from lagwise.platform.errors import ClusterError
 from lagwise.platform.logs import clean
+from lagwise_collectors import snapshot_format
+from lagwise_collectors.protocol import Snapshot, Trouble
+from lagwise_collectors.source_of_cluster import ReaderTask
 
 log = logging.getLogger("lagwise.collectors")
 
@@ -31,12 +35,8 @@ class ReaderAbandoned(ClusterError):
     """The source was abandoned during a request."""
 
 
-class ReaderLost(ClusterError):
-    """The reader process ended or hung before it answered."""
-
-    def __init__(self, kind: str, detail: str) -> None:
-        super().__init__(detail)
-        self.kind = kind
+class ReaderLost(Trouble):
+    """The reader process ended or hung before it answered. It is replaced at the next request."""
 
 
 class ReaderProcess:
@@ -47,7 +47,7 @@ class ReaderProcess:
     longer than ``hang_seconds`` kills the process.
     """
 
-    def __init__(self, task: Mapping[str, Any], hang_seconds: float) -> None:
+    def __init__(self, task: ReaderTask, hang_seconds: float) -> None:
         self._task = task
         self._hang_seconds = hang_seconds
         self._process: subprocess.Popen[bytes] | None = None
@@ -79,7 +79,10 @@ class ReaderProcess:
                     pipe.close()
 
     def _ask(self, name: str, **arguments: Any) -> tuple[dict[str, Any], bytes]:
-        """Send a request and read its answer; its log records go to this process's log."""
+        """Send a request and read its answer; its log records go to this process's log.
+
+        Raises ReaderAbandoned and ReaderLost.
+        """
         process = self._running()
         assert process.stdin is not None
         assert process.stdout is not None
@@ -108,15 +111,25 @@ class ReaderProcess:
             logging.getLogger(name).log(level, "%s", message)
         return answer, body
 
+    def _ask_snapshot(self, name: str, **arguments: Any) -> tuple[dict[str, Any], Snapshot]:
+        """Send a request that is answered by a snapshot. Raises as :meth:`_ask` does."""
+        answer, body = self._ask(name, **arguments)
+        try:
+            return answer, snapshot_format.read(pa.BufferReader(body))
+        except snapshot_format.BrokenSnapshot as error:
+            self.close()
+            raise ReaderLost("reader_crashed", str(error)) from error
+
     def _lost(self, process: subprocess.Popen[bytes], hung: bool) -> ClusterError:
         if self._abandoned:
             return ReaderAbandoned("the collector is stopping")
+        process.kill()
+        code = process.wait()
+        self.close()
         if hung:
             return ReaderLost(
                 "reader_hung", f"the reader process did not answer within {self._hang_seconds:g} s and was killed"
             )
-        process.kill()
-        code = process.wait()
         ended = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with code {code}"
         last_line = self._stderr_lines[-1] if self._stderr_lines else "it wrote nothing to stderr"
         return ReaderLost("reader_crashed", clean(f"the reader process {ended} ({last_line})"))
@@ -141,7 +154,7 @@ class ReaderProcess:
         assert process.stdin is not None
         threading.Thread(target=_listen, args=(process, self._stderr_lines), daemon=True).start()
         with contextlib.suppress(OSError):  # it ended at once: the request that follows finds that out
-            process.stdin.write(json.dumps(self._task).encode() + b"\n")
+            process.stdin.write(self._task.model_dump_json().encode() + b"\n")
             process.stdin.flush()
         self._process = process
         return process

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from lagwise_collectors.rocketmq.remoting import requests
 from lagwise_collectors.rocketmq.remoting.client import RocketmqBroker, RocketmqClient
-from lagwise_collectors.rocketmq.remoting.connection import Answer
+from lagwise_collectors.rocketmq.remoting.connection import Answer, body_of
 from lagwise_collectors.rocketmq.remoting.errors import CONSUMER_NOT_ONLINE, RocketmqTrouble
 from lagwise_collectors.rocketmq.remoting.frames import Frame, Request
 from lagwise_collectors.rocketmq.remoting.requests import (
@@ -64,7 +64,7 @@ class BrokerReader:
     def names(self, view: BrokerView) -> None:
         """Its topics and groups."""
         topics, groups = self._ask(view, [requests.TOPIC_CONFIGS, requests.GROUP_CONFIGS])
-        view.topics, view.groups = requests.topics_of(_body(topics)), requests.groups_of(_body(groups))
+        view.topics, view.groups = requests.topics_of(body_of(topics)), requests.groups_of(body_of(groups))
 
     def members(self, view: BrokerView, groups: Collection[str]) -> None:
         """The members of these groups that the broker knows."""
@@ -89,7 +89,7 @@ class BrokerReader:
     def offsets(self, view: BrokerView) -> None:
         """The committed offsets of all groups."""
         (answer,) = self._ask(view, [requests.CONSUMER_OFFSETS])
-        view.offsets, view.fetched = requests.offsets_of(_body(answer))
+        view.offsets, view.fetched = requests.offsets_of(body_of(answer))
         view.offsets_read_at = self._clock()
 
     def ranges(self, view: BrokerView, topics: Collection[str]) -> None:
@@ -111,12 +111,6 @@ class BrokerReader:
         if lost and len(lost) == len(answers):
             raise lost[0]
         return answers
-
-
-def _body(answer: Answer) -> bytes:
-    if isinstance(answer, RocketmqTrouble):
-        raise answer
-    return answer.body
 
 
 def _parsed(answer: Answer, parse: Callable[[bytes], T]) -> T | RocketmqTrouble:

@@ -104,8 +104,8 @@ class BrokerState:
         begin, end = _whole(values.get("commitLogMinOffset")), _whole(values.get("commitLogMaxOffset"))
         shares = [_share(values.get(f"{what}DiskRatio")) for what in ("commitLog", "consumeQueue")]
         used = max((share for share in shares if share is not None), default=None)
-        # The reported disk size is that of the store's root, where the consume queues are. A commit log that is
-        # elsewhere, or on several disks, shows by another share of it being used.
+        # The reported disk size is that of the store's root, where the consume queues are. A commit log on
+        # another disk, or on several, shows by another share of it being used.
         is_one = len(set(shares)) == 1 and sum(name.startswith("commitLogDiskRatio_") for name in values) <= 1
         earliest_ms = _whole(values.get("earliestMessageTimeStamp"))
         return cls(

@@ -67,9 +67,9 @@ def assemble_group(
     """The group from the brokers' views.
 
     ``last`` is the group in the previous sample. ``is_lost``: a broker that had the group cannot be read, so a group
-    that is not online elsewhere may still be online. ``local`` are the offsets in the files of a broadcasting group's
-    clients. Where members are not asked, the brokers' hint counts. Where they are asked and one does not answer, it
-    does not count: the group would leap ahead to what was fetched, and back again.
+    that is not online on other brokers may still be online. ``local`` are the offsets in the files of a broadcasting
+    group's clients. Where members are not asked, the brokers' hint counts. Where they are asked and one does not
+    answer, it does not count: the group would leap ahead to what was fetched, and back again.
     """
     online = [found for view in views if (found := view.online.get(name)) is not None and found.members]
     if not online:
@@ -190,8 +190,7 @@ def _fetched(group: str, queue: Queue, views: Sequence[BrokerView]) -> int | Non
 
 
 def _subscriptions(online: Sequence[OnlineGroup], reports: Sequence[MemberReport]) -> list[Subscription]:
-    """Subscriptions without the group's retry topic: as the members filters_reported them, otherwise as the brokers
-    do."""
+    """Subscriptions without the group's retry topic: as the members report them, otherwise as the brokers do."""
     filters_reported = [one.filters for one in reports if one.filters]
     wanted = Counter(pair for filters in filters_reported for pair in filters.items())
     if not filters_reported:

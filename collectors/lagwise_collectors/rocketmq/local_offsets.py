@@ -54,13 +54,12 @@ class LocalOffsets:
         return found
 
     def _read(self) -> tuple[Progress, dict[tuple[str, str], OffsetSourceTrouble]]:
-        """What the files tell, and which of them could not be read. Raises OffsetSourceTrouble where that is true of
-        all."""
+        """The offsets in the files, and the files that cannot be read. Raises OffsetSourceTrouble where none can."""
         file_system = OffsetFileSystem(self._settings.path)
         oldest = self._clock() - timedelta(hours=self._settings.max_age_hours)
         found: Progress = {}
         broken: dict[tuple[str, str], OffsetSourceTrouble] = {}
-        # The file is missing while its client refile_system it: then the one before it is there.
+        # The file is missing while its client replaces it: then the previous one is there.
         infos = {
             info.path.removesuffix(BEFORE): info
             for info in OffsetFileSystem(self._settings.path + BEFORE).matches_or_none()

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from lagwise.domain.vocabulary import BROADCASTING, ROCKETMQ_RETRY, TopicRole
 from lagwise_collectors.rocketmq.broker_reader import BrokerView
 from lagwise_collectors.rocketmq.group_view import RocketmqGroup
+from lagwise_collectors.sample_builder import SideTopicName
 
 RETRY, DEAD_LETTER = ROCKETMQ_RETRY, "%DLQ%"
 
@@ -33,13 +34,13 @@ def retry_topics(group: str, topics: Iterable[str]) -> set[str]:
     }
 
 
-def side_topics_of(groups: Iterable[str], topics: Iterable[str]) -> dict[str, tuple[TopicRole, str]]:
-    """Role and main topic of the retry and dead-letter topics of groups.
+def side_topics_of(groups: Iterable[str], topics: Iterable[str]) -> dict[str, SideTopicName]:
+    """The retry and dead-letter topics of groups.
 
     They belong to a group and not to a topic. Every reader of a main topic is shown its side topics, so the main topic
     must be one that only this group reads: its retry topic, which thus is its own main topic.
     """
     existing = set(topics)
-    sides = {topic: (TopicRole.RETRY, topic) for topic in existing if topic.startswith(RETRY)}
-    own = {dead_letter_topic(group): (TopicRole.DEAD_LETTER, f"{RETRY}{group}") for group in groups}
+    sides = {topic: SideTopicName(topic, TopicRole.RETRY) for topic in existing if topic.startswith(RETRY)}
+    own = {dead_letter_topic(group): SideTopicName(f"{RETRY}{group}", TopicRole.DEAD_LETTER) for group in groups}
     return sides | {topic: side for topic, side in own.items() if topic in existing}

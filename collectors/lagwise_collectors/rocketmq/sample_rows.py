@@ -6,7 +6,6 @@ from itertools import chain
 from typing import Any
 
 from lagwise.domain.capacity.service_times import MeasuredBy
-from lagwise.domain.vocabulary import TopicRole
 from lagwise.tables.raw import COMMITS, GROUPS, MEMBERS, WATERMARKS
 from lagwise.tables.service_times import SERVICE_TIMES
 from lagwise_collectors.rocketmq.ask_members import MemberAnswers
@@ -16,31 +15,23 @@ from lagwise_collectors.rocketmq.broker_rows import BrokerRows
 from lagwise_collectors.rocketmq.group_view import RocketmqGroup, RocketmqMember
 from lagwise_collectors.rocketmq.partition_numbers import BrokerNumbers, partition_of
 from lagwise_collectors.rocketmq.remoting.requests import CONSUME_STATS_SECONDS
-from lagwise_collectors.sample_builder import DueTopicRows, SampleBuilder
+from lagwise_collectors.sample_builder import DueTopicRows, SampleBuilder, SideTopicName, columns_of
 
 
 def add_groups(sample: SampleBuilder, groups: Sequence[RocketmqGroup], numbers: BrokerNumbers, at: datetime) -> None:
     """Rows of ``groups`` and ``members``."""
-    columns = {
+    columns = columns_of(groups, "state", "type", "unacknowledged", "error", "source") | {
         "group": [g.name for g in groups],
-        "state": [g.state for g in groups],
-        "type": [g.type for g in groups],
         "member_count": [None if g.state is None else len(g.members) for g in groups],
-        "unacknowledged": [g.unacknowledged for g in groups],
-        "error": [g.error for g in groups],
-        "source": [g.source for g in groups],
         "subscriptions": [[s._asdict() for s in g.subscriptions] or None for g in groups],
     }
     sample.add(GROUPS, columns, at)
-    members = [(group.name, member) for group in groups for member in group.members]
-    columns = {
-        "group": [name for name, _ in members],
-        "member_id": [m.client_id for _, m in members],
-        "client_id": [m.client_id for _, m in members],
-        "host": [m.host for _, m in members],
-        "assignment": [_assignment(m, numbers) for _, m in members],
-        "assigned_partitions": [len(m.queues) for _, m in members],
-        "lag": [m.lag for _, m in members],
+    members = [member for group in groups for member in group.members]
+    columns = columns_of(members, "client_id", "host", "lag") | {
+        "group": [group.name for group in groups for _ in group.members],
+        "member_id": [m.client_id for m in members],
+        "assignment": [_assignment(m, numbers) for m in members],
+        "assigned_partitions": [len(m.queues) for m in members],
     }
     sample.add(MEMBERS, columns, at)
 
@@ -107,11 +98,11 @@ class TopicRows:
         self,
         wanted: Iterable[str],
         views: Iterable[BrokerView],
-        side_topics: Mapping[str, tuple[TopicRole, str]],
+        side_topics: Mapping[str, SideTopicName],
         brokers: BrokerStatusReader,
         at: datetime,
     ) -> list[Mapping[str, Any]]:
-        """Rows of these topics; ``side_topics`` are role and main topic of those that have one."""
+        """Rows of these topics; ``side_topics`` are those of them that belong to a group."""
         read = [view for view in views if view.trouble is None]
         rows = []
         for name in sorted(wanted):
@@ -122,11 +113,8 @@ class TopicRows:
             queues |= {view.broker.name: view.topics[name].queues for view in here}
             retentions = [brokers.of(broker).kept_seconds for broker in queues]
             known = [seconds for seconds in retentions if seconds is not None]
-            role, main_topic = side_topics.get(name, (None, None))
             row: dict[str, Any] = {
                 "topic": name,
-                "role": None if role is None else str(role),
-                "main_topic": main_topic,
                 "partitions": sum(queues.values()),
                 "replication_factor": min((view.broker.replicas for view in here), default=None),
                 # The shortest counts. Where one broker's is unknown, so is that of the topic.
@@ -135,7 +123,7 @@ class TopicRows:
             }
             if queues and here:
                 rows.append(row)
-        return self._rows.due(rows, at)
+        return self._rows.due(rows, side_topics, at)
 
 
 #: How long a disk lasts is an estimate that changes with each sample. One that differs by no more than this share from

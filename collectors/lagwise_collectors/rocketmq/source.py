@@ -74,7 +74,6 @@ class RocketmqSource:
 
     def check(self) -> list[Check]:
         """What ``lagwise doctor`` shows of this cluster."""
-
         return check_access(self._cluster)
 
     def close(self) -> None:

@@ -10,9 +10,9 @@ from typing import Any
 import pyarrow as pa
 
 from lagwise.tables.raw import COMMITS, GROUPS, MEMBERS, TOPICS, WATERMARKS
-from lagwise_collectors.protocol import Snapshot
+from lagwise_collectors.protocol import ErrorTally, Snapshot
 from lagwise_collectors.sample_diff import commit_changes
-from lagwise_collectors.sample_diff.events import MAX_EVENTS, Event, as_rows
+from lagwise_collectors.sample_diff.events import Event, as_rows, bounded
 from lagwise_collectors.sample_diff.offset_skips import ReaderPaces, update_paces
 from lagwise_collectors.sample_diff.rebalances import GroupView, group_events
 from lagwise_collectors.sample_diff.topic_changes import TopicView, setting_events, topic_events
@@ -39,8 +39,8 @@ class SampleDiff:
     latest: PreviousSample
     #: Rows of ``raw/events``.
     rows: pa.Table
-    #: Events that were left out because there were too many.
-    dropped: int = 0
+    #: Counts the events that were left out because there were too many.
+    errors: ErrorTally
 
 
 def compare_samples(
@@ -52,7 +52,7 @@ def compare_samples(
     """
     groups = snapshot.rows(GROUPS)
     if groups.num_rows == 0 and snapshot.errors:
-        return SampleDiff(previous, as_rows([], snapshot.cluster))
+        return SampleDiff(previous, as_rows([], snapshot.cluster), ErrorTally())
     is_first = previous.commits is None
     events: list[Event] = []
     header = snapshot.header
@@ -75,7 +75,7 @@ def compare_samples(
     )
     events += commit_changes.skip_events(commits, skips, commits_read_at)
     if previous.commits is not None:
-        unreadable = _with_error(groups)
+        unreadable = snapshot.unreadable_groups
         read = set(groups["group"].to_pylist()) - unreadable
         events += commit_changes.commit_events(
             previous.commits,
@@ -86,17 +86,11 @@ def compare_samples(
         )
         commits = commit_changes.carried_over(previous.commits, commits, unreadable)
     events = [event for event in events if not leave_out(event)]
-    written, dropped = events[:MAX_EVENTS], len(events[MAX_EVENTS:])
-    return SampleDiff(
-        PreviousSample(views, topics.views, settings, commits, paces), as_rows(written, snapshot.cluster), dropped
-    )
+    errors = ErrorTally()
+    rows = as_rows(bounded(events, errors), snapshot.cluster)
+    return SampleDiff(PreviousSample(views, topics.views, settings, commits, paces), rows, errors)
 
 
 def _with_gaps(settings: Mapping[str, Mapping[str, Any]]) -> set[str]:
     """Compacted topics: many of their offsets have no record."""
     return {name for name, one in settings.items() if "compact" in one.get("cleanup_policy", "")}
-
-
-def _with_error(groups: pa.Table) -> set[str]:
-    rows = groups.select(["group", "error"]).to_pylist()
-    return {row["group"] for row in rows if row["error"] is not None}

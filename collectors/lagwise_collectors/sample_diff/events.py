@@ -8,12 +8,13 @@ import pyarrow as pa
 
 from lagwise.domain.vocabulary import EventKind, EventSource
 from lagwise.tables.raw import EVENTS
-from lagwise_collectors.sample_builder import rows_from_columns
+from lagwise_collectors.protocol import ErrorTally
+from lagwise_collectors.sample_builder import columns_of, rows_from_columns
 
-#: Events written of one sample; the rest is counted, so that a restart of a whole cluster does not flood the lake.
+#: Events written of one sample: a restart of a whole cluster must not flood the lake.
 MAX_EVENTS = 2_000
-#: The detail of the error ``events_dropped``.
-TOO_MANY_EVENTS = "too many events at once to write each of them"
+#: Kind and detail of the error that counts the rest.
+DROPPED = ("events_dropped", "too many events at once to write each of them")
 #: Names in one list of members; the rest is counted.
 _MOST_NAMES = 50
 
@@ -46,8 +47,14 @@ class Event:
     poll_interval_seconds: float | None = None
 
 
-_NAMES = tuple(field.name for field in fields(Event))
 _NAME_LISTS = ("joined", "left", "failed")
+
+
+def bounded(events: list[Event], errors: ErrorTally) -> list[Event]:
+    """The events to write of one sample; the rest is counted as an error."""
+    if len(events) > MAX_EVENTS:
+        errors.note(*DROPPED, len(events) - MAX_EVENTS)
+    return events[:MAX_EVENTS]
 
 
 def as_rows(events: Iterable[Event], cluster: str) -> pa.Table:
@@ -55,8 +62,8 @@ def as_rows(events: Iterable[Event], cluster: str) -> pa.Table:
     events = list(events)
     if not events:
         return EVENTS.arrow.remove(EVENTS.arrow.get_field_index("day")).empty_table()
-    columns = {name: [getattr(event, name) for event in events] for name in _NAMES}
-    columns |= {name: [_bounded(names) for names in columns[name]] for name in _NAME_LISTS}
+    columns = columns_of(events, *(field.name for field in fields(Event)))
+    columns |= {name: [_shortened(names) for names in columns[name]] for name in _NAME_LISTS}
     columns["moved"] = [
         None if moved is None else [{"topic": topic, "partitions": partitions} for topic, partitions in moved]
         for moved in columns["moved"]
@@ -64,7 +71,7 @@ def as_rows(events: Iterable[Event], cluster: str) -> pa.Table:
     return rows_from_columns(EVENTS, columns, sample_id="", cluster=cluster, at=events[0].at)
 
 
-def _bounded(names: Sequence[str] | None) -> list[str] | None:
+def _shortened(names: Sequence[str] | None) -> list[str] | None:
     if names is None or len(names) <= _MOST_NAMES:
         return None if names is None else list(names)
     return [*names[:_MOST_NAMES], f"… and {len(names) - _MOST_NAMES} more"]

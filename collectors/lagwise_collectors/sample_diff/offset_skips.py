@@ -146,8 +146,8 @@ def _aligned(readers: ReaderPaces, names: pa.Array) -> ReaderPaces:
     def reordered(values: Array, otherwise: float = np.nan) -> Array:
         return np.where(is_known, values[rows], otherwise) if len(values) else np.full(len(rows), otherwise)
 
-    return ReaderPaces(
-        at=readers.at,
+    return replace(
+        readers,
         names=names,
         committed=reordered(readers.committed),
         log_start=reordered(readers.log_start),

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import Any
 
 import pyarrow as pa
 
@@ -41,7 +42,7 @@ class GroupView:
     state: str
     #: As of the last rebalance that was reported: joins and leaves are counted from there.
     reported: Membership
-    #: As of the last stable sample: moves are counted from there, because nobody owns partitions during a rebalance.
+    #: As of the last stable sample: moves are counted from there, because no partition has an owner during a rebalance.
     settled: Membership
     #: The first sample of the rebalance that is under way.
     unsettled_since: datetime | None = None
@@ -154,10 +155,7 @@ def _memberships(members: pa.Table) -> dict[str, Membership]:
     return {name: Membership(labels, owners) for name, (labels, owners) in memberships.items()}
 
 
-def _pairs(assignment: list[dict[str, object]]) -> Iterator[tuple[str, int]]:
+def _pairs(assignment: list[dict[str, Any]]) -> Iterator[tuple[str, int]]:
     for entry in assignment:
-        topic, partitions = entry["topic"], entry["partitions"]
-        assert isinstance(topic, str)
-        assert isinstance(partitions, list)
-        for partition in partitions:
-            yield topic, partition
+        for partition in entry["partitions"]:
+            yield entry["topic"], partition

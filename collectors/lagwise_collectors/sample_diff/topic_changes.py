@@ -55,7 +55,7 @@ def topic_events(previous: Mapping[str, TopicView], watermarks: pa.Table, at: da
                 events.append(Event(EventKind.TOPIC_GONE, at, topic=name, before=before.topic_id))
                 views[name] = replace(before, gone=True)
             continue
-        now = views[name] = TopicView(row["topic_id"], row["partitions"])
+        now = views[name] = TopicView(row["topic_id"], row["last_partition"] + 1)
         if before is None:
             continue
         if before.topic_id and now.topic_id and before.topic_id != now.topic_id:
@@ -99,21 +99,11 @@ def setting_events(
 
 
 def _by_topic(watermarks: pa.Table) -> list[dict[str, Any]]:
-    """Per topic its id, its number of partitions, and an error if there is one."""
+    """Per topic its id, its last partition, and an error if there is one."""
     if watermarks.num_rows == 0:
         return []
     columns = {name: pc.cast(watermarks[name], pa.string()) for name in ("topic", "topic_id", "error")}
-    grouped = (
-        pa.table({**columns, "partition": watermarks["partition"]})
-        .group_by("topic")
-        .aggregate([("topic_id", "max"), ("partition", "max"), ("error", "max")])
-    )
-    return [
-        {
-            "topic": row["topic"],
-            "topic_id": row["topic_id_max"],
-            "partitions": row["partition_max"] + 1,
-            "error": row["error_max"],
-        }
-        for row in grouped.to_pylist()
-    ]
+    by_topic = pa.table({**columns, "partition": watermarks["partition"]}).group_by("topic")
+    highest = by_topic.aggregate([("topic_id", "max"), ("partition", "max"), ("error", "max")])
+    rows: list[dict[str, Any]] = highest.rename_columns(["topic", "topic_id", "last_partition", "error"]).to_pylist()
+    return rows

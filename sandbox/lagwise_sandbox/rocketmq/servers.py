@@ -68,11 +68,6 @@ class Rocketmq(StartedInContext):
         """``host:port`` for clients."""
         return f"127.0.0.1:{self._name_server_port}"
 
-    @property
-    def classpath(self) -> str:
-        """The jars of RocketMQ."""
-        return self._classpath
-
     def address(self, broker: str) -> str:
         """``host:port`` of a broker."""
         return f"127.0.0.1:{self._instances[broker].port}"

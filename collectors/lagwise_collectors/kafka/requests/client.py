@@ -74,21 +74,17 @@ class KafkaClient:
             if now > deadline:
                 raise KafkaTrouble("timeout", f"no answer after {self.timeout_seconds + _GRACE_SECONDS:g} s")
 
-    def request(self, start: Callable[..., Any], *arguments: Any, **options: Any) -> "Future[Any]":
-        """Start a request through the base class of AdminClient: one future for the whole of it.
+    def request(self, method: str, *arguments: Any, **options: Any) -> "Future[Any]":
+        """Start a request by a method of AdminClient's base class: one future for the whole of it.
 
         AdminClient makes a future for each partition and checks each argument in Python, which for 10,000 partitions
         costs several times the request itself.
         """
         future: Future[Any] = Future()
         future.set_running_or_notify_cancel()
+        start = getattr(super(AdminClient, self.admin), method)
         start(*arguments, future, **options, request_timeout=self.timeout_seconds)
         return future
-
-    @property
-    def raw(self) -> Any:
-        """The methods of the base class of AdminClient, for :meth:`request`."""
-        return super(AdminClient, self.admin)
 
     def topic_names(self) -> Iterable[str]:
         """The names of all topics. Raises KafkaException."""
@@ -143,6 +139,23 @@ def librdkafka_settings(cluster: Cluster) -> tuple[dict[str, Any], tuple[str, ..
         "log_level": _LOG_LEVEL,
     }
     return {**ours, **given, "bootstrap.servers": cluster.bootstrap}, secrets
+
+
+def unsubscribed_settings(cluster: Cluster) -> dict[str, Any]:
+    """The settings of a consumer that is assigned partitions, joins no group and commits nothing.
+
+    It reads the records of committed transactions. Raises ConfigError as :func:`librdkafka_settings` does.
+    """
+    settings, _ = librdkafka_settings(cluster)
+    return {
+        **settings,
+        "group.id": "lagwise",  # librdkafka requires one. It is never used.
+        "enable.auto.commit": False,
+        "enable.auto.offset.store": False,
+        "auto.offset.reset": "error",
+        "isolation.level": "read_committed",
+        "enable.partition.eof": True,
+    }
 
 
 class LibrdkafkaLog(logging.Handler):

@@ -80,22 +80,23 @@ class CommitColumns:
     def rows_by_partition(self, groups: Collection[str]) -> dict[str, dict[tuple[str, int], int]]:
         """The row of each topic and partition of these groups, by group."""
         found: dict[str, dict[tuple[str, int], int]] = {}
-        start = 0
-        for group, rows in zip(self.group, self.rows, strict=True):
+        for group, rows in self._rows_by_group():
             if group in groups:
-                its = found.setdefault(group, {})
-                its.update({(self.topic[row], self.partition[row]): row for row in range(start, start + rows)})
-            start += rows
+                found.setdefault(group, {}).update({(self.topic[row], self.partition[row]): row for row in rows})
         return found
 
     def _pairs(self, topics: Collection[str]) -> Iterator[tuple[str, str, int]]:
         """Group, topic and partition of the rows on these topics."""
-        start = 0
-        for group, rows in zip(self.group, self.rows, strict=True):
-            for row in range(start, start + rows):
+        for group, rows in self._rows_by_group():
+            for row in rows:
                 if self.topic[row] in topics:
                     yield group, self.topic[row], self.partition[row]
-            start += rows
+
+    def _rows_by_group(self) -> Iterator[tuple[str, range]]:
+        start = 0
+        for group, count in zip(self.group, self.rows, strict=True):
+            yield group, range(start, start + count)
+            start += count
 
 
 class CommitReader:
@@ -105,7 +106,7 @@ class CommitReader:
         self._client = client
         self._clock = clock
         self._slices: dict[str, list[list[TopicPartition]]] = {}
-        self._turn = 0
+        self._samples = 0
         self._answered_at: datetime | None = None
 
     def read(self, groups: Sequence[KafkaGroup], errors: ErrorTally) -> CommitColumns:
@@ -145,7 +146,7 @@ class CommitReader:
         futures = []
         for part in parts:
             request = [ConsumerGroupTopicPartitions(group.name, part)]
-            future = self._client.request(self._client.raw.list_consumer_group_offsets, request)
+            future = self._client.request("list_consumer_group_offsets", request)
             future.add_done_callback(self._answered)
             futures.append(future)
         return futures
@@ -206,8 +207,8 @@ class CommitReader:
     def _due_as_whole(self) -> set[str]:
         """Big groups that are asked as a whole in this sample: each of them once in a round, evenly spread over it."""
         names = sorted(self._slices)
-        step = self._turn % WHOLE_EVERY
-        self._turn += 1
+        step = self._samples % WHOLE_EVERY
+        self._samples += 1
         return {name for i, name in enumerate(names) if i * WHOLE_EVERY // len(names) == step}
 
     def _forget_groups_but(self, names: Iterable[str]) -> None:

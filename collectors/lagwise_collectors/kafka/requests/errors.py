@@ -2,7 +2,7 @@
 
 from confluent_kafka import KafkaError, KafkaException
 
-from lagwise.platform.errors import ClusterError
+from lagwise_collectors.protocol import Trouble
 
 #: By librdkafka's name of an error. Others keep Kafka's own name, in lower case.
 _KINDS = {
@@ -43,12 +43,8 @@ WHOLE_CLUSTER_ADVICE = {
 }
 
 
-class KafkaTrouble(ClusterError):
-    """A request that failed as a whole: ``kind`` is the short word, the message explains it."""
-
-    def __init__(self, kind: str, detail: str) -> None:
-        super().__init__(detail)
-        self.kind = kind
+class KafkaTrouble(Trouble):
+    """A request that failed as a whole."""
 
 
 def kind_of(error: KafkaError) -> str:

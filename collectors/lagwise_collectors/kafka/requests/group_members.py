@@ -110,7 +110,7 @@ def _described(description: ConsumerGroupDescription, listed_type: str | None) -
     return KafkaGroup(
         name=description.group_id,
         state=_state(description, described_type or listed_type),
-        # Only the listing tells a group without a group protocol (commits by assign()) from a classic one.
+        # Only the listing shows whether a group has no group protocol (commits by assign()) or the classic one.
         type="simple" if listed_type == "simple" and not members else described_type or listed_type,
         assignor=description.partition_assignor or None,
         coordinator=description.coordinator.id if description.coordinator is not None else None,

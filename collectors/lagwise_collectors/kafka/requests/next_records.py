@@ -2,13 +2,13 @@
 
 The offsets between a committed one and the end need not be records: every transaction ends in a marker that takes an
 offset and is delivered to no consumer, aborted records are not delivered to readers of committed ones, and compaction
-leaves gaps. No request tells that; a fetch does. So where a committed offset has stayed within a short distance of the
+leaves gaps. No request shows that; a fetch does. So where a committed offset has stayed within a short distance of the
 end from one sample to the next, the next record is fetched once, and its offset is remembered for as long as the commit
 stays what it is. Only its offset is used.
 
 Retention deletes markers like records, and then nothing can be fetched any more. What was found before is therefore
 kept in a file, too. Where nothing was found in time, and the log is empty but for the one offset that a marker takes,
-a deleted marker cannot be told from a deleted record, and counts as a marker: Lagwise never invents a loss.
+a deleted marker looks like a deleted record, and counts as a marker: Lagwise never invents a loss.
 """
 
 import json
@@ -22,7 +22,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
 from lagwise.config import Cluster
 from lagwise.platform.files import KeptFile
-from lagwise_collectors.kafka.requests.client import LibrdkafkaLog, librdkafka_settings
+from lagwise_collectors.kafka.requests.client import LibrdkafkaLog, unsubscribed_settings
 from lagwise_collectors.kafka.requests.errors import KafkaTrouble, kind_of, trouble_of
 
 _FORMAT = "lagwise-next-records-1"
@@ -91,7 +91,7 @@ _POLL_SECONDS = 0.05
 class NextRecords:
     """Keeps from sample to sample which commits do not move, and what comes next there. For one thread.
 
-    ``fetch`` tells what comes next at each of some positions, each of another partition; positions that were not
+    ``fetch`` returns what comes next at each of some positions, each of another partition; positions that were not
     returned in time may be missing. ``cache`` is the file that survives this process.
     """
 
@@ -148,8 +148,8 @@ class NextRecords:
                 asked.setdefault(commit[:2], (commit, commit._replace(offset=begin)))
         if not asked:
             return {}
-        told = self._fetch([position for _, position in asked.values()])
-        return {commit: told[position] for commit, position in asked.values() if position in told}
+        fetched = self._fetch([position for _, position in asked.values()])
+        return {commit: fetched[position] for commit, position in asked.values() if position in fetched}
 
 
 class NextRecordFetcher:
@@ -215,17 +215,10 @@ class NextRecordFetcher:
 
 
 def _consumer(cluster: Cluster) -> Consumer:
-    settings, _ = librdkafka_settings(cluster)
     quiet: dict[str, Any] = {"logger": LibrdkafkaLog(lambda text: text).logger}
     return Consumer(
         {
-            **settings,
-            "group.id": "lagwise",  # librdkafka requires one; nothing is subscribed or committed with it
-            "enable.auto.commit": False,
-            "enable.auto.offset.store": False,
-            "auto.offset.reset": "error",
-            "isolation.level": "read_committed",
-            "enable.partition.eof": True,
+            **unsubscribed_settings(cluster),
             "fetch.wait.max.ms": 10,
             "fetch.min.bytes": 1,
             "fetch.message.max.bytes": 65_536,
@@ -233,11 +226,6 @@ def _consumer(cluster: Cluster) -> Consumer:
         },
         **quiet,
     )
-
-
-def fetcher_of(cluster: Cluster) -> NextRecordFetcher | None:
-    """The fetcher of a cluster whose settings allow it."""
-    return NextRecordFetcher(cluster) if cluster.skip_control_records else None
 
 
 def try_fetching(cluster: Cluster, position: LogPosition) -> str:

@@ -6,21 +6,13 @@ Hardly any group commits on a dead-letter topic, so watching the topics with com
 import re
 import time
 from collections.abc import Callable, Collection, Iterable
-from typing import NamedTuple
 
-from lagwise.config import Cluster
+from lagwise.config.kafka import SideTopicSettings
 from lagwise.domain.vocabulary import TopicRole
-from lagwise_collectors.kafka.requests.client import KafkaClient
+from lagwise_collectors.sample_builder import SideTopicName
 
 #: The names of all topics are listed once in this time: the answer grows with the cluster.
 LIST_EVERY_SECONDS = 60.0
-
-
-class SideTopicName(NamedTuple):
-    """A retry or dead-letter topic."""
-
-    main_topic: str
-    role: TopicRole
 
 
 class SideTopics:
@@ -28,11 +20,16 @@ class SideTopics:
 
     def __init__(
         self,
-        patterns: Collection[tuple[TopicRole, re.Pattern[str]]],
+        settings: SideTopicSettings,
         names: Callable[[], Iterable[str]],
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._patterns = patterns
+        # Dead letters come first: the dead-letter topic of a retry topic is no retry topic.
+        self._patterns = [
+            (role, re.compile(pattern, re.DOTALL))
+            for role, those in ((TopicRole.DEAD_LETTER, settings.dead_letter), (TopicRole.RETRY, settings.retry))
+            for pattern in those
+        ]
         self._names = names
         self._monotonic = monotonic
         self._listed_at: float | None = None
@@ -54,17 +51,3 @@ class SideTopics:
             if match is not None and match.group(1):
                 return SideTopicName(match.group(1), role)
         return None
-
-
-def side_topics(cluster: Cluster, client: KafkaClient) -> SideTopics:
-    """The side topics of a cluster, by the patterns of its settings. Dead letters come first: the dead-letter topic of
-    a retry topic is no retry topic."""
-    patterns = [
-        (role, re.compile(pattern, re.DOTALL))
-        for role, those in (
-            (TopicRole.DEAD_LETTER, cluster.side_topics.dead_letter),
-            (TopicRole.RETRY, cluster.side_topics.retry),
-        )
-        for pattern in those
-    ]
-    return SideTopics(patterns, client.topic_names)

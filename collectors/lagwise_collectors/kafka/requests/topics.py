@@ -11,9 +11,8 @@ from confluent_kafka.admin import ConfigEntry, ConfigResource, ResourceType
 
 from lagwise_collectors.kafka.requests.client import KafkaClient
 from lagwise_collectors.kafka.requests.errors import KafkaTrouble
-from lagwise_collectors.kafka.requests.side_topics import SideTopicName
 from lagwise_collectors.protocol import ErrorTally
-from lagwise_collectors.sample_builder import DueTopicRows
+from lagwise_collectors.sample_builder import DueTopicRows, SideTopicName
 
 #: Configurations of every topic are read again within about this time.
 CONFIG_REFRESH_SECONDS = 300.0
@@ -91,12 +90,12 @@ def described_topics(
 
 
 class TopicConfigs:
-    """Topic settings, read in turns: all topics at first, then a share of them in each sample."""
+    """Topic settings: those of all topics at first, then of a share of them in each sample."""
 
     def __init__(self, client: KafkaClient, interval_seconds: float) -> None:
         self._client = client
         self._rounds = max(1, round(CONFIG_REFRESH_SECONDS / interval_seconds))
-        self._turn = 0
+        self._samples = 0
         self._settings: dict[str, dict[str, Any]] = {}
         self._unreadable: dict[str, KafkaTrouble] = {}
         self._rows = DueTopicRows()
@@ -118,8 +117,6 @@ class TopicConfigs:
             {
                 "topic": name,
                 "topic_id": topic.topic_id,
-                "role": str(sides[name].role) if name in sides else None,
-                "main_topic": sides[name].main_topic if name in sides else None,
                 "partitions": len(topic.partitions),
                 "replication_factor": topic.replication_factor,
                 **dict.fromkeys(CONFIG_COLUMNS.values()),
@@ -127,14 +124,14 @@ class TopicConfigs:
             }
             for name, topic in present.items()
         ]
-        return self._rows.due(rows, at)
+        return self._rows.due(rows, sides, at)
 
     def _due(self, names: list[str]) -> list[str]:
-        turn = self._turn % self._rounds
-        self._turn += 1
+        step = self._samples % self._rounds
+        self._samples += 1
         unseen = [name for name in names if name not in self._settings and name not in self._unreadable]
         seen = sorted(name for name in names if name in self._settings or name in self._unreadable)
-        return unseen + [name for i, name in enumerate(seen) if i % self._rounds == turn]
+        return unseen + [name for i, name in enumerate(seen) if i % self._rounds == step]
 
     def _read(self, names: list[str]) -> None:
         for name, answer in read_configs(self._client, ResourceType.TOPIC, names).items():

@@ -93,7 +93,7 @@ def read_watermarks(
         for pairs in by_leader.values():
             for chunk in (pairs[i : i + CHUNK] for i in range(0, len(pairs), CHUNK)):
                 specs = [TopicPartition(topic, number, offset) for topic, number in chunk]
-                future = client.request(client.raw.list_offsets, specs, isolation_level_value=isolation)
+                future = client.request("list_offsets", specs, isolation_level_value=isolation)
                 future.add_done_callback(answered)
                 asked.append((column, chunk, future))
     for column, chunk, future in asked:

@@ -9,9 +9,9 @@ from typing import TypeVar
 from lagwise.config import RocketmqCluster
 from lagwise.platform.errors import ConfigError
 from lagwise_collectors.rocketmq.remoting import response_bodies
-from lagwise_collectors.rocketmq.remoting.connection import Answer, Connection, ConnectionSettings, signer_of
+from lagwise_collectors.rocketmq.remoting.connection import Answer, Connection, ConnectionSettings, body_of, signer_of
 from lagwise_collectors.rocketmq.remoting.errors import RocketmqTrouble, trouble_of_os_error
-from lagwise_collectors.rocketmq.remoting.frames import Frame, Request
+from lagwise_collectors.rocketmq.remoting.frames import Request
 
 #: Brokers that are asked at the same time.
 _AT_ONCE = 16
@@ -50,8 +50,8 @@ class RocketmqClient:
         trouble: RocketmqTrouble | None = None
         for address in list(self._name_servers):
             try:
-                found = self.ask(address, Request(_GET_BROKER_CLUSTER_INFO, "listing brokers"))
-                brokers = _brokers_of(response_bodies.read(found.body))
+                (found,) = self.ask_all(address, [Request(_GET_BROKER_CLUSTER_INFO, "listing brokers")])
+                brokers = _brokers_of(response_bodies.read(body_of(found)))
             except RocketmqTrouble as error:
                 trouble = error
                 continue
@@ -59,13 +59,6 @@ class RocketmqClient:
             self._name_servers.insert(0, address)  # the next sample begins with the one that works
             return brokers
         raise trouble or RocketmqTrouble("setting_refused", "no name server is named")
-
-    def ask(self, address: str, request: Request) -> Frame:
-        """The answer of one server."""
-        answer = self.ask_all(address, [request])[0]
-        if isinstance(answer, RocketmqTrouble):
-            raise answer
-        return answer
 
     def ask_all(
         self, address: str, requests: Sequence[Request], *, within_seconds: float | None = None

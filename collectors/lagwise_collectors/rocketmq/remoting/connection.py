@@ -47,6 +47,13 @@ _READ_BYTES = 256 * 1024
 Answer = Frame | RocketmqTrouble
 
 
+def body_of(answer: Answer) -> bytes:
+    """The body of an answer. Raises it where it is trouble."""
+    if isinstance(answer, RocketmqTrouble):
+        raise answer
+    return answer.body
+
+
 @dataclass(frozen=True, slots=True)
 class ConnectionSettings:
     """How servers are reached: timeout of one answer, TLS, user."""
@@ -87,27 +94,20 @@ class Connection:
         self.broken = True
         self._socket.close()
 
-    def ask(self, request: Request) -> Frame:
-        """The answer to one request. Raises RocketmqTrouble, also for an answer that is an error."""
-        (answer,) = self.ask_all([request])
-        if isinstance(answer, RocketmqTrouble):
-            raise answer
-        return answer
-
     def ask_all(self, requests: Sequence[Request], *, within_seconds: float | None = None) -> list[Answer]:
         """The answer to each request, or its trouble, in their order.
 
-        Each has the time-out from when its turn came, all of them together ``within_seconds``. What comes after that is
-        let go by; a connection that ended, or over which something unreadable came, is broken for all that are left.
+        The timeout of each begins with the previous answer; all of them together have ``within_seconds``. Later answers
+        are ignored. A connection that ended, or over which something unreadable came, is broken for all that are left.
         """
         answers: list[Answer | None] = [None] * len(requests)
         waiting: dict[int, int] = {}
-        turns = deque(range(len(requests)))
+        unsent = deque(range(len(requests)))
         over_at = None if within_seconds is None else time.monotonic() + within_seconds
         heard_at = time.monotonic()
         try:
-            while turns or waiting:
-                self._send(requests, turns, waiting)
+            while unsent or waiting:
+                self._send(requests, unsent, waiting)
                 now = time.monotonic()
                 until = min(heard_at + self._reach.timeout_seconds, over_at or float("inf"))
                 if now >= until:
@@ -125,12 +125,12 @@ class Connection:
             return [trouble if answer is None else answer for answer in answers]
         return [self._late(r) if a is None else a for r, a in zip(requests, answers, strict=True)]
 
-    def _send(self, requests: Sequence[Request], turns: "deque[int]", waiting: dict[int, int]) -> None:
+    def _send(self, requests: Sequence[Request], unsent: "deque[int]", waiting: dict[int, int]) -> None:
         if self.broken:
             raise RocketmqTrouble("unreachable", f"the connection to {self.address} was closed")
         frames = []
-        while turns and len(waiting) < _AHEAD:
-            position, number = turns.popleft(), next(self._numbers)
+        while unsent and len(waiting) < _AHEAD:
+            position, number = unsent.popleft(), next(self._numbers)
             request, signer = requests[position], self._reach.signer
             frames.append(encode(request, number, signer.signed(request.fields) if signer else request.fields))
             waiting[number] = position

@@ -3,7 +3,7 @@
 import socket
 import ssl
 
-from lagwise.platform.errors import ClusterError
+from lagwise_collectors.protocol import Trouble
 
 #: By response code (``org.apache.rocketmq.remoting.protocol.ResponseCode``).
 CONSUMER_NOT_ONLINE = 206
@@ -36,12 +36,11 @@ ADVICE = {
 }
 
 
-class RocketmqTrouble(ClusterError):
-    """A request, or a whole server, that failed: ``kind`` is the short word, ``code`` RocketMQ's where it answered."""
+class RocketmqTrouble(Trouble):
+    """A request, or a whole server, that failed: ``code`` is RocketMQ's where it answered."""
 
     def __init__(self, kind: str, detail: str, code: int | None = None) -> None:
-        super().__init__(detail)
-        self.kind = kind
+        super().__init__(kind, detail)
         self.code = code
 
 

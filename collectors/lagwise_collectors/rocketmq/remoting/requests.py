@@ -259,8 +259,8 @@ def _listed(found: Mapping[Any, Any], name: str) -> list[Any]:
 
 
 def _threads_of(properties: Mapping[Any, Any]) -> int | None:
-    told = properties.get("PROP_THREADPOOL_CORE_SIZE")
-    threads = int(told) if isinstance(told, str) and told.isdecimal() and len(told) < 7 else 0
+    size = properties.get("PROP_THREADPOOL_CORE_SIZE")
+    threads = int(size) if isinstance(size, str) and size.isdecimal() and len(size) < 7 else 0
     return threads or None
 
 

@@ -75,8 +75,8 @@ def read(body: bytes) -> Any:
 
 
 def _with_quoted_keys(text: str) -> str | None:
-    """Text with quotes around bare keys; what stands inside of strings is left alone. None where that cannot be told
-    by the quotation marks alone."""
+    """Text with quotes around bare keys; what stands inside of strings is left alone. None where the
+    quotation marks alone do not show which text that is."""
     if any(sign in text for sign in "\\\0\1"):
         return None
     parts = text.split('"')
