@@ -23,6 +23,8 @@ Days = tuple[str, str]
 #: Which rows of a table can be needed: those of some days, those since a moment, or (None) all. Files without such a
 #: row are left out; the statement still has to ask for what it wants.
 ScanLimit = Days | datetime | None
+Tables = Mapping[Table, ScanLimit]
+Parameters = Mapping[str, Any] | None
 
 #: A line in a chart never has more points than this.
 MAX_POINTS = 500
@@ -50,14 +52,12 @@ def reads(*tables: Table) -> Callable[[Callable[Concatenate[Lake, P], R]], Query
     return declare
 
 
-def run(
-    lake: Lake, tables: Mapping[Table, ScanLimit], sql: str, parameters: Mapping[str, Any] | None = None
-) -> pa.Table:
+def run(lake: Lake, tables: Tables, sql: str, parameters: Parameters = None) -> pa.Table:
     """Run one statement over snapshots of the tables, each limited as far as given.
 
-    A file may vanish between listing and reading, when the table is rewritten meanwhile; then a second look at the
-    table's newest version finds its successor. Damaged files of history are then left out, which the page says.
-    Raises LakeError if that does not help either.
+    A file may vanish between listing and reading, when the table is rewritten meanwhile; a second attempt reads the
+    table's newest version. If that fails, too, damaged files of history are left out, which the page says. Raises
+    LakeError if that does not help either.
     """
     try:
         return _run_once(lake, tables, sql, parameters)
@@ -75,24 +75,18 @@ def run(
             ) from error
 
 
-def rows(
-    lake: Lake, tables: Mapping[Table, ScanLimit], sql: str, parameters: Mapping[str, Any] | None = None
-) -> list[Row]:
+def rows(lake: Lake, tables: Tables, sql: str, parameters: Parameters = None) -> list[Row]:
     """Like :func:`run`, as one dict a row."""
     result: list[Row] = run(lake, tables, sql, parameters).to_pylist()
     return result
 
 
-def first_row(
-    lake: Lake, tables: Mapping[Table, ScanLimit], sql: str, parameters: Mapping[str, Any] | None = None
-) -> Row | None:
+def first_row(lake: Lake, tables: Tables, sql: str, parameters: Parameters = None) -> Row | None:
     """Like :func:`rows`, of one row at most; None where there is none."""
     return next(iter(rows(lake, tables, sql, parameters)), None)
 
 
-def first_column(
-    lake: Lake, tables: Mapping[Table, ScanLimit], sql: str, parameters: Mapping[str, Any] | None = None
-) -> list[Any]:
+def first_column(lake: Lake, tables: Tables, sql: str, parameters: Parameters = None) -> list[Any]:
     """Like :func:`rows`, of one column alone."""
     result: list[Any] = run(lake, tables, sql, parameters)[0].to_pylist()
     return result
@@ -108,44 +102,35 @@ def bucket_seconds(since: datetime, until: datetime, *, at_least: float = 1.0) -
     return max(at_least, (until - since).total_seconds() / MAX_POINTS)
 
 
-class _Connections:
-    """DuckDB connections that are kept for the next question: to open one takes longer than most questions.
-
-    One serves one question at a time. Each is a database of its own in memory, so that no question sees another's
-    views; what a question made is rolled back. One that failed is closed, whatever is wrong with it.
-    """
-
-    def __init__(self, idle: int) -> None:
-        self._idle: LifoQueue[duckdb.DuckDBPyConnection] = LifoQueue(idle)
-
-    @contextmanager
-    def one(self) -> Iterator[duckdb.DuckDBPyConnection]:
-        try:
-            connection = self._idle.get_nowait()
-        except Empty:
-            # Answers are cached; files cached as well would only make the process grow.
-            connection = connected(threads=2, enable_external_file_cache=False)
-        try:
-            connection.begin()
-            yield connection
-            connection.rollback()
-        except BaseException:
-            connection.close()
-            raise
-        try:
-            self._idle.put_nowait(connection)
-        except Full:
-            connection.close()
+#: Connections for the next questions, as opening one takes longer than most questions. As many as there are questions
+#: at one moment, on a machine whose cores are all at work.
+_idle_connections: LifoQueue[duckdb.DuckDBPyConnection] = LifoQueue(4)
 
 
-#: As many as there are questions at one moment, on a machine whose cores are all at work.
-_connections = _Connections(idle=4)
+@contextmanager
+def _connection() -> Iterator[duckdb.DuckDBPyConnection]:
+    """A connection for one question. Each is a database of its own in memory, so that no question sees another's views;
+    what a question made is rolled back. One that failed is closed, whatever is wrong with it."""
+    try:
+        connection = _idle_connections.get_nowait()
+    except Empty:
+        # Answers are cached; files cached as well would only make the process grow.
+        connection = connected(threads=2, enable_external_file_cache=False)
+    try:
+        connection.begin()
+        yield connection
+        connection.rollback()
+    except BaseException:
+        connection.close()
+        raise
+    try:
+        _idle_connections.put_nowait(connection)
+    except Full:
+        connection.close()
 
 
-def _run_once(
-    lake: Lake, tables: Mapping[Table, ScanLimit], sql: str, parameters: Mapping[str, Any] | None
-) -> pa.Table:
-    with _connections.one() as connection:
+def _run_once(lake: Lake, tables: Tables, sql: str, parameters: Parameters) -> pa.Table:
+    with _connection() as connection:
         for table, limit in tables.items():
             if isinstance(limit, datetime):
                 lake.scan(connection, table, since=limit)

@@ -19,6 +19,13 @@ def rank(column: str, words: Iterable[str]) -> str:
 STATUS_RANK = rank("status", DISPLAY_ORDER)
 #: The worst status first, of equal ones the oldest unread record and then the largest lag: terms of an order.
 WORST_FIRST = [STATUS_RANK, "lag_seconds desc", "lag desc"]
+#: Orders by how far behind a row is and how fast it moves, by their names in an address.
+LAG_ORDERS = {
+    "age": ["lag_seconds desc"],
+    "lag": ["lag desc"],
+    "in": ["produce_rate_per_second desc"],
+    "out": ["consume_rate_per_second desc"],
+}
 #: The worst status of several rows. One that only a newer version knows is the last.
 WORST_STATUS = f"arg_min(status, coalesce({STATUS_RANK}, 99)) as status"
 #: How far several partitions are behind, as one row.

@@ -11,7 +11,7 @@ from lagwise.tables.store import Lake
 from lagwise.tables.trends import TABLES as TREND_TABLES
 from lagwise.tables.trends import in_words, trends
 from lagwise_dashboard.queries.base import Row, bucket_seconds, days, first_row, reads, rows, run
-from lagwise_dashboard.queries.expressions import LAG_OF_SEVERAL, WORST_FIRST, WORST_STATUS
+from lagwise_dashboard.queries.expressions import LAG_OF_SEVERAL, LAG_ORDERS, WORST_FIRST, WORST_STATUS
 from lagwise_dashboard.queries.listing import FIRST_PAGE, ListPage, ListQuery, Orders, page_of
 
 _PLACE = ["topic", "partition"]
@@ -19,10 +19,7 @@ _PLACE = ["topic", "partition"]
 PARTITION_ORDERS = Orders(
     {
         "worst": WORST_FIRST,
-        "age": ["lag_seconds desc"],
-        "lag": ["lag desc"],
-        "in": ["produce_rate_per_second desc"],
-        "out": ["consume_rate_per_second desc"],
+        **LAG_ORDERS,
         "number": ["partition"],
         "topic": _PLACE,
         "owner": ["client_id", "host", "owner"],
@@ -42,10 +39,7 @@ MEMBER_ORDERS = Orders(
         "status": WORST_FIRST,
         "client": ["client_id"],
         "host": ["host"],
-        "age": ["lag_seconds desc"],
-        "lag": ["lag desc"],
-        "in": ["produce_rate_per_second desc"],
-        "out": ["consume_rate_per_second desc"],
+        **LAG_ORDERS,
         "static_id": ["static_instance_id"],
         "id": ["member_id"],
     },

@@ -16,6 +16,7 @@ from lagwise.tables.engine_errors import in_a_line
 from lagwise.tables.quarantine import DAMAGED_FILES, SetAside, set_aside
 from lagwise.tables.raw import READ_SOMETHING, SAMPLES
 from lagwise.tables.rounds import TICKS
+from lagwise.tables.schema import Table
 from lagwise.tables.store import Lake
 from lagwise_dashboard.queries.base import Row, bucket_seconds, days, reads, rows, run
 
@@ -172,27 +173,23 @@ def sizes(lake: Lake) -> list[Row]:
     ``loose_files`` is null for tables that are not compacted, because each round replaces them. ``trouble`` is why a
     table cannot be read; null where it can, or is not there yet.
     """
-    result: list[Row] = []
-    for table in ALL_TABLES:
-        nothing = dict.fromkeys(("bytes", "rows", "files", "loose_files", "trouble"))
-        row: Row = {"table": table.path, "rows_mean": table.rows, **nothing}
-        result.append(row)
-        try:
-            delta = lake.open(table)
-            if delta is None:
-                continue
-            actions = pa.table(delta.get_add_actions(flatten=True))
-        except (LakeError, DeltaError) as error:
-            row["trouble"] = in_a_line(error)
-            continue
-        row.update(
-            {
-                "bytes": pc.sum(actions["size_bytes"]).as_py() or 0,
-                "rows": pc.sum(actions["num_records"]).as_py() or 0,
-                "files": actions.num_rows,
-                "loose_files": max(Counter(actions["partition.day"].to_pylist()).values(), default=0)
-                if table.partitioned
-                else None,
-            }
-        )
-    return result
+    nothing = dict.fromkeys(("bytes", "rows", "files", "loose_files", "trouble"))
+    return [{"table": t.path, "rows_mean": t.rows, **nothing, **_size(lake, t)} for t in ALL_TABLES]
+
+
+def _size(lake: Lake, table: Table) -> Row:
+    """What can be said of the size of a table."""
+    try:
+        delta = lake.open(table)
+        if delta is None:
+            return {}
+        actions = pa.table(delta.get_add_actions(flatten=True))
+    except (LakeError, DeltaError) as error:
+        return {"trouble": in_a_line(error)}
+    files_by_day = Counter(actions["partition.day"].to_pylist()) if table.partitioned else None
+    return {
+        "bytes": pc.sum(actions["size_bytes"]).as_py() or 0,
+        "rows": pc.sum(actions["num_records"]).as_py() or 0,
+        "files": actions.num_rows,
+        "loose_files": None if files_by_day is None else max(files_by_day.values(), default=0),
+    }

@@ -7,9 +7,8 @@ from typing import Any, Generic, TypeVar, overload
 
 from lagwise.domain import humanise
 from lagwise.links.parameter_types import REVERSED
-from lagwise.tables.schema import Table
 from lagwise.tables.store import Lake
-from lagwise_dashboard.queries.base import Row, ScanLimit, rows
+from lagwise_dashboard.queries.base import Row, Tables, rows
 
 T = TypeVar("T")
 
@@ -121,12 +120,7 @@ class ListPage(Sequence[T], Generic[T]):
 
 
 def page_of(
-    lake: Lake,
-    tables: Mapping[Table, ScanLimit],
-    matching: str,
-    parameters: Mapping[str, Any],
-    query: ListQuery,
-    orders: Orders,
+    lake: Lake, tables: Tables, matching: str, parameters: Mapping[str, Any], query: ListQuery, orders: Orders
 ) -> ListPage[Row]:
     """One page of what the statement ``matching`` finds. Beyond the last page it is the last."""
     result = rows(
@@ -138,9 +132,8 @@ def page_of(
         {**parameters, "limit": query.page_rows, "offset": query.offset},
     )
     if result:
-        return ListPage(
-            [{k: v for k, v in row.items() if k != "total_rows"} for row in result], result[0]["total_rows"], query
-        )
+        totals = [row.pop("total_rows") for row in result]
+        return ListPage(result, totals[0], query)
     if query.page == 1:
         return ListPage([], 0, query)
     first = page_of(lake, tables, matching, parameters, replace(query, page=1), orders)

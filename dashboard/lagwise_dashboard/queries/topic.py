@@ -13,7 +13,7 @@ from lagwise.tables.raw import TOPICS, WATERMARKS
 from lagwise.tables.schema import Table
 from lagwise.tables.store import Lake
 from lagwise_dashboard.queries.base import Row, bucket_seconds, days, first_column, first_row, reads, rows, run
-from lagwise_dashboard.queries.expressions import FIRST_LOSS, LAG_OF_SEVERAL, STATUS_RANK, rank
+from lagwise_dashboard.queries.expressions import FIRST_LOSS, LAG_OF_SEVERAL, LAG_ORDERS, STATUS_RANK, rank
 from lagwise_dashboard.queries.listing import FIRST_PAGE, ListPage, ListQuery, Orders, page_of
 
 #: Of the readers, by the parameter `readers_sort` of the address.
@@ -22,10 +22,7 @@ READER_ORDERS = Orders(
         "loss": ["status = 'ghost'", "seconds_to_loss", "lag_seconds desc", "lag desc"],
         "status": ["rank"],
         "group": ['"group"'],
-        "age": ["lag_seconds desc"],
-        "lag": ["lag desc"],
-        "in": ["produce_rate_per_second desc"],
-        "out": ["consume_rate_per_second desc"],
+        **LAG_ORDERS,
         "slowest": ["slowest_partition"],
         "partitions": ["partitions desc"],
         "members": ["members desc"],
@@ -50,8 +47,6 @@ PARTITION_ORDERS = Orders(
 _LABEL_SPAN = timedelta(minutes=5)
 #: Over this time up to the newest sample a partition's rate is measured.
 _RATE_SPAN = timedelta(minutes=5)
-#: A sample is written a moment after it was taken.
-_MARGIN = timedelta(minutes=1)
 #: Spans up to these are drawn from the finer buckets.
 _MINUTES_UP_TO, _FIVE_MINUTES_UP_TO = timedelta(hours=7), timedelta(hours=26)
 
@@ -159,7 +154,9 @@ _PARTITIONS = """
             {'leader': leader, 'replicas': replicas, 'isr': isr, 'log_start': log_start,
              'high_watermark': high_watermark, 'label': label, 'error': error} as newest
         from watermarks
-        where cluster = $cluster and topic = $topic and sampled_at >= $since and sampled_at <= $until
+        where cluster = $cluster and topic = $topic
+            -- A sample is written a moment after it was taken.
+            and sampled_at >= $as_of - $rate_span and sampled_at <= $as_of + interval 1 minute
     ), each as (
         select partition, arg_max(newest, sampled_at) as newest, max(sampled_at) as sampled_at,
             count(distinct topic_id) < 2 as is_one_topic,
@@ -207,7 +204,14 @@ def partitions(
         where $text = '' or partition::varchar = $text
             or contains(lower(concat_ws(' ', 'leader ' || leader, label, slowest_group)), lower($text))
         """,  # noqa: S608 (our own constants)
-        _of_partitions(cluster, topic, as_of, min_isr) | {"text": query.text},
+        {
+            "cluster": cluster,
+            "topic": topic,
+            "as_of": as_of,
+            "rate_span": _RATE_SPAN,
+            "min_isr": min_isr,
+            "text": query.text,
+        },
         query,
         PARTITION_ORDERS,
     )
@@ -216,7 +220,7 @@ def partitions(
 @reads(WATERMARKS)
 def totals(lake: Lake, cluster: str, topic: str, as_of: datetime, min_isr: int | None) -> TopicTotals:
     """All partitions of :func:`partitions` together."""
-    arguments = _of_partitions(cluster, topic, as_of, min_isr)
+    arguments = {"cluster": cluster, "topic": topic, "as_of": as_of, "rate_span": _RATE_SPAN, "min_isr": min_isr}
     tables = {WATERMARKS: as_of - _RATE_SPAN}
     [result] = rows(
         lake,
@@ -240,17 +244,6 @@ def totals(lake: Lake, cluster: str, topic: str, as_of: datetime, min_isr: int |
         arguments,
     )
     return TopicTotals(**result, leaders=leaders)
-
-
-def _of_partitions(cluster: str, topic: str, as_of: datetime, min_isr: int | None) -> dict[str, object]:
-    """What :data:`_PARTITIONS` asks about."""
-    return {
-        "cluster": cluster,
-        "topic": topic,
-        "since": as_of - _RATE_SPAN,
-        "until": as_of + _MARGIN,
-        "min_isr": min_isr,
-    }
 
 
 @reads(WATERMARK_MINUTES, WATERMARK_FIVE_MINUTES, TOPIC_HOURS)

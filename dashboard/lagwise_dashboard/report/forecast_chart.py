@@ -1,6 +1,6 @@
 """What will arrive and what can be done: the forecast with its band, today's capacity, and where they cross."""
 
-from datetime import UTC, datetime
+from datetime import UTC
 
 import plotly.graph_objects as go
 
@@ -8,6 +8,7 @@ from lagwise.domain.capacity.outlook import Outlook
 from lagwise.domain.humanise import per_cent, significant, significant_rate
 from lagwise_dashboard import plot_theme
 from lagwise_dashboard.queries.base import Row
+from lagwise_dashboard.report import current_capacity
 
 _HEIGHT = 320
 _BAND, _CAPACITY = "rgba(217,119,6,0.18)", "rgba(13,148,136,0.16)"
@@ -31,22 +32,17 @@ def chart(row: Row, outlook: Outlook, target: float) -> go.Figure:
     low, high = row["capacity_low_per_second"], row["capacity_high_per_second"]
     if low is not None:
         top = max(top, high or low)
-        _mark_capacity(made, low, high, target, at)
+        if high is not None:
+            made.add_hrect(y0=low, y1=high, fillcolor=_CAPACITY, line_width=0, layer="below")
+        can = f"can do today: {current_capacity.can_do(row)}"
+        free = f"with {per_cent(1 - target)} kept free: {significant(low * target)}/s"
+        # At the two ends, so that the labels never meet.
+        for y, text, dash, end in ((high or low, can, "solid", -1), (low * target, free, "dash", 0)):
+            made.add_hline(y=y, line={"color": plot_theme.LAG, "width": 1.6, "dash": dash})
+            plot_theme.label(made, at[end], y, text, left=end == -1)
     if row["enough_until"] is not None:
         day = f"{row['enough_until'].astimezone(UTC):%Y-%m-%d}"
         plot_theme.upright(made, row["enough_until"], 1.1 * top, f"enough until {day}", plot_theme.MARK)
     made.update_xaxes(range=[at[0], at[-1]], hoverformat="%Y-%m-%d")
     made.update_yaxes(range=[0, 1.2 * top], ticksuffix="/s")
     return made
-
-
-def _mark_capacity(made: go.Figure, low: float, high: float | None, target: float, at: list[datetime]) -> None:
-    if high is not None:
-        made.add_hrect(y0=low, y1=high, fillcolor=_CAPACITY, line_width=0, layer="below")
-    can = f"can do today: {'at least ' if high is None else ''}{significant(low)}"
-    can += f" to {significant(high)}/s" if high is not None and significant(high) != significant(low) else "/s"
-    free = f"with {per_cent(1 - target)} kept free: {significant(low * target)}/s"
-    # At the two ends, so that the labels never meet.
-    for y, text, dash, end in ((high or low, can, "solid", -1), (low * target, free, "dash", 0)):
-        made.add_hline(y=y, line={"color": plot_theme.LAG, "width": 1.6, "dash": dash})
-        plot_theme.label(made, at[end], y, text, left=end == -1)
