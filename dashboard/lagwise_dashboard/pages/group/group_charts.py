@@ -24,9 +24,9 @@ _PANELS = (
 #: Above the heat map: room for the times below the charts over it, and for its scale.
 _HEAT_GAP = 72
 _FILL, _FAINT_FILL = "rgba(13,148,136,0.14)", "rgba(13,148,136,0.05)"
-#: More lines than this across the charts are a smear: of the others only the triangles are drawn …
+#: More vertical lines than this would hide the charts: further marks are drawn as triangles only.
 MAX_LINES = 12
-#: … and of more than these not even those; the caption says so.
+#: The newest marks are drawn up to this many; the caption counts the others.
 MAX_MARKS = 200
 
 

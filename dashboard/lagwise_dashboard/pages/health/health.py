@@ -16,7 +16,7 @@ from lagwise_dashboard.cache import ask
 from lagwise_dashboard.pages.health import troubles
 from lagwise_dashboard.queries import health as queries
 from lagwise_dashboard.queries.base import Row
-from lagwise_dashboard.widgets import collection_errors, empty_page, freshness, grid, page
+from lagwise_dashboard.widgets import collection_errors, empty_page, grid, page
 from lagwise_dashboard.widgets.error_boundary import LAKE_ADVICE, boundary
 from lagwise_dashboard.widgets.freshness import DataSource, Freshness
 
@@ -44,18 +44,21 @@ def body() -> None:
 
 def _collected(now: datetime) -> bool:
     """Show the state of the collection and the analysis; returns whether anything was collected."""
-    fresh = freshness.read(now)
-    freshness.strip(fresh)
-    if fresh.nothing_collected:
-        empty_page.nothing_collected(fresh)
+    fresh = empty_page.fresh_data(now, judged=False)
+    if fresh is None:
         return False
-    until = datetime.fromtimestamp(-(-now.timestamp() // _STEP_SECONDS) * _STEP_SECONDS, now.tzinfo)
+    until = context.rounded_up(now, _STEP_SECONDS)
     since = until - _SPAN
     newest = ask(queries.newest, now.replace(hour=0, minute=0, second=0, microsecond=0))
     runs = ask(queries.runs, since, until)
     errors = ask(queries.errors, since, until)
     result = troubles.find(fresh, runs, errors, newest.tick_seconds, ask(queries.damaged))
-    _verdict(result, is_starting=fresh.starting)
+    for trouble in result:
+        st.warning(trouble, icon=":material/build:")
+    if not result and not fresh.starting:
+        st.success(
+            "Lagwise is healthy: the data is fresh, and the last hour had no errors.", icon=":material/check_circle:"
+        )
     _clusters(fresh, newest.samples, runs, now)
     _errors(errors, now)
     left, right = st.columns(2)
@@ -64,16 +67,6 @@ def _collected(now: datetime) -> bool:
     with right:
         _chart("How long a round of the analysis takes", ask(queries.ticks, since, until), None, since, until)
     return True
-
-
-def _verdict(troubles: list[str], *, is_starting: bool) -> None:
-    for trouble in troubles:
-        st.warning(trouble, icon=":material/build:")
-    if not troubles and not is_starting:
-        st.success(
-            "Lagwise is healthy: the data is fresh, and the last hour had no errors.",
-            icon=":material/check_circle:",
-        )
 
 
 def _clusters(fresh: Freshness, samples: tuple[Row, ...], runs: list[Row], now: datetime) -> None:
