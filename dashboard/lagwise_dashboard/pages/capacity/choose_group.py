@@ -64,7 +64,7 @@ def choose(fresh: Freshness | None, now: datetime) -> SelectedGroup:
         return SelectedGroup()
     if row is None:
         st.info(
-            "**No verdict on its capacity yet.** The analysis works one out a few minutes after it has seen a group. "
+            "**No verdict on its capacity yet.** The analysis produces one a few minutes after it first sees a group. "
             "Until then, enter the unknown values below.",
             icon=":material/hourglass_top:",
         )

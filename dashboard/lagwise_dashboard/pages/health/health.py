@@ -28,18 +28,18 @@ _STEP_SECONDS = 15
 
 
 def body() -> None:
-    """Parts fail one by one: this is the page to open when something cannot be read."""
+    """Sections fail one by one: this is the page to open when something cannot be read."""
     now = context.now()
     with boundary():
         if not _collected(now):
-            _parts(now)
+            _processes(now)
             return
     left, right = st.columns(2)
     with left, boundary():
         _lake()
     with right, boundary():
         _damaged(ask(queries.damaged), now)
-        _parts(now)
+        _processes(now)
 
 
 def _collected(now: datetime) -> bool:
@@ -177,15 +177,13 @@ def _damaged(set_aside: list[SetAside], now: datetime) -> None:
         return
     st.subheader("Damaged files", anchor=False)
     st.caption(
-        f"Files that were missing or unreadable. They were taken out of their tables, and what is left of them is in "
+        f"Files that were missing or unreadable. They were removed from their tables, and what is left of them is in "
         f"`{QUARANTINE}/` in the lake. The table `{DAMAGED_FILES.name}` lists each file and what was wrong with it."
     )
     columns = [
         tables.text("Table", [one.table for one in set_aside]),
         tables.count("Files", [one.files for one in set_aside]),
-        tables.count("Rows", [one.rows for one in set_aside]).with_help(
-            "Rows that these files held, where that is known."
-        ),
+        tables.count("Rows", [one.rows for one in set_aside]).with_help("Rows that these files held, if known."),
         tables.ago("Last", [one.newest_at for one in set_aside], now),
     ]
     grid.show(columns, name="damaged", label="Damaged files that were set aside, by table")
@@ -202,17 +200,17 @@ def _compaction(sizes: list[Row]) -> str:
         return f"Compaction keeps up: it runs every {every}."
     return (
         f"**Compaction is behind**: `{fullest['table']}` has {fullest['loose_files']:,} files of one day. The analysis "
-        f"runs it every {every}; its log says why it does not."
+        f"runs it every {every}; its log says why it falls behind."
     )
 
 
-def _parts(now: datetime) -> None:
+def _processes(now: datetime) -> None:
     beats = heartbeats.read(context.config().state)
     st.subheader("Processes", anchor=False)
     if not beats:
         st.caption(
-            "No process has left a heartbeat in the state folder of this machine. That is normal where they "
-            "run elsewhere."
+            "No process has written a heartbeat to the state folder of this machine. That is normal if the processes "
+            "run on other machines."
         )
         return
     st.caption("The last report of each process on this machine.")
