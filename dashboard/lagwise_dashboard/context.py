@@ -43,3 +43,8 @@ def started_at() -> datetime:
 def now() -> datetime:
     """The present moment, UTC. The only clock of the dashboard."""
     return datetime.now(UTC)
+
+
+def rounded_up(at: datetime, step_seconds: int) -> datetime:
+    """The next whole step: spans that end there are the same for all browsers, which so share one answer."""
+    return datetime.fromtimestamp(-(-at.timestamp() // step_seconds) * step_seconds, at.tzinfo)

@@ -12,7 +12,7 @@ from lagwise.tables.capacity import DEMAND, FORECASTS, TOPIC_HOURS
 from lagwise.tables.schema import TEXT
 from lagwise.tables.store import Lake
 
-#: The history that the skew is taken from. A few minutes show mostly chance: of twelve partitions that get the same, one
+#: The history that the skew is taken from. A few minutes show mostly chance: of twelve partitions that get as much, one
 #: record a second, the hottest of five minutes seems to have an eighth in place of a twelfth.
 _SKEW_HISTORY = timedelta(days=7)
 #: Hours with at least this share of the busiest hour's rate are busy. A plan is made for these.

@@ -48,14 +48,14 @@ def test_an_address_has_the_orders_that_the_lake_has(its: ListParameters, orders
 def test_headings_ask_for_orders_that_the_lake_has(open_app: Open, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tables, "without_empty", lambda columns, *names: list(columns))
     orders = {
-        "groups": (open_app(), overview.ORDERS, 9),
+        "groups": (open_app(), overview.ORDERS, 10),
         "partitions": (open_app("group", cluster="prod", group="checkout"), group.PARTITION_ORDERS, 14),
         "members": (open_app("group", cluster="prod", group="checkout"), group.MEMBER_ORDERS, 10),
         "readers": (open_app("topic", cluster="prod", topic="orders"), topic.READER_ORDERS, 11),
         "topic-partitions": (open_app("topic", cluster="prod", topic="orders"), topic.PARTITION_ORDERS, 9),
         "losses": (open_app("retention"), retention.ORDERS, 12),
         "rebalances": (open_app("rebalances"), rebalances.ORDERS, 9),
-        "headroom": (open_app("capacity"), capacity.ORDERS, 5),
+        "headroom": (open_app("capacity"), capacity.ORDERS, 6),
     }
     for name, (app, known, headings) in orders.items():
         asked = table(app, name).list_orders

@@ -143,7 +143,7 @@ def test_a_group_s_members_each_have_a_lane(open_app: Open, busy: Path) -> None:
 
 def test_a_group_nobody_saw_is_told_so(open_app: Open, busy: Path) -> None:
     app = open_app("rebalances", cluster="prod", group="no-such-group")
-    assert "Neither members nor rebalances of “no\\-such\\-group” are known in the last 1 h." in app.info[0].value
+    assert "No members or rebalances of “no\\-such\\-group” were recorded in the last 1 h." in app.info[0].value
 
 
 def test_two_members_of_one_name_have_two_lanes_and_one_that_came_back_keeps_its_own() -> None:

@@ -12,7 +12,7 @@ import streamlit as st
 
 from lagwise.domain import humanise
 from lagwise.links import parameters
-from lagwise_dashboard import address, plot_theme
+from lagwise_dashboard import address, context, plot_theme
 
 #: What the parameter `range` may be.
 RANGES = {
@@ -72,7 +72,7 @@ def choose(now: datetime) -> TimeRange:
         return TimeRange(
             since, until, f"from {humanise.clock(since, now)} to {humanise.clock(until, now)}", is_zoom=True
         )
-    until = datetime.fromtimestamp(-(-now.timestamp() // _STEP_SECONDS) * _STEP_SECONDS, now.tzinfo)
+    until = context.rounded_up(now, _STEP_SECONDS)
     return TimeRange(until - RANGES[chosen], until, f"{_IN_THE_LAST}{in_words(chosen)}")
 
 

@@ -1,13 +1,14 @@
 """What an operator does from the page: acknowledge, silence, end a silence, send again, test a channel.
 
-Each acts on what its form showed, by the incidents' own names: a list that moved meanwhile cannot put another alert
-under the button. What is typed is read when the button is pressed: the press itself is what ends the typing.
+Each acts on what its form showed, by incident id: if the list changes meanwhile, the button still acts on the alert
+that was chosen. What is typed is read when the button is pressed: the press itself is what ends the typing.
 """
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import Any
 
 import streamlit as st
 
@@ -32,9 +33,9 @@ from lagwise_alerts.operate import (
 from lagwise_dashboard import alert_reader, context, escaping, identity
 from lagwise_dashboard.widgets import alert_words
 
-#: What actions came to, in words: those that worked, and by form the one that did not.
+#: Keys of the session: sentences about the actions that worked, and by form the error of the one that did not.
 _DONE, _FAILED = "alert_actions_done", "alert_actions_failed"
-#: What worked stays to be read for so long, whatever is refreshed meanwhile.
+#: How long the sentence about an action stays on the screen, whatever is refreshed meanwhile.
 _READ_SECONDS = 8
 _DURATIONS = ("30m", "1h", "2h", "4h", "8h", "1d", "3d", "7d")
 _ANY = "any"
@@ -46,7 +47,7 @@ _ACK_COMMENT = "ack_comment"
 
 @dataclass(frozen=True, slots=True)
 class _Form:
-    """A form behind a button. It stays open until what it asks for was done, or somebody closes it."""
+    """A form behind a button. It stays open until its action has succeeded or somebody closes it."""
 
     key: str
     label: str
@@ -63,25 +64,16 @@ class _Form:
         )
 
     def button(self, label: str, work: Callable[..., str], *args: object, disabled: bool = False) -> None:
-        """The button that does it, and below it why it was not done."""
-        st.button(
-            label,
-            on_click=self.do,
-            args=(work, *args),
-            disabled=disabled,
-            key=f"{self.key}_do",
-            type="primary",
-        )
-        why = st.session_state.get(_FAILED, {}).get(self.key)
-        if why:
-            st.error(escaping.markdown(why), icon=":material/error:")
+        """The button that runs the action, and below it the error of the last attempt."""
+        st.button(label, on_click=self.do, args=(work, *args), disabled=disabled, key=f"{self.key}_do", type="primary")
+        if error := st.session_state.get(_FAILED, {}).get(self.key):
+            st.error(escaping.markdown(error), icon=":material/error:")
 
     def do(self, work: Callable[..., str], *args: object) -> None:
-        """Do it, if this reader may, and keep what came of it for the next drawing."""
+        """Run the action, if this reader may, and keep its result for the next drawing."""
         self.clear_error()
         try:
-            person = identity.current()
-            if person is None or not person.may_act:
+            if (person := _operator()) is None:
                 raise OperatorError("this needs the role operator")
             st.session_state.setdefault(_DONE, []).append(work(Operator(person.name, Via.DASHBOARD), *args))
         except LagwiseError as error:
@@ -91,7 +83,7 @@ class _Form:
         alert_reader.clear_cache()
 
     def clear_error(self) -> None:
-        """What went wrong before was read."""
+        """Forget the error of the last attempt."""
         st.session_state.get(_FAILED, {}).pop(self.key, None)
 
     def field(self, name: str) -> str:
@@ -101,6 +93,10 @@ class _Form:
         a refresh at that moment, and such a request says again that the form is open and what was typed.
         """
         return f"{name}_{self._times}" if self._times else name
+
+    def value(self, name: str) -> Any:
+        """What a field holds."""
+        return st.session_state[self.field(name)]
 
     @property
     def _times(self) -> int:
@@ -117,13 +113,13 @@ _TEST = _Form("try_form", "Test a channel", "send")
 
 
 def bar(firing: Sequence[Alert], acknowledged: Sequence[Alert]) -> None:
-    """What can be done about alerts; says so where this reader may not."""
-    person = identity.current()
+    """The forms about alerts; for a reader who may not act, why not."""
     for done in st.session_state.pop(_DONE, []):
         st.toast(escaping.markdown(done), icon=":material/check:", duration=_READ_SECONDS)
-    if person is None or not person.may_act:
-        for why in st.session_state.pop(_FAILED, {}).values():
-            st.error(escaping.markdown(why), icon=":material/error:")
+    if (operator := _operator()) is None:
+        for error in st.session_state.pop(_FAILED, {}).values():
+            st.error(escaping.markdown(error), icon=":material/error:")
+        person = identity.current()
         how = f": {person.advice}" if person is not None else ""
         st.caption(f"Read-only. Acknowledging and silencing need the role operator{how}.")
         return
@@ -131,12 +127,12 @@ def bar(firing: Sequence[Alert], acknowledged: Sequence[Alert]) -> None:
         _acknowledge_form(firing)
         _unacknowledge_form(acknowledged)
         _silence_form([*firing, *acknowledged])
-        st.caption(f"You act as {escaping.markdown(person.name)}. Actions are recorded below.", width="content")
+        st.caption(f"You act as {escaping.markdown(operator.name)}. Actions are recorded below.", width="content")
 
 
 def end_silence(silences: Sequence[Silence]) -> None:
     """End one of the silences now."""
-    if not silences or not _may_act():
+    if not silences or _operator() is None:
         return
     with _UNSILENCE.open():
         words = {one.id: f"{one.id}: {escaping.visible(actions.matcher_words(one.matcher))}" for one in silences}
@@ -147,21 +143,21 @@ def end_silence(silences: Sequence[Silence]) -> None:
 
 def send_again(dead: Sequence[DeliveryRow], subjects: dict[str, str]) -> None:
     """Queue undelivered messages again."""
-    if not dead or not _may_act():
+    if not dead or _operator() is None:
         return
     with _RESEND.open():
         words = {row.id: f"{row.id}: {escaping.visible(row.channel)}, {_about(row, subjects)}" for row in dead}
         ids = st.multiselect(
             "Undelivered messages (required)", list(words), format_func=words.__getitem__, key="resend_ids"
         )
-        st.caption("Messages of an incident go in order. One that a later delivery has overtaken is not sent.")
+        st.caption("A message is not sent if a later one about the same incident has been delivered.")
         _RESEND.button("Send again", _resend, tuple(ids), disabled=not ids)
 
 
 def test_channel() -> None:
     """Send a test through a channel, and show the answer."""
     names = [channel.name for channel in context.config().alerts.channels]
-    if not names or not _may_act():
+    if not names or _operator() is None:
         return
     with _TEST.open():
         name = st.selectbox("Channel", names, key="try_name")
@@ -172,57 +168,54 @@ def test_channel() -> None:
 
 def _acknowledge_form(firing: Sequence[Alert]) -> None:
     with _ACKNOWLEDGE.open(disabled=not firing):
-        words = {row.incident_id: _line(row) for row in firing}
-        ids = st.multiselect("Alerts (required)", list(words), format_func=words.__getitem__, key="ack_ids")
+        ids = _choose_alerts(firing, "ack_ids")
         st.text_input("Comment", key=_ACKNOWLEDGE.field(_ACK_COMMENT), max_chars=500)
         st.caption("Acknowledged alerts are not notified again unless they become more severe. Ends with the alert.")
-        _ACKNOWLEDGE.button("Acknowledge", _acknowledge, tuple(ids), disabled=not ids)
+        _ACKNOWLEDGE.button("Acknowledge", _acknowledge, ids, disabled=not ids)
 
 
 def _unacknowledge_form(acknowledged: Sequence[Alert]) -> None:
     if not acknowledged:
         return
     with _UNACKNOWLEDGE.open():
-        words = {row.incident_id: _line(row) for row in acknowledged}
-        ids = st.multiselect("Alerts (required)", list(words), format_func=words.__getitem__, key="back_ids")
-        _UNACKNOWLEDGE.button("Unacknowledge", _unacknowledge, tuple(ids), disabled=not ids)
+        ids = _choose_alerts(acknowledged, "back_ids")
+        _UNACKNOWLEDGE.button("Unacknowledge", _unacknowledge, ids, disabled=not ids)
+
+
+def _choose_alerts(rows: Sequence[Alert], key: str) -> tuple[str, ...]:
+    """A choice between alerts: the ids of their incidents."""
+    words = {row.incident_id: _line(row) for row in rows}
+    return tuple(st.multiselect("Alerts (required)", list(words), format_func=words.__getitem__, key=key))
 
 
 def _silence_form(rows: Sequence[Alert]) -> None:
     with _SILENCE.open():
-        words = {row.incident_id: _line(row) for row in rows}
+        by_id = {row.incident_id: row for row in rows}
         st.selectbox(
             "Like this alert",
-            list(words),
+            list(by_id),
             index=None,
-            format_func=words.__getitem__,
+            format_func=lambda incident_id: _line(by_id[incident_id]),
             key=_SILENCE.field(_LIKE),
             on_change=_fill,
-            args=({row.incident_id: row for row in rows},),
+            args=(by_id,),
             placeholder="or enter patterns below",
         )
         st.caption("At least one of these four is required:")
-        st.text_input(
-            "Groups", key=_SILENCE.field(_GROUP), help="A regular expression on the whole name; empty is any."
-        )
-        st.text_input(
-            "Clusters", key=_SILENCE.field(_CLUSTER), help="A regular expression on the whole name; empty is any."
-        )
+        for label, name in (("Groups", _GROUP), ("Clusters", _CLUSTER)):
+            st.text_input(
+                label, key=_SILENCE.field(name), help="A regular expression for the whole name; empty is any."
+            )
         st.multiselect("Kinds", [kind.value for kind in AlertKind], key=_SILENCE.field(_KIND), placeholder=_ANY)
         st.multiselect("Severities", [s.value for s in Severity], key=_SILENCE.field(_SEVERITY), placeholder=_ANY)
         st.selectbox("For (required)", _DURATIONS, index=2, key=_SILENCE.field(_FOR), accept_new_options=True)
-        st.text_input(
-            "Reason (required)",
-            key=_SILENCE.field(_WHY),
-            max_chars=500,
-            placeholder="such as: deploy",
-        )
+        st.text_input("Reason (required)", key=_SILENCE.field(_WHY), max_chars=500, placeholder="for example: deploy")
         _SILENCE.button("Silence", _make_silence)
 
 
-def _fill(rows: dict[str, Alert]) -> None:
-    """The patterns that mean this alert's subject and no other."""
-    row = rows.get(st.session_state[_SILENCE.field(_LIKE)])
+def _fill(by_id: dict[str, Alert]) -> None:
+    """Fill in the patterns that match the chosen alert's subject and no other."""
+    row = by_id.get(_SILENCE.value(_LIKE))
     if row is not None:
         st.session_state[_SILENCE.field(_GROUP)] = "" if row.group is None else literal_pattern(row.group)
         st.session_state[_SILENCE.field(_CLUSTER)] = "" if row.cluster is None else literal_pattern(row.cluster)
@@ -230,7 +223,7 @@ def _fill(rows: dict[str, Alert]) -> None:
 
 
 def _acknowledge(by: Operator, ids: tuple[str, ...]) -> str:
-    comment = st.session_state[_ACKNOWLEDGE.field(_ACK_COMMENT)]
+    comment = _ACKNOWLEDGE.value(_ACK_COMMENT)
     for incident_id in ids:
         actions.acknowledge(alert_reader.engine(), incident_id, comment=comment, by=by, now=context.now())
     return f"{plural(len(ids), 'alert')} acknowledged."
@@ -244,16 +237,19 @@ def _unacknowledge(by: Operator, ids: tuple[str, ...]) -> str:
 
 def _make_silence(by: Operator) -> str:
     now = context.now()
-    cluster, group, kinds, severities, length, comment = (
-        st.session_state[_SILENCE.field(name)] for name in (_CLUSTER, _GROUP, _KIND, _SEVERITY, _FOR, _WHY)
+    value = _SILENCE.value
+    matcher = Matcher(
+        cluster=value(_CLUSTER) or None,
+        group=value(_GROUP) or None,
+        kind="|".join(value(_KIND)) or None,
+        severity="|".join(value(_SEVERITY)) or None,
     )
-    matcher = Matcher(cluster or None, group or None, "|".join(kinds) or None, "|".join(severities) or None)
     try:
-        ends_at = now + timedelta(seconds=parse_duration(length))
+        ends_at = now + timedelta(seconds=parse_duration(value(_FOR)))
     except ValueError as error:
         raise OperatorError(str(error)) from None
     made = actions.silence(
-        alert_reader.engine(), matcher, starts_at=now, ends_at=ends_at, comment=comment, by=by, now=now
+        alert_reader.engine(), matcher, starts_at=now, ends_at=ends_at, comment=value(_WHY), by=by, now=now
     )
     return f"Silence {made.id} ({actions.matcher_words(matcher)}) until {made.ends_at:%Y-%m-%d %H:%M} UTC."
 
@@ -265,7 +261,7 @@ def _unsilence(by: Operator, number: int) -> str:
 
 def _resend(by: Operator, ids: tuple[int, ...]) -> str:
     done = resend.resend(alert_reader.engine(), ids, by=by, now=context.now())
-    outdated = f"; {done.outdated} outdated and left" if done.outdated else ""
+    outdated = f"; {done.outdated} outdated, not sent" if done.outdated else ""
     return f"{plural(done.queued, 'message')} queued again{outdated}."
 
 
@@ -279,9 +275,10 @@ def _send_test(by: Operator, name: str, over: bool) -> str:
     return said
 
 
-def _may_act() -> bool:
+def _operator() -> identity.Person | None:
+    """This reader, if they may act."""
     person = identity.current()
-    return person is not None and person.may_act
+    return person if person is not None and person.may_act else None
 
 
 def _line(row: Alert) -> str:

@@ -85,7 +85,7 @@ def _people(section: str, alerts: Sequence[OpenAlert], now: datetime) -> list[Ta
     """Who was notified of the alerts of a section, or who acknowledged or muted them."""
     rows = [alert.row for alert in alerts]
     if section == PENDING:
-        return [tables.text("Notified", ["Covered by another alert" if r.inhibited_by else "not yet" for r in rows])]
+        return [tables.text("Notified", ["covered by another alert" if r.inhibited_by else "not yet" for r in rows])]
     if section == ACKNOWLEDGED:
         given = [alert.state.acknowledged for alert in alerts]
         return [

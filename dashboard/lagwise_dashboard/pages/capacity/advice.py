@@ -60,7 +60,7 @@ def _verdict(advice: SizingAdvice, slots: TaskSlots | None) -> None:
             )
         )
     shown = [
-        ("Partitions", f"{advice.partitions:,}", "As asked."),
+        ("Partitions", f"{advice.partitions:,}", "As entered."),
         (
             f"{unit.capitalize()}s",
             humanise.DASH if triple is None else f"{triple.nodes:,}",
@@ -69,13 +69,13 @@ def _verdict(advice: SizingAdvice, slots: TaskSlots | None) -> None:
         (
             "Threads per node",
             humanise.DASH if triple is None or advice.workload.by_members else f"{triple.threads_per_node:,}",
-            "On each node, the spare ones included.",
+            "On each node, including the spare ones.",
         ),
         ("Limited by", BINDS[advice.binds], "What limits the answer."),
         (
             "Sufficient up to a peak of",
             humanise.DASH if triple is None else f"{significant(largest_peak_per_second(advice.workload, triple))}/s",
-            "The peak at which this answer would be used up, everything else as it stands.",
+            "The highest peak that this answer carries, everything else unchanged.",
         ),
     ]
     tiles.show(shown)
@@ -86,8 +86,8 @@ def _of_them(triple: Triple | None, unit: Unit) -> str | None:
     if triple is None:
         return None
     if unit is Unit.SUBTASK:
-        return "The parallelism of the vertex that bounds the job. None of them is spare."
-    return f"Of them {humanise.plural(triple.spare_nodes, f'spare {unit}')}."
+        return "The parallelism of the vertex that limits the job. None of them is spare."
+    return f"Including {humanise.plural(triple.spare_nodes, f'spare {unit}')}."
 
 
 def _points(advice: SizingAdvice) -> None:
@@ -107,7 +107,7 @@ def _points(advice: SizingAdvice) -> None:
             ),
             tables.count("Cores busy", [node.core_utilisation for node in nodes], of="share", formatter=per_cent),
             tables.count(
-                "A message waits for a core",
+                "Wait for a core",
                 [node.core_wait_seconds for node in nodes],
                 of="seconds",
                 formatter=precise_duration,
@@ -147,8 +147,8 @@ def show_ramp(plan: tuple[RampStep, ...]) -> None:
         return
     st.subheader("How to get there", anchor=False)
     st.caption(
-        "One node first, and each step under load: without a backlog a node only does what arrives. The steps for the "
-        "threads of a node:"
+        "Change one node first, and take each step under load: without a backlog, a node does only what arrives. The "
+        "steps for the threads of a node:"
     )
     grid.show(
         advice_tables.ramp_columns(plan), name="ramp", label="Steps from the threads that run to those that are advised"

@@ -42,8 +42,8 @@ def _metrics(row: Row) -> list[tiles.Tile]:
             per_second(row["forecast_peak_rate_per_second"]),
             "Messages in the busiest minute of the last week before the horizon.",
         ),
-        ("Enough until", enough_until(row), "When the forecast goes above what can be done with the slack asked for."),
-        ("Confidence", row["confidence"], "How much the verdict rests on: see below."),
+        ("Enough until", enough_until(row), "When the forecast exceeds the capacity, less the target slack."),
+        ("Confidence", row["confidence"], "How well supported the verdict is: see below."),
     ]
 
 

@@ -20,7 +20,7 @@ from lagwise_dashboard.queries import overview
 from lagwise_dashboard.queries.base import Row
 from lagwise_dashboard.queries.capacity import RecordedLoad
 from lagwise_dashboard.queries.listing import ListQuery
-from lagwise_dashboard.widgets import list_view
+from lagwise_dashboard.widgets import chooser, list_view
 from lagwise_dashboard.widgets.freshness import Freshness
 
 _CHOICE = "capacity_group"
@@ -57,14 +57,14 @@ def choose(fresh: Freshness | None, now: datetime) -> SelectedGroup:
         headroom.show(verdicts, now)
         st.caption("Without a group, the grey values below are an example.")
         return SelectedGroup()
-    until = datetime.fromtimestamp(-(-now.timestamp() // _STEP_SECONDS) * _STEP_SECONDS, now.tzinfo)
+    until = context.rounded_up(now, _STEP_SECONDS)
     load = ask(queries.load, cluster, group, until - _SPAN, until)
     if row is None and load is None:
         _unknown(cluster, group)
         return SelectedGroup()
     if row is None:
         st.info(
-            "**No verdict on its capacity yet.** The analysis works one out a few minutes after it has seen a group. "
+            "**No verdict on its capacity yet.** The analysis produces one a few minutes after it first sees a group. "
             "Until then, enter the unknown values below.",
             icon=":material/hourglass_top:",
         )
@@ -76,13 +76,9 @@ def choose(fresh: Freshness | None, now: datetime) -> SelectedGroup:
 
 
 def _group_of_address() -> tuple[str, str | None]:
-    """The cluster and the group of the address. One that is named without its cluster is found while only one cluster
-    has it."""
-    cluster, group = address.get(parameters.CLUSTER), address.get(parameters.GROUP)
-    if group is not None and not cluster:
-        result = ask(overview.clusters_of, group)
-        return (result[0] if len(result) == 1 else ""), group
-    return cluster, group
+    """The cluster and the group of the address, which may name the group alone."""
+    group = address.get(parameters.GROUP)
+    return ("" if group is None else chooser.cluster_of(overview.clusters_of, group)), group
 
 
 def _unknown(cluster: str, group: str) -> None:

@@ -65,7 +65,7 @@ def _enough_until(rows: list[Row]) -> TableColumn:
         [None if text == humanise.DASH else text for text in shown],
         order,
         {"enough_until": days},
-        "When the forecast goes above what can be done.",
+        "When the forecast exceeds what the group can do.",
     )
 
 
@@ -79,8 +79,8 @@ def show(result: ListPage[Row], now: datetime) -> None:
         return
     if not rows:
         st.info(
-            "**No verdict on capacity yet.** The analysis works one out for every watched group, a few minutes after "
-            "it has seen it. Until then, enter all numbers below.",
+            "**No verdict on capacity yet.** The analysis produces one for every watched group, a few minutes after it "
+            "first sees the group. Until then, enter all numbers below.",
             icon=":material/hourglass_top:",
         )
         return

@@ -31,7 +31,7 @@ FIELDS = {
     "seconds_per_message": Field(
         parameters.MESSAGE_MS,
         1.0,
-        "Time per message as a whole, waiting and computing, which is all that is known of a group without a probe.",
+        "Total time per message, waiting and computing: all that is known about a group without a probe.",
     ),
     "t1_seconds": Field(
         parameters.T1_MS,
@@ -46,27 +46,27 @@ FIELDS = {
     "target_utilisation": Field(
         parameters.UTILISATION,
         5.0,
-        "How much of the capacity the demand may use. The rest is for bursts and for being wrong.",
+        "Share of the capacity that the demand may use. The rest covers bursts and estimation errors.",
     ),
     "spare_nodes": Field(parameters.SPARE_NODES, 1, "Nodes that may fail at once."),
     "catch_up_seconds": Field(
-        parameters.CATCH_UP, 5.0, "Time in which the backlog of a restart, and the one below, must be gone."
+        parameters.CATCH_UP, 5.0, "Time within which the backlog of a restart, and the one entered below, must be gone."
     ),
     "restart_seconds": Field(
         parameters.RESTART,
         10.0,
-        "How long nothing is read: the 45 s after which Kafka gives up a crashed consumer, and a rebalance.",
+        "How long reading stops: the 45 s until Kafka gives up on a crashed consumer, plus a rebalance.",
     ),
     "outage_seconds": Field(
-        parameters.SIZED_OUTAGE, 10.0, "An outage, at peak, that must be caught up with as well; 0 asks for none."
+        parameters.SIZED_OUTAGE, 10.0, "An outage at peak whose backlog must be worked off as well; 0 for none."
     ),
     "outage_catch_up_seconds": Field(
-        parameters.OUTAGE_CATCH_UP, 30.0, "Time in which the backlog of that outage must be gone."
+        parameters.OUTAGE_CATCH_UP, 30.0, "Time within which the backlog of that outage must be gone."
     ),
     "share_of_ceiling": Field(
-        parameters.CEILING, 1.0, "A node is given threads until it does this share of what its cores can do at most."
+        parameters.CEILING, 1.0, "A node gets threads until it does this share of the most that its cores can do."
     ),
-    "lag": Field(parameters.BACKLOG, 1000.0, "Messages that already wait."),
+    "lag": Field(parameters.BACKLOG, 1000.0, "Messages that are waiting already."),
     "max_threads_per_node": Field(parameters.MAX_THREADS, 1, "No node is given more threads than this."),
 }
 
@@ -168,7 +168,7 @@ class _InputFields:
             self.values[name], self.sources[name] = default, _DEFAULT
 
     def placeholder(self, name: str, text: str, *, default: str = "unknown: enter it") -> str:
-        """What stands grey in an empty field."""
+        """The grey text of an empty field."""
         if self.start.values.get(name) is None:
             return default
         source_phrase = "from the settings" if self.start.sources.get(name) == "settings" else self.start.source_phrase
@@ -227,7 +227,7 @@ class _InputFields:
             "Hottest partition (%)",
             step=1.0,
             placeholder="even" if share is None else self.placeholder("hottest_share", f"{100 * share:.4g}"),
-            help="Share of the traffic in the hottest partition; 0 takes it as even, the same for all partitions.",
+            help="Share of the traffic in the hottest partition; 0 means even: the same for all partitions.",
         )
         if typed is not None:
             self.values["hottest_share"] = typed / 100.0 if typed > 0.0 else None
@@ -240,13 +240,12 @@ class _InputFields:
     def concurrency(self) -> None:
         usual = self.start.values.get("concurrency", Concurrency.CONSUMER_PER_THREAD)
         st.selectbox(
-            "A node's threads",
+            "Threads of a node",
             [c.value for c in Concurrency],
             index=None,
             placeholder=self.placeholder("concurrency", str(usual), default=f"{usual}, the default"),
-            help="Kafka's consumer belongs to one thread. Either every thread has one of its own, and works only while "
-            "it holds a partition (consumer-per-thread); or one consumer a node hands its messages to many threads "
-            "(pool).",
+            help="A Kafka consumer belongs to one thread. consumer-per-thread: every thread has its own, and works "
+            "only while it owns a partition. pool: one consumer per node passes its messages to many threads.",
             **address.bound(parameters.CONCURRENCY),
         )
         self.keep("concurrency", address.get(parameters.CONCURRENCY) or None, default=Concurrency.CONSUMER_PER_THREAD)
@@ -254,12 +253,12 @@ class _InputFields:
 
     def ordering(self) -> None:
         st.selectbox(
-            "Order to keep",
+            "Required order",
             [o.value for o in Ordering],
             index=None,
-            placeholder="what the threads keep by themselves",
-            help="global: all messages one after the other, by one thread; partition: those of a partition; none. "
-            "A consumer per thread keeps each partition's order by itself, a pool keeps none.",
+            placeholder="what the threads keep anyway",
+            help="global: one thread processes all messages in order. partition: the messages of a partition stay in "
+            "order. none: any order. With consumer-per-thread each partition stays in order anyway, with pool none.",
             **address.bound(parameters.ORDERING),
         )
         chosen = address.get(parameters.ORDERING)
@@ -285,7 +284,7 @@ def show(start: StartingValues) -> SizingInputs:
     inputs.number("cores")
     inputs.concurrency()
     inputs.ordering()
-    # Somebody who types one of them means nodes and threads, and not members.
+    # Entering one of these asks for nodes and threads instead of members.
     if is_whole and any(inputs.sources[name] == _TYPED for name in ("t1_seconds", "t2_seconds", "cores")):
         inputs.values.pop("seconds_per_message")
         is_whole = False

@@ -1,4 +1,4 @@
-"""What if all stand still, or every node is restarted: the advised set-up and the running one side by side."""
+"""What if all nodes stop, or every node is restarted: the advised set-up and the running one side by side."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -70,17 +70,17 @@ def _interruption() -> tuple[Interruption, str]:
     st.selectbox(
         "What happens",
         [_OUTAGE, _ROLLING],
-        help="outage: all nodes read nothing for a while. rolling-restart: one node after the other is away, and the "
-        "others read its partitions meanwhile.",
+        help="outage: no node reads for a while. rolling-restart: nodes restart one after another, and the others read "
+        "their partitions meanwhile.",
         **address.bound(parameters.WHAT_IF),
     )
     left, right = st.columns(2)
     with left:
-        minutes = number_input(parameters.OUTAGE, "Outage (min)", step=10.0, help="How long nothing is read.")
+        minutes = number_input(parameters.OUTAGE, "Outage (min)", step=10.0, help="How long no node reads.")
     with right:
         restart = number_input(
             parameters.NODE_RESTART,
-            "A node's restart (s)",
+            "Node restart (s)",
             step=10.0,
             help="How long each node is away in a rolling restart.",
         )
@@ -104,7 +104,7 @@ def _running(row: Row | None) -> tuple[int | None, int | None]:
     with right:
         threads = number_input(
             parameters.RUNNING_THREADS,
-            "Threads on each",
+            "Threads per node",
             step=1,
             placeholder="unknown" if threads_known is None else f"{threads_known}, from the group",
         )

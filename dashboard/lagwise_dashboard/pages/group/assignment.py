@@ -14,20 +14,20 @@ _MIN_MEMBERS = 2
 
 
 def show(row: Row | None) -> None:
-    """The assignment as it is beside those that the assignors would make; nothing for a single member."""
+    """Draw the current assignment and those that the assignors would produce; nothing for a single member."""
     if row is None or row["members"] < _MIN_MEMBERS:
         return
     st.subheader("Assignment", anchor=False)
     st.caption(
-        f"As it is ({escaping.markdown(row['assignor']) or 'assignor not known'}), and as Kafka's assignors would make "
-        "it for the same members. They count partitions; none of them knows the traffic."
+        f"The current assignment ({escaping.markdown(row['assignor']) or 'assignor unknown'}), compared with what "
+        "Kafka's assignors would produce for the same members. Assignors count partitions and ignore traffic."
     )
-    present: dict[str, Any] = {**row, "assignor": "now", "partitions_moved": None}
+    present: dict[str, Any] = {**row, "assignor": "current", "partitions_moved": None}
     shown = [present, *sorted(row["alternatives"], key=lambda a: a["assignor"])]
     columns = [
         tables.text("Assignor", [r["assignor"] for r in shown]),
         tables.share("Busiest member", [r["busiest_share"] for r in shown]).with_help(
-            "The busiest member's share of what is written."
+            "The busiest member's share of the records written."
         ),
         tables.ratio("Skew by traffic", [r["skew_by_rate"] for r in shown]).with_help(
             "The busiest member over the mean of all; 1.00 is even."
@@ -43,7 +43,7 @@ def show(row: Row | None) -> None:
     grid.show(
         columns,
         name="assignment",
-        label="The group's assignment beside those that Kafka's assignors would make",
+        label="The group's assignment compared with those of Kafka's assignors",
         about=(row["cluster"], row["group"]),
     )
     st.caption(_bound(row))

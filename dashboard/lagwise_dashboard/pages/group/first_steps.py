@@ -1,4 +1,4 @@
-"""Commands to copy: what the system's own tools say about a group, and how they would repair it."""
+"""Commands to copy: what the system's own tools report about a group, and how they would repair it."""
 
 from dataclasses import dataclass
 from urllib.parse import quote
@@ -20,7 +20,7 @@ class Command:
 
 
 def for_group(config: Config, row: Row) -> list[Command]:
-    """Commands about the group of a row of `group_status`, the one to begin with first. All of them only look, the
+    """Commands about the group of a row of `group_status`, the one to begin with first. All of them only read, the
     last one included (a dry run changes nothing)."""
     cluster, group, topic = row["cluster"], row["group"], row["worst_topic"]
     start = kafka_tool("kafka-consumer-groups", cluster, config.clusters)
@@ -64,8 +64,8 @@ def for_group(config: Config, row: Row) -> list[Command]:
     if topic is not None and rocketmq is None:
         result.append(
             Command(
-                "What skipping to the newest records would do. A dry run: it changes nothing; with --execute "
-                "it would skip every unread record; the group must have no members",
+                "What skipping to the newest records would do. This is a dry run; with --execute it skips every "
+                "unread record. The group must have no members",
                 f"{start} {named} {option('--topic', topic)} --reset-offsets --to-latest --dry-run",
             )
         )

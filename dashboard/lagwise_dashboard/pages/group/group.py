@@ -1,5 +1,5 @@
-"""One consumer group: what is wrong, since when, why, whose fault, and what to do. Addressed by cluster and group, and
-by the span of time that is looked at."""
+"""One consumer group: what is wrong, since when, why, which member is behind, and what to do. Addressed by cluster,
+group and time range."""
 
 from datetime import datetime, timedelta
 
@@ -42,8 +42,8 @@ from lagwise_dashboard.widgets.time_range import TimeRange
 
 _MIN_AXIS = timedelta(minutes=5)
 _GROWTH_HELP = (
-    "Up to the last whole minute, with a 99 % confidence interval: the sum over the group's partitions, ghosts and "
-    "those of unknown lag left out. What is younger than a window is called by its own length."
+    "Change of the lag up to the last whole minute, with a 99 % confidence interval. Ghosts and partitions of unknown "
+    "lag are left out. If there is less history than a window, its own length is shown."
 )
 #: Links to more topics than these push the rest of the page away.
 _MAX_TOPICS = 3
@@ -150,20 +150,16 @@ def _charts(row: Row, alerts: list[Alert], span: TimeRange) -> None:
     )
     hidden = len(marks) - group_charts.MAX_MARKS + unread
     st.caption(
-        "Times are UTC. Triangles are things that happened: point at one to read it. Solid lines are changes of "
-        "status, dashed ones alerts, dotted ones rebalances and other events (left out where there are many). "
-        "Drag to zoom; the address then shows others the same range."
-        + (
-            f" The {humanise.plural(hidden, 'older mark')} of this span are listed below, not drawn."
-            if hidden > 0
-            else ""
-        )
+        "Times are UTC. Triangles mark events: hover over one for details. Solid lines are status changes, dashed "
+        "lines alerts, dotted lines rebalances and other events (omitted when there are many). Drag to zoom; the "
+        "address then shows others the same range."
+        + (f" {humanise.plural(hidden, 'older event')} of this span are listed below, not drawn." if hidden > 0 else "")
         + ("" if cells is None else f" {heat_map.caption(cells)}")
     )
 
 
 def _links(row: Row) -> None:
-    """The group's its topics and its rebalances."""
+    """Links to the runbook, the rebalances and the topics of the group."""
     cluster, group = row["cluster"], row["group"]
     with st.container(horizontal=True):
         if written := first_steps.runbook_url(context.config().dashboard.runbook_url, row):

@@ -24,9 +24,9 @@ _PANELS = (
 #: Above the heat map: room for the times below the charts over it, and for its scale.
 _HEAT_GAP = 72
 _FILL, _FAINT_FILL = "rgba(13,148,136,0.14)", "rgba(13,148,136,0.05)"
-#: More lines than this across the charts are a smear: of the others only the triangles are drawn …
+#: More vertical lines than this would hide the charts: further marks are drawn as triangles only.
 MAX_LINES = 12
-#: … and of more than these not even those; the caption says so.
+#: The newest marks are drawn up to this many; the caption counts the others.
 MAX_MARKS = 200
 
 
@@ -73,7 +73,7 @@ def chart(
         )  # fmt: skip
     for row, columns in ((2, ("lag_seconds",)), (3, ("produce_rate_per_second", "consume_rate_per_second"))):
         if all(value is None for column in columns for value in points[column]):
-            _not_known(made, row)
+            _unknown(made, row)
     _marks(made, marks[:MAX_MARKS])
     made.update_xaxes(range=[since, until])
     made.update_yaxes(ticksuffix=f" {unit}", row=2, col=1)
@@ -98,7 +98,7 @@ def _lines(made: go.Figure, points: dict[str, list[Any]], scale: float) -> None:
     reaches = [b or any(is_bound[max(0, i - 1) : i + 2]) for i, b in enumerate(is_bound)]
     for name, extra, dash, fill, shown in (
         ("age", "oldest unread", "solid", _FILL, [not b for b in is_bound]),
-        ("age, at least", "oldest unread, at least so old", "dot", _FAINT_FILL, reaches),
+        ("age, at least", "oldest unread, at least", "dot", _FAINT_FILL, reaches),
     ):
         if name != "age" and not any(is_bound):
             continue
@@ -176,10 +176,10 @@ def _with_gaps(history: pa.Table) -> dict[str, list[Any]]:
     return columns
 
 
-def _not_known(made: go.Figure, row: int) -> None:
-    """Nothing to draw: that is said, and no axis made up for it."""
+def _unknown(made: go.Figure, row: int) -> None:
+    """Nothing to draw: the panel says so, and has no axis."""
     made.add_annotation(
-        text="not known", x=0.5, y=0.5, xref="x domain", yref="y domain", showarrow=False, row=row, col=1,
+        text="unknown", x=0.5, y=0.5, xref="x domain", yref="y domain", showarrow=False, row=row, col=1,
         font={"size": 12, "color": plot_theme.MARK},
     )  # fmt: skip
     made.update_yaxes(showticklabels=False, showgrid=False, row=row, col=1)

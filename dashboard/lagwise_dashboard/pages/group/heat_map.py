@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 import pyarrow as pa
 
 from lagwise.domain import humanise
-from lagwise_dashboard import escaping
+from lagwise_dashboard import context, escaping
 from lagwise_dashboard.cache import ask
 from lagwise_dashboard.queries import heat_map as queries
 from lagwise_dashboard.queries.base import Row
@@ -25,9 +25,6 @@ _MAX_NAME_LENGTH = 20
 #: much lag stands out, in light, in dark and on paper. The hue has a contrast of more than 4 with both backgrounds.
 _COLOURS = ((0.0, "rgba(12,135,124,0)"), (1.0, "rgba(12,135,124,1)"))
 _UNKNOWN = "rgba(128,128,128,0.28)"
-#: Strength is the cube root of lag: a tenth of the largest is drawn at half its strength, a thousandth at a tenth. On a
-#: logarithmic scale a harmless lag of ten would be as strong as a quarter of one of ten thousand.
-_ROOT = 3
 #: The scale reaches at least to this lag, so that a handful of records is never drawn at full strength.
 _MIN_SCALE_LAG = 100
 _TICKS = tuple(10.0**n for n in range(12, 0, -1))
@@ -42,7 +39,7 @@ def find(cluster: str, group: str, partitions: int, span: TimeRange) -> pa.Table
     """The cells of a group of many partitions; None for others, and where nothing is known of the span."""
     if partitions < queries.MIN_PARTITIONS:
         return None
-    until = span.until if span.is_zoom else _whole(span.until)
+    until = span.until if span.is_zoom else context.rounded_up(span.until, _STEP_SECONDS)
     result = ask(queries.lags, cluster, group, until - (span.until - span.since), until)
     return result if result.num_rows else None
 
@@ -105,6 +102,8 @@ def add(made: go.Figure, result: pa.Table, *, row: int) -> None:
 
 
 def _strength(lag: Any) -> Any:
+    """The cube root of lag: a tenth of the largest is drawn at half its strength, a thousandth at a tenth. On a
+    logarithmic scale a harmless lag of ten would be as strong as a quarter of one of ten thousand."""
     return np.cbrt(np.maximum(lag, 0))
 
 
@@ -149,7 +148,3 @@ def _short(topic: str) -> str:
         half = _MAX_NAME_LENGTH // 2
         line = f"{line[:half]}…{line[-half:]}"
     return escaping.plotly(line)
-
-
-def _whole(at: datetime) -> datetime:
-    return datetime.fromtimestamp(-(-at.timestamp() // _STEP_SECONDS) * _STEP_SECONDS, at.tzinfo)

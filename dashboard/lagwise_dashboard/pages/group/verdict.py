@@ -15,12 +15,12 @@ from lagwise_dashboard.widgets import lag_columns, tiles
 _BAD = frozenset({Status.LOSING_DATA, Status.AT_RISK, Status.STOPPED, Status.STALLED})
 _TYPE_HELP = (
     "Kafka: the group protocol (classic, consumer, share, simple). RocketMQ: concurrent, orderly, pop, pull or "
-    "broadcasting. Elsewhere: what keeps the offsets."
+    "broadcasting. Other systems: what stores the offsets."
 )
 _SOURCE_HELP = {
-    LOCAL_FILES: "The files in which members of the group keep their offsets.",
-    BROADCAST_HINT: "What the broker saw all members fetch: they are not asked (ask_members: false). Some of it may "
-    "not be processed yet: lag is at least this.",
+    LOCAL_FILES: "The files in which the group's members store their offsets.",
+    BROADCAST_HINT: "What the broker saw members fetch; the members are not asked (ask_members: false). Some of it may "
+    "not be processed yet, so the lag is at least this.",
 }
 _DOUBTFUL = frozenset({Status.REWOUND, Status.FALLING_BEHIND, Status.LAGGING})
 
@@ -48,7 +48,7 @@ def show(snapshot: GroupSnapshot, described: Row, now: datetime) -> None:
 
 
 def _findings(row: Row) -> None:
-    """What else is worth knowing, as a list."""
+    """The findings about the group, as a list."""
     lines = [
         f"- {escaping.markdown(f['sentence'])}" + (f" *{escaping.markdown(f['remedy'])}*" if f["remedy"] else "")
         for f in row["findings"]
@@ -63,13 +63,13 @@ def _why_missing(row: Row) -> str:
 
 def _catch_up_help(row: Row) -> str:
     if row["seconds_to_catch_up"] is None:
-        return "At today's rates; never, where the lag does not shrink."
-    return f"Until its last partition has no lag, at today's rates: {_interval(row, 'catch_up')}."
+        return "At today's rates; never if the lag is not shrinking."
+    return f"Time until no partition has lag, at today's rates: {_interval(row, 'catch_up')}."
 
 
 def _breach_help(row: Row) -> str:
     return (
-        "When the oldest unread record of some partition is older than the group's objective, at today's rates: "
+        "Time until the oldest unread record of a partition exceeds the group's objective, at today's rates: "
         f"{_interval(row, 'breach')}."
     )
 
@@ -107,7 +107,7 @@ def _ways(described: Row) -> list[tiles.Tile]:
             (
                 "Subscribes to",
                 escaping.visible(wanted),
-                "Tags or an SQL expression. Lag counts all messages of the topic, also those that are passed over.",
+                "Tags or an SQL expression. Lag counts all messages of the topic, including those filtered out.",
             )
         )
     if described.get("unacknowledged") is not None:
@@ -115,7 +115,7 @@ def _ways(described: Row) -> list[tiles.Tile]:
             (
                 "Not acknowledged",
                 humanise.count(described["unacknowledged"]),
-                "Messages that members were handed and have not acknowledged yet. Lag counts them as read.",
+                "Messages delivered to members that have not acknowledged them yet. Lag counts them as read.",
             )
         )
     return result
@@ -164,5 +164,5 @@ def _metrics(row: Row, unknown_lag: int | None) -> list[tiles.Tile]:
     members = humanise.DASH if row["members"] is None else f"{row['members']:,}{idle}"
     result.append(("Members", members, "Idle members own no partition."))
     result.append(("Partitions", humanise.count(row["partitions"]), "Ghosts left out."))
-    result.append(("State", escaping.visible(row["state"]) or humanise.DASH, "As the group's coordinator names it."))
+    result.append(("State", escaping.visible(row["state"]) or humanise.DASH, "As reported by the group coordinator."))
     return result

@@ -16,7 +16,7 @@ from lagwise_dashboard.cache import ask
 from lagwise_dashboard.pages.health import troubles
 from lagwise_dashboard.queries import health as queries
 from lagwise_dashboard.queries.base import Row
-from lagwise_dashboard.widgets import collection_errors, empty_page, freshness, grid, page
+from lagwise_dashboard.widgets import collection_errors, empty_page, grid, page
 from lagwise_dashboard.widgets.error_boundary import LAKE_ADVICE, boundary
 from lagwise_dashboard.widgets.freshness import DataSource, Freshness
 
@@ -28,34 +28,37 @@ _STEP_SECONDS = 15
 
 
 def body() -> None:
-    """Parts fail one by one: this is the page to open when something cannot be read."""
+    """Sections fail one by one: this is the page to open when something cannot be read."""
     now = context.now()
     with boundary():
         if not _collected(now):
-            _parts(now)
+            _processes(now)
             return
     left, right = st.columns(2)
     with left, boundary():
         _lake()
     with right, boundary():
         _damaged(ask(queries.damaged), now)
-        _parts(now)
+        _processes(now)
 
 
 def _collected(now: datetime) -> bool:
     """Show the state of the collection and the analysis; returns whether anything was collected."""
-    fresh = freshness.read(now)
-    freshness.strip(fresh)
-    if fresh.nothing_collected:
-        empty_page.nothing_collected(fresh)
+    fresh = empty_page.fresh_data(now, judged=False)
+    if fresh is None:
         return False
-    until = datetime.fromtimestamp(-(-now.timestamp() // _STEP_SECONDS) * _STEP_SECONDS, now.tzinfo)
+    until = context.rounded_up(now, _STEP_SECONDS)
     since = until - _SPAN
     newest = ask(queries.newest, now.replace(hour=0, minute=0, second=0, microsecond=0))
     runs = ask(queries.runs, since, until)
     errors = ask(queries.errors, since, until)
     result = troubles.find(fresh, runs, errors, newest.tick_seconds, ask(queries.damaged))
-    _verdict(result, is_starting=fresh.starting)
+    for trouble in result:
+        st.warning(trouble, icon=":material/build:")
+    if not result and not fresh.starting:
+        st.success(
+            "Lagwise is healthy: the data is fresh, and the last hour had no errors.", icon=":material/check_circle:"
+        )
     _clusters(fresh, newest.samples, runs, now)
     _errors(errors, now)
     left, right = st.columns(2)
@@ -64,16 +67,6 @@ def _collected(now: datetime) -> bool:
     with right:
         _chart("How long a round of the analysis takes", ask(queries.ticks, since, until), None, since, until)
     return True
-
-
-def _verdict(troubles: list[str], *, is_starting: bool) -> None:
-    for trouble in troubles:
-        st.warning(trouble, icon=":material/build:")
-    if not troubles and not is_starting:
-        st.success(
-            "Lagwise is healthy: the data is fresh, and the last hour had no errors.",
-            icon=":material/check_circle:",
-        )
 
 
 def _clusters(fresh: Freshness, samples: tuple[Row, ...], runs: list[Row], now: datetime) -> None:
@@ -184,15 +177,13 @@ def _damaged(set_aside: list[SetAside], now: datetime) -> None:
         return
     st.subheader("Damaged files", anchor=False)
     st.caption(
-        f"Files that were missing or unreadable. They were taken out of their tables, and what is left of them is in "
+        f"Files that were missing or unreadable. They were removed from their tables, and what is left of them is in "
         f"`{QUARANTINE}/` in the lake. The table `{DAMAGED_FILES.name}` lists each file and what was wrong with it."
     )
     columns = [
         tables.text("Table", [one.table for one in set_aside]),
         tables.count("Files", [one.files for one in set_aside]),
-        tables.count("Rows", [one.rows for one in set_aside]).with_help(
-            "Rows that these files held, where that is known."
-        ),
+        tables.count("Rows", [one.rows for one in set_aside]).with_help("Rows that these files held, if known."),
         tables.ago("Last", [one.newest_at for one in set_aside], now),
     ]
     grid.show(columns, name="damaged", label="Damaged files that were set aside, by table")
@@ -209,17 +200,17 @@ def _compaction(sizes: list[Row]) -> str:
         return f"Compaction keeps up: it runs every {every}."
     return (
         f"**Compaction is behind**: `{fullest['table']}` has {fullest['loose_files']:,} files of one day. The analysis "
-        f"runs it every {every}; its log says why it does not."
+        f"runs it every {every}; its log says why it falls behind."
     )
 
 
-def _parts(now: datetime) -> None:
+def _processes(now: datetime) -> None:
     beats = heartbeats.read(context.config().state)
     st.subheader("Processes", anchor=False)
     if not beats:
         st.caption(
-            "No process has left a heartbeat in the state folder of this machine. That is normal where they "
-            "run elsewhere."
+            "No process has written a heartbeat to the state folder of this machine. That is normal if the processes "
+            "run on other machines."
         )
         return
     st.caption("The last report of each process on this machine.")

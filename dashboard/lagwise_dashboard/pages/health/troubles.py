@@ -1,4 +1,4 @@
-"""What to do when something about Lagwise itself is off."""
+"""What to do when something is wrong with Lagwise itself."""
 
 from lagwise.domain import humanise
 from lagwise.tables.quarantine import CHECK_DISK_FOR, SetAside
@@ -15,30 +15,30 @@ def find(
     tick_seconds: float | None,
     damaged: list[SetAside],
 ) -> list[str]:
-    """Everything that is off now, most severe first, each with what to do. Markdown."""
+    """Everything that is wrong now, most severe first, each with what to do. Markdown."""
     result: list[str] = []
     for source in fresh.collections:
         name = escaping.markdown(source.name)
         if source.trouble is not None and source.stale:
             result.append(
                 f"**{name} cannot be read**{why(source)}. {collection_errors.advice(source.trouble[0])}"
-                + (" What is shown of it is as old as its last good sample." if source.at else "")
+                + (" Its values are as old as its last good sample." if source.at else "")
             )
         elif source.at is None and source.stale:
             result.append(
-                f"**{name} has never been collected.** See that the collector runs (`lagwise collect` runs it alone "
-                "and prints what it meets), and that it may reach the cluster: `lagwise doctor` checks both."
+                f"**{name} has never been collected.** Check that the collector runs (`lagwise collect` runs it alone "
+                "and prints its errors) and can reach the cluster: `lagwise doctor` checks both."
             )
         elif source.stale:
             result.append(
                 f"**{name} has not been collected for {humanise.duration(round(source.age_seconds or 0))}**, though it "
-                f"should be every {humanise.duration(source.interval_seconds)}. Either the collector does not run, or "
-                "it cannot write: look at its log, at free space on the disk of the lake, and at `lagwise doctor`."
+                f"should be every {humanise.duration(source.interval_seconds)}. Either the collector is not running "
+                "or it cannot write: check its log, the free space on the lake's disk, and `lagwise doctor`."
             )
     result += [
         f"**The newest judged sample of {escaping.markdown(s.name)} is {humanise.duration(round(s.age_seconds or 0))} "
-        "old**, though the cluster is collected and the analysis finishes its rounds: samples wait on the way. See in "
-        "the parts below whether any wait for the lake, and in the log of the analysis whether it reads new ones."
+        "old**, though the cluster is collected and the analysis finishes its rounds: samples wait on the way. The "
+        "processes below show whether any wait for the lake; the log of the analysis shows whether it reads new ones."
         for s in fresh.held_up
     ]
     analysis = fresh.analysis
@@ -46,8 +46,8 @@ def find(
         age = "ever" if analysis.at is None else f"for {humanise.duration(round(analysis.age_seconds or 0))}"
         result.append(
             f"**The analysis has not finished a round {age}**, though it should every "
-            f"{humanise.duration(analysis.interval_seconds)}: every verdict is as old as that. See that it runs "
-            "(`lagwise analyze`), and look at its log; after a start, Spark takes up to half a minute."
+            f"{humanise.duration(analysis.interval_seconds)}: every verdict is as old as that. Check that it "
+            "runs (`lagwise analyze`), and read its log; after a start, Spark takes up to half a minute."
         )
     elif tick_seconds is not None and tick_seconds > analysis.interval_seconds:
         result.append(

@@ -1,26 +1,28 @@
 """Who is in trouble? Every consumer group, worst first; filters and order are in the address."""
 
-from dataclasses import dataclass
-from datetime import datetime
+from collections.abc import Callable
 
 import streamlit as st
 
 from lagwise.domain import humanise
 from lagwise.domain.vocabulary import DISPLAY_ORDER, Status
 from lagwise.links import parameters
-from lagwise.links.parameter_types import REVERSED, ListParameters
+from lagwise.links.parameter_types import REVERSED
+from lagwise_alerts.operate import Owner, load_rules, owner_of
 from lagwise_dashboard import address, appearance, context
 from lagwise_dashboard.cache import ask
-from lagwise_dashboard.pages.overview import group_cards, group_table, owners
+from lagwise_dashboard.pages.overview import group_list
+from lagwise_dashboard.pages.overview.group_list import ListStyle
 from lagwise_dashboard.queries import overview
 from lagwise_dashboard.queries.base import Row
-from lagwise_dashboard.queries.listing import PAGE_ROWS, ListPage, ListQuery
+from lagwise_dashboard.queries.listing import ListPage, ListQuery
 from lagwise_dashboard.queries.overview import GroupFilters, GroupKeys, StatusCounts
 from lagwise_dashboard.widgets import browser_window, empty_page, filters, list_view, page
 from lagwise_dashboard.widgets.error_boundary import boundary
 
 _TABLE_VIEW, _CARDS_VIEW = "table", "cards"
-_TABLE, _QUIET_TABLE, _QUIET = "groups", "quiet-groups", "overview_quiet"
+#: Seconds for which the file of rules is not read again.
+_OWNERS_TTL_SECONDS = 30
 
 _SORT_LABELS = {
     "worst": "Worst first",
@@ -37,20 +39,6 @@ _SORT_LABELS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class _ListStyle:
-    """How groups are shown: ages as of ``now``, with the cluster's name or without, as cards or as a table."""
-
-    now: datetime
-    with_cluster: bool
-    as_cards: bool
-
-    @property
-    def page_rows(self) -> int:
-        """How many groups a page holds."""
-        return group_cards.PAGE_CARDS if self.as_cards else PAGE_ROWS
-
-
 def body() -> None:
     now = context.now()
     if empty_page.fresh_data(now) is None:
@@ -62,7 +50,7 @@ def body() -> None:
     counts = ask(overview.counts, cluster or None, text, among)
     filters.statuses("Status", counts.by_status, parameters.STATUS)
     wanted = GroupFilters(address.get(parameters.STATUS), cluster or None, among)
-    _lists(wanted, counts, _ListStyle(now, len(clusters) > 1, _view() == _CARDS_VIEW))
+    _lists(wanted, counts, ListStyle(now, len(clusters) > 1, _view() == _CARDS_VIEW))
 
 
 def _inputs(clusters: list[str]) -> None:
@@ -83,20 +71,19 @@ def _inputs(clusters: list[str]) -> None:
 
 
 def _order_label(order: str) -> str:
-    """Only the headings of the table turn an order round, so that the field names one only while it is in force."""
+    """The name of an order. Only the table's headings reverse one, so a reversed one is offered only while in use."""
     key = order.removeprefix(REVERSED)
     return _SORT_LABELS[key] if key == order else f"{_SORT_LABELS[key]}, reversed"
 
 
 def _team() -> None:
-    """Without teams, or with rules that cannot be read, nobody is asked."""
+    """A choice between the teams, if the rules can be read and name any."""
     with boundary():
-        known = owners.teams()
-        wanted_team = address.get(parameters.OWNER)
-        if known or wanted_team:
+        teams = {owner.team or "" for owner in _owners()} | {address.get(parameters.OWNER)}
+        if any(teams):
             st.selectbox(
                 "Owner",
-                sorted({*known, wanted_team} - {""}),
+                sorted(teams - {""}),
                 index=None,
                 placeholder="All owners",
                 label_visibility="collapsed",
@@ -109,12 +96,19 @@ def _of_team(team: str) -> GroupKeys | None:
     """The groups of a team, whatever their status; None is all groups."""
     if not team:
         return None
-    known = ask(overview.names, ListQuery().all_rows)
-    return tuple((r["cluster"], r["group"]) for r in known if owners.team_of(r["cluster"], r["group"]) == team)
+    owners, names = _owners(), [(r["cluster"], r["group"]) for r in ask(overview.names, ListQuery().all_rows)]
+    return tuple(one for one in names if (owner := owner_of(owners, *one)) is not None and owner.team == team)
+
+
+@st.cache_resource(ttl=_OWNERS_TTL_SECONDS, max_entries=1, show_spinner=False)
+def _owners() -> tuple[Owner, ...]:
+    """Whose groups are, as the file of the alert rules says (`owners`). Raises ConfigError if it cannot be used."""
+    alerts = context.config().alerts
+    return load_rules(alerts.rules_file, [channel.name for channel in alerts.channels]).owners
 
 
 def _view() -> str:
-    """As a table, or as cards: that is what fits a narrow window, and what is read aloud well."""
+    """As a table or as cards."""
     usual = _CARDS_VIEW if browser_window.is_narrow() else _TABLE_VIEW
     st.segmented_control(
         "Shown as",
@@ -127,13 +121,13 @@ def _view() -> str:
     return address.get(parameters.SHOWN_AS) or usual
 
 
-def _lists(wanted: GroupFilters, counts: StatusCounts, style: _ListStyle) -> None:
-    """Groups that need a look, and the quiet ones folded below; chosen statuses unfold them."""
+def _lists(wanted: GroupFilters, counts: StatusCounts, style: ListStyle) -> None:
+    """Groups that need attention, and the quiet ones folded below; chosen statuses unfold them."""
     quiet = None if wanted.statuses else False
     result = ask(overview.groups, wanted, list_view.query(parameters.GROUP_LIST, style.page_rows), quiet=quiet)
     if result:
         st.caption(f"{result.counted('group')}.")
-        _show(result, wanted, style, parameters.GROUP_LIST, _TABLE, quiet=quiet)
+        group_list.show(parameters.GROUP_LIST, result, _reader(wanted, quiet=quiet), style, name="groups")
     elif (wanted.are_set or address.get(parameters.SEARCH)) and (wanted.statuses or counts.total == 0):
         empty_page.no_match(_clear)
     elif counts.total == 0:
@@ -147,7 +141,7 @@ def _lists(wanted: GroupFilters, counts: StatusCounts, style: _ListStyle) -> Non
         _folded(wanted, counts, style)
 
 
-def _folded(wanted: GroupFilters, counts: StatusCounts, style: _ListStyle) -> None:
+def _folded(wanted: GroupFilters, counts: StatusCounts, style: ListStyle) -> None:
     kinds = ", ".join(
         f"{n:,} {appearance.of_status(s).word}{' without members' if s == Status.UNKNOWN else ''}"
         for s in DISPLAY_ORDER
@@ -156,7 +150,7 @@ def _folded(wanted: GroupFilters, counts: StatusCounts, style: _ListStyle) -> No
     fold = st.expander(
         f"{humanise.plural(counts.quiet, 'quiet group')}: {kinds}",
         expanded=address.get(parameters.QUIET_LIST.page) > 1,
-        key=_QUIET,
+        key="overview_quiet",
         on_change="rerun",
     )
     if fold.open:
@@ -164,33 +158,11 @@ def _folded(wanted: GroupFilters, counts: StatusCounts, style: _ListStyle) -> No
             result = ask(overview.groups, wanted, list_view.query(parameters.QUIET_LIST, style.page_rows), quiet=True)
             if result.pages > 1:
                 st.caption(f"{result.counted('quiet group')}.")
-            _show(result, wanted, style, parameters.QUIET_LIST, _QUIET_TABLE, quiet=True)
+            group_list.show(parameters.QUIET_LIST, result, _reader(wanted, quiet=True), style, name="quiet-groups")
 
 
-def _show(
-    result: ListPage[Row],
-    wanted: GroupFilters,
-    style: _ListStyle,
-    listing: ListParameters,
-    name: str,
-    *,
-    quiet: bool | None,
-) -> None:
-    """The groups of a list, as a table or as cards."""
-    if style.as_cards:
-        group_cards.show(result.rows, style.now, with_cluster=style.with_cluster)
-        list_view.pagination(listing, result)
-        return
-    list_view.table(
-        listing,
-        result,
-        lambda rows: group_table.columns(rows, style.now, with_cluster=style.with_cluster),
-        lambda query: overview.groups(context.lake(), wanted, query, quiet=quiet),
-        name=name,
-        label="Consumer groups",
-        orders=overview.ORDERS,
-        links=address.group_links(result),
-    )
+def _reader(wanted: GroupFilters, *, quiet: bool | None) -> Callable[[ListQuery], ListPage[Row]]:
+    return lambda query: overview.groups(context.lake(), wanted, query, quiet=quiet)
 
 
 def _clear() -> None:

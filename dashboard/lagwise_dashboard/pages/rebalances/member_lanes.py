@@ -17,14 +17,15 @@ from lagwise_dashboard.widgets.partition_names import owned
 
 #: Of more lanes than this, those that changed most are drawn until all are asked for.
 MAX_LANES = 60
-#: Pixels: of a lane, while there are few and from MANY_LANES on; of the bars of rebalances; above the lanes.
+#: Pixels of a lane while there are fewer than _MANY_LANES, and from then on.
 _LANE, _NARROW_LANE, _MANY_LANES = 26, 15, 24
+#: Pixels of the bars of rebalances, and of the free space above the lanes.
 _REBALANCES, _ABOVE_LANES = 56, 40
 _MAX_NAME_LENGTH = 34
-#: The span is cut into so many steps, each wide enough for a number: rebalances of one step are one bar, and what a
-#: member owned for less than one is not drawn apart.
+#: The span is cut into this many steps, each wide enough for a number: the rebalances of a step are one bar, and
+#: shorter assignments of a member are joined.
 _STEPS = 60
-#: More rebalances than this have no band across the lanes: they would cover them.
+#: With more rebalances than this, their bands would cover the lanes and are not drawn.
 _MAX_BANDS = 20
 _OWNS, _IDLE, _UNSETTLED = "#0D9488", "#94A3B8", "#B45309"
 _MAX_TEXT_LENGTH = 160
@@ -33,8 +34,8 @@ _DIGITS = re.compile(r"(\d+)")
 
 @dataclass(frozen=True, slots=True)
 class Lane:
-    """The periods of one member, in order of time: of one that left and came back, too, if it is known by its static
-    id, or nobody else of its name was there meanwhile."""
+    """The periods of one member, in order of time. A member that left and came back has one lane if it has a static id,
+    or if no other of its name was there meanwhile."""
 
     name: str
     periods: tuple[Row, ...]
@@ -42,7 +43,7 @@ class Lane:
 
 @dataclass(frozen=True, slots=True)
 class _Bar:
-    """What is drawn of a lane: one period, or several that are too short to be told apart."""
+    """A bar of a lane: one period, or several that are too short to draw one by one."""
 
     lane: int
     periods: tuple[Row, ...]
@@ -64,7 +65,7 @@ class _Bar:
         return _OWNS if self.periods[0]["assigned_partitions"] else _IDLE
 
     def label(self, step: timedelta) -> str:
-        """What is written in it; nothing where there is no room."""
+        """The text inside the bar; empty where there is no room."""
         is_crowd = len(self.periods) > 1
         if self.end - self.begin < step * (1.5 if is_crowd else 0.7):
             return ""

@@ -1,4 +1,4 @@
-"""Rebalances: which groups are shaken, for how long nobody read, and of one group who came, went and owned what."""
+"""Rebalances: which groups have them, how long reading stopped, and for one group who joined, left and owned what."""
 
 from dataclasses import replace
 from datetime import datetime
@@ -44,7 +44,7 @@ def body() -> None:
 
 
 def _all(span: TimeRange, now: datetime) -> None:
-    """Every group that was rebalanced, storms first."""
+    """Every group with rebalances, storms first."""
     clusters = ask(overview.clusters)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         filters.search("Group")
@@ -53,13 +53,13 @@ def _all(span: TimeRange, now: datetime) -> None:
     listing, arguments = parameters.REBALANCED_LIST, (cluster or None, span.since, span.until)
     result = ask(queries.groups, *arguments, replace(list_view.query(listing), text=text))
     if not result:
-        where = " of a group that matches the filters" if text or cluster else ""
-        st.success(f"No rebalance{where} {span.words}.", icon=":material/check_circle:")
+        where = " in groups that match the filters" if text or cluster else ""
+        st.success(f"No rebalances{where} {span.words}.", icon=":material/check_circle:")
         return
-    order = list_view.if_default_order(listing, ", those with storms first")
+    order = list_view.if_default_order(listing, ", storms first")
     st.caption(
-        f"{result.counted('group')} that were rebalanced in hours that reach into this span{order}; "
-        f"{result[0]['stormy']:,} had storms. A group opens its members' timeline."
+        f"{result.counted('group')} with rebalances {span.words} (whole hours){order}; {result[0]['stormy']:,} with "
+        "storms. Open a group to see its members' timeline."
     )
     list_view.table(
         listing,
@@ -67,7 +67,7 @@ def _all(span: TimeRange, now: datetime) -> None:
         lambda rows: _group_columns(rows, now),
         lambda query: queries.groups(context.lake(), *arguments, query),
         name="rebalances",
-        label=f"Groups that were rebalanced{order}",
+        label=f"Groups with rebalances{order}",
         orders=queries.ORDERS,
         links=address.group_links(result, pages.REBALANCES),
         visible_rows=8,
@@ -93,14 +93,14 @@ def _group_columns(rows: list[Row], now: datetime) -> list[TableColumn]:
 
 
 def _one(cluster: str, group: str, span: TimeRange, now: datetime) -> None:
-    """One group: its numbers, the timeline of its members, and what is concluded from them."""
+    """One group: its numbers, the timeline of its members, and the likely causes."""
     its = (cluster, group, span.since, span.until)
     every = ask(queries.events, *its, FIRST_PAGE.all_rows)
     hours = ask(group_queries.rebalances, *its, FIRST_PAGE.all_rows)
     periods = ask(queries.periods, cluster, group, span.since, span.until)
     if not (every or hours or periods):
         st.info(
-            f"**Neither members nor rebalances of “{escaping.markdown(group)}” are known {span.words}.** Samples are "
+            f"**No members or rebalances of “{escaping.markdown(group)}” were recorded {span.words}.** Samples are "
             f"kept for {humanise.plural(context.config().lake.retention.raw_days, 'day')}.",
             icon=":material/timeline:",
         )
@@ -110,7 +110,7 @@ def _one(cluster: str, group: str, span: TimeRange, now: datetime) -> None:
     _timeline(periods, every.rows, span, subject=f"{cluster}/{group}")
     rebalance_hours.show(cluster, group, span, now)
     if not every:
-        st.caption(f"No rebalance {span.words}.")
+        st.caption(f"No rebalances {span.words}.")
         return
     st.subheader("Each rebalance", anchor=False)
     result = ask(queries.events, *its, list_view.query(parameters.REBALANCE_LIST))
@@ -136,7 +136,7 @@ def _columns(events: list[Row], now: datetime) -> list[TableColumn]:
         tables.count("Members after", [r["members"] for r in events]),
         tables.text("What", [rebalance_hours.details(r) for r in events], width=420, wraps=True),
         tables.text("Source", [r["source"] for r in events]).with_help(
-            "offsets_topic: every rebalance, exactly. samples: rebalances between two samples may be missing."
+            "offsets_topic: every rebalance is recorded. samples: rebalances between two samples may be missing."
         ),
     ]
 
@@ -177,12 +177,12 @@ def _timeline(periods: list[Row], rebalances: list[Row], span: TimeRange, *, sub
 
 def _left_out(shown: list[member_lanes.Lane], lanes: list[member_lanes.Lane], periods: list[Row]) -> str:
     """What is not drawn, in sentences."""
-    said = ""
+    text = ""
     if len(shown) < len(lanes):
-        said += f" The {len(shown):,} of {len(lanes):,} members that changed most are drawn."
+        text += f" The {len(shown):,} of {len(lanes):,} members that changed most are drawn."
     if len(periods) == queries.MAX_PERIODS:
-        said += f" Only the newest {len(periods):,} assignments are drawn: choose a shorter span to see earlier ones."
-    return said
+        text += f" Only the newest {len(periods):,} assignments are drawn: choose a shorter span to see earlier ones."
+    return text
 
 
 _group = address.get(parameters.GROUP)

@@ -1,4 +1,4 @@
-"""One topic: who reads it, whether retention leaves them the time, how much is written, and where it lies."""
+"""One topic: who reads it, whether they read it before retention deletes it, its write rate, and its partitions."""
 
 import pyarrow as pa
 import streamlit as st

@@ -1,4 +1,4 @@
-"""Does the slowest reader of a topic get to its records before retention deletes them? One sentence and the numbers."""
+"""Does the slowest reader of a topic read its records before retention deletes them? One sentence and the numbers."""
 
 from datetime import datetime, timedelta
 
@@ -11,7 +11,7 @@ from lagwise_dashboard.queries.base import Row
 from lagwise_dashboard.queries.topic import TopicTotals
 from lagwise_dashboard.widgets import lag_columns, tiles
 
-#: From this share of the retention on, the slowest reader is worth a look.
+#: From this share of the retention on, the verdict is a warning.
 _CLOSE = 0.5
 
 
@@ -42,11 +42,11 @@ def sentence(settings: Row | None, readers: list[Row], now: datetime) -> str:
         first = losing[0]
         name = f"**{escaping.markdown(first['group'])}**"
         if first["seconds_to_loss"] <= 0:
-            return f"{name} loses records: retention deletes them before it reads them. {keeps}"
+            return f"{name} is losing records: retention deletes them before the group reads them. {keeps}"
         within = "at the latest, maybe sooner" if first["seconds_to_loss_is_upper_bound"] else "at the earliest"
         at = first["as_of"] + timedelta(seconds=first["seconds_to_loss"])
         return (
-            f"{keeps} Retention gets to what {name} has not read in "
+            f"{keeps} Retention will delete unread records of {name} in "
             f"{humanise.duration(first['seconds_to_loss'])} {within}: at {humanise.clock(at, now)}."
         )
     slow = slowest(readers)
@@ -60,7 +60,7 @@ def sentence(settings: Row | None, readers: list[Row], now: datetime) -> str:
 
 
 def retention(settings: Row | None) -> str:
-    """Half a sentence: for how long, up to which size, or that nobody knows."""
+    """Half a sentence: for how long, up to which size, or that it is unknown."""
     if settings is None or settings["retention_ms"] is None:
         return "for an unknown time"
     policy = settings["cleanup_policy"] or ""
@@ -91,9 +91,13 @@ def _metrics(settings: Row | None, totals: TopicTotals) -> list[tiles.Tile]:
     known = settings or {}
     return [
         ("Written /s", humanise.rate(totals.rate_per_second), lag_columns.WRITTEN_HELP),
-        ("Offsets kept", humanise.count(totals.offsets_kept), "End less log start."),
+        ("Offsets kept", humanise.count(totals.offsets_kept), "Log end minus log start."),
         ("Partitions", humanise.count(totals.partitions or known.get("partitions")), None),
         ("Replicas", humanise.count(known.get("replication_factor")), "Of each partition."),
-        ("Least in sync", humanise.count(known.get("min_isr")), "`min.insync.replicas`: with fewer, writes fail."),
-        ("Clean-up", escaping.visible(known.get("cleanup_policy")) or humanise.DASH, "`cleanup.policy`."),
+        (
+            "Min in-sync replicas",
+            humanise.count(known.get("min_isr")),
+            "`min.insync.replicas`: with fewer, writes fail.",
+        ),
+        ("Cleanup policy", escaping.visible(known.get("cleanup_policy")) or humanise.DASH, "`cleanup.policy`."),
     ]

@@ -1,0 +1,133 @@
+"""A list of groups, as a table or as cards. Cards suit a narrow screen, the keyboard and screen readers."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+
+import streamlit as st
+
+from lagwise.domain import humanise
+from lagwise.domain.vocabulary import REBALANCING_STATES
+from lagwise.links import pages, parameters
+from lagwise.links.parameter_types import ListParameters
+from lagwise_dashboard import address, appearance, escaping, tables
+from lagwise_dashboard.queries import overview
+from lagwise_dashboard.queries.base import Row
+from lagwise_dashboard.queries.listing import PAGE_ROWS, ListPage, ListQuery
+from lagwise_dashboard.tables import TableColumn
+from lagwise_dashboard.widgets import lag_columns, list_view
+
+_PAGE_CARDS = 50
+_WHY_WIDTH = 360
+
+
+@dataclass(frozen=True, slots=True)
+class ListStyle:
+    """How groups are shown: ages as of ``now``, with the cluster's name or without, as cards or as a table."""
+
+    now: datetime
+    with_cluster: bool
+    as_cards: bool
+
+    @property
+    def page_rows(self) -> int:
+        """How many groups a page holds."""
+        return _PAGE_CARDS if self.as_cards else PAGE_ROWS
+
+
+def show(
+    listing: ListParameters,
+    result: ListPage[Row],
+    read: Callable[[ListQuery], ListPage[Row]],
+    style: ListStyle,
+    *,
+    name: str,
+) -> None:
+    """Draw a page of the groups; each opens the page of its group. ``read`` reads others."""
+    if style.as_cards:
+        for row in result:
+            _card(row, style)
+        list_view.pagination(listing, result)
+        return
+    list_view.table(
+        listing,
+        result,
+        lambda rows: _columns(rows, style),
+        read,
+        name=name,
+        label="Consumer groups",
+        orders=overview.ORDERS,
+        links=address.group_links(result),
+    )
+
+
+def _columns(rows: list[Row], style: ListStyle) -> list[TableColumn]:
+    """The columns; those of which nothing is known, or that would all say the same, are left out."""
+    result = [
+        lag_columns.statuses(rows).sorts_by("worst"),
+        tables.text("Group", [r["group"] for r in rows], width=190).sorts_by("name"),
+        tables.text("Why", [r["sentence"] for r in rows], width=_WHY_WIDTH, wraps=True).with_help(
+            "The verdict in one sentence."
+        ),
+        lag_columns.oldest_unread(rows, "Age of the oldest record the group has not read."),
+        tables.trend("Last hour", [r["trend"] for r in rows]).with_help(
+            "Age of the oldest unread record over the last hour of data (or since the first sample, if that is more "
+            "recent), each group on its own scale."
+        ),
+        lag_columns.lag(rows, "Unread records; unknown partitions and ghosts left out."),
+        tables.duration("Caught up in", [lag_columns.seconds_to_catch_up(r) for r in rows], endless="never")
+        .with_help("Time until the lag is gone at today's rates; never if it is not shrinking.")
+        .sorts_by("catch_up"),
+        tables.duration("Since", [tables.elapsed_seconds(r["since"], style.now) for r in rows])
+        .with_help("How long the group has had this status.")
+        .sorts_by("since"),
+        lag_columns.written(rows),
+        lag_columns.read(rows),
+        tables.text("Worst partition", [_worst_partition(r) for r in rows]).with_help(
+            "By status, then by age of its oldest unread record."
+        ),
+        tables.count("Members", [r["members"] for r in rows]).sorts_by("members"),
+        tables.count("Idle", [r["idle_members"] or None for r in rows], of="members").with_help(
+            "Members that own no partition."
+        ),
+        tables.text("State", [_state(r) for r in rows]).with_help("As reported by the group coordinator."),
+    ]
+    if style.with_cluster:
+        result.append(tables.text("Cluster", [r["cluster"] for r in rows]).sorts_by("cluster"))
+    return tables.without_empty(result, "Idle")
+
+
+def _worst_partition(row: Row) -> str | None:
+    """``topic-partition``, as Kafka's own tools write it."""
+    topic, partition = row["worst_topic"], row["worst_partition"]
+    return None if topic is None else f"{topic}-{partition}"
+
+
+def _state(row: Row) -> str | None:
+    """``Stable``, ``rebalancing``; None if unknown."""
+    return "rebalancing" if row["state"] in REBALANCING_STATES else row["state"]
+
+
+def _card(row: Row, style: ListStyle) -> None:
+    """The name as a link, the status, the sentence, and the numbers that are known."""
+    age = humanise.duration(row["lag_seconds"], lower_bound=bool(row["lag_seconds_is_lower_bound"]))
+    numbers = {
+        "oldest unread": age,
+        "lag": humanise.count(row["lag"]),
+        "caught up in": lag_columns.catch_up(row),
+        "in/s": humanise.rate(row["produce_rate_per_second"]),
+        "out/s": humanise.rate(row["consume_rate_per_second"]),
+    }
+    known = " · ".join(f"{name} **{value}**" for name, value in numbers.items() if value != humanise.DASH)
+    badge = appearance.of_status(row["status"])
+    where = f" · {escaping.markdown(row['cluster'])}" if style.with_cluster else ""
+    with st.container(border=True, gap="small"):
+        address.page_link(
+            pages.GROUP,
+            f"**{escaping.markdown(row['group'])}**",
+            values={parameters.CLUSTER: row["cluster"], parameters.GROUP: row["group"], parameters.TOPIC: None},
+        )
+        st.markdown(
+            f":{badge.markdown}-badge[{badge.label}] for {humanise.since(row['since'], style.now)}{where}  \n"
+            f"{escaping.markdown(row['sentence'])}  \n{known}"
+        )
