@@ -1,5 +1,6 @@
 """Evaluates rules over a history, as the alert process would have done. Pure; nothing is stored or sent."""
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Set
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -22,6 +23,14 @@ from lagwise_alerts.stages import decide
 #: Conditions on numbers that a history may lack, by their key in the file of rules.
 LOSS_AHEAD = "seconds_to_loss_below"
 CATCHING_UP = "seconds_to_catch_up_above"
+
+#: The numbers that rules compare with a limit, and the key of the limit in the file of rules.
+_LIMITS = {
+    "lag_records": "lag_above",
+    "lag_seconds": "lag_seconds_above",
+    "seconds_to_loss": LOSS_AHEAD,
+    "seconds_to_catch_up": CATCHING_UP,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,11 +102,11 @@ class _Interest:
 
     def __init__(self, book: RuleBook) -> None:
         self._book = book
-        whens = [rule.when for rule in book.rules]
-        self._lags = sorted({0, *(w.lag_above for w in whens if w.lag_above is not None)})
-        self._ages = sorted({w.lag_seconds_above for w in whens if w.lag_seconds_above is not None})
-        self._losses = sorted({w.seconds_to_loss_below for w in whens if w.seconds_to_loss_below is not None})
-        self._ends = sorted({w.seconds_to_catch_up_above for w in whens if w.seconds_to_catch_up_above is not None})
+        #: The limits in the rules, by number. 0 is one, too: rules may ask for unread records.
+        self._limits = {
+            number: sorted({0.0, *(limit for rule in book.rules if (limit := getattr(rule.when, key)) is not None)})
+            for number, key in _LIMITS.items()
+        }
         self._cache: dict[tuple[object, ...], bool] = {}
 
     def __call__(self, condition: Condition) -> bool:
@@ -113,19 +122,17 @@ class _Interest:
         return self._cache[key]
 
     def _key(self, condition: GroupCondition) -> tuple[object, ...]:
-        n = condition.numbers
-        lag, age, loss, end = n.lag_records, n.lag_seconds, n.seconds_to_loss, n.seconds_to_catch_up
+        values = ((getattr(condition.numbers, number), limits) for number, limits in self._limits.items())
         return (
             condition.subject,
             condition.status,
             condition.reason,
             condition.seen_active,
             condition.is_getting_older,
-            lag is None,
-            *(lag is not None and lag > limit for limit in self._lags),
-            *(age is not None and age > limit for limit in self._ages),
-            *(loss is not None and loss < limit for limit in self._losses),
-            *(end is not None and end > limit for limit in self._ends),
+            *(
+                None if value is None else (bisect_left(limits, value), bisect_right(limits, value))
+                for value, limits in values
+            ),
         )
 
 

@@ -3,7 +3,7 @@
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from lagwise.tables.raw import READ_SOMETHING, SAMPLES
@@ -56,17 +56,17 @@ class PastHealth:
         self._ticks = _Walk(ticks)
         self._clusters: dict[str, _Cluster] = {}
         #: When the first sample was finished; None where there is none.
-        self.begins_at: datetime | None = samples[0]["finished_at"].astimezone(UTC) if samples else None
+        self.begins_at: datetime | None = samples[0]["finished_at"] if samples else None
 
     def at(self, now: datetime) -> dict[str, CollectionRow]:
         """The collections at a moment, which must not lie before the one asked for last."""
         for sample in self._samples.up_to(now):
             cluster = self._clusters.setdefault(sample["cluster"], _Cluster())
-            finished_at = sample["finished_at"].astimezone(UTC)
+            finished_at = sample["finished_at"]
             cluster.newest_at = finished_at if sample["useful"] else cluster.newest_at
             cluster.interval_seconds = sample["interval_seconds"]
             cluster.errors = sample["errors"]
-            cluster.unread.append((sample["written_at"].astimezone(UTC), finished_at))
+            cluster.unread.append((sample["written_at"], finished_at))
         for tick in self._ticks.up_to(now):
             found = self._clusters.get(tick["cluster"])
             while found and tick["read_until"] and found.unread and found.unread[0][0] <= tick["read_until"]:

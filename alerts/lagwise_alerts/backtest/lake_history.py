@@ -7,7 +7,7 @@ cadence of a group are taken to be those of now.
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from itertools import groupby, pairwise
 from typing import Any
 
@@ -155,7 +155,7 @@ def _wanted(lake: Lake, span: HistorySpan, book: RuleBook, topics: Topics) -> pa
 def _moments(lake: Lake, span: HistorySpan, begins_at: datetime | None) -> Iterator[tuple[datetime, str | None]]:
     """When a cluster was judged, with its name; in between, and after, moments without one."""
     rows = lake.query(_MOMENTS, [span.since, span.until], over=[GROUP_HISTORY], since=span.since).to_pylist()
-    judged = [(row["as_of"].astimezone(UTC), row["cluster"]) for row in rows]
+    judged = [(row["as_of"], row["cluster"]) for row in rows]
     starts = [at for at in (begins_at, judged[0][0] if judged else None) if at is not None]
     if not starts:
         return
@@ -172,14 +172,14 @@ def _conditions(lake: Lake, span: HistorySpan, wanted: pa.Table, topics: Topics)
     rows = lake.query(_ROWS, values, over=[GROUP_HISTORY], since=span.since, given=given)
     changes: dict[Group, list[_Change]] = {}
     for row in lake.query(_CHANGES, [span.until], over=[STATUS_CHANGES], given=given).to_pylist():
-        change = (row["at"].astimezone(UTC), _REASONS.get(row["reason"]))
+        change = (row["at"], _REASONS.get(row["reason"]))
         changes.setdefault((row["cluster"], row["group"]), []).append(change)
     latest: dict[Group, _Change] = {}
     alive: set[str] = set(span.alive)
     for batch in rows.to_batches(max_chunksize=10_000):
         for row in batch.to_pylist():
             key = (row["cluster"], row["group"])
-            as_of = row["as_of"].astimezone(UTC)
+            as_of = row["as_of"]
             ahead = changes.get(key, [])
             while ahead and ahead[0][0] <= as_of:
                 latest[key] = ahead.pop(0)
@@ -227,10 +227,10 @@ def _storms(lake: Lake, span: HistorySpan) -> dict[Group, list[_Storm]]:
     found: dict[Group, list[_Storm]] = {}
     before: dict[Group, datetime] = {}
     for row in rows:
-        key, hour, last_at = (row["cluster"], row["group"]), row["hour"], row["last_at"].astimezone(UTC)
+        key, hour, last_at = (row["cluster"], row["group"]), row["hour"], row["last_at"]
         its = found.setdefault(key, [])
         goes_on = key in before and hour - before[key] == timedelta(hours=1)
-        begins = its.pop()[0] if goes_on else max(hour.astimezone(UTC), last_at - STORM_LASTS)
+        begins = its.pop()[0] if goes_on else max(hour, last_at - STORM_LASTS)
         its.append((begins, last_at + STORM_LASTS, row["sentence"]))
         before[key] = hour
     return found

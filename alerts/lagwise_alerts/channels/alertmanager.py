@@ -11,7 +11,7 @@ Alertmanager keeps alerts in memory, ends alerts that are not sent again, and id
 
 import json
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from lagwise.config.channels import Alertmanager
@@ -20,6 +20,7 @@ from lagwise_alerts.channels.alertmanager_format import alertmanager_annotations
 from lagwise_alerts.channels.base import DeliveryOutcome, Message
 from lagwise_alerts.channels.http import HttpChannel, Post
 from lagwise_alerts.model import AlertEvent
+from lagwise_alerts.notify.message import timestamp
 
 
 def payload(
@@ -27,8 +28,7 @@ def payload(
 ) -> list[dict[str, Any]]:
     """The alert, and the end of the alert ``before`` where its labels differ: to Alertmanager that is another alert."""
     over = document["event"] == AlertEvent.RESOLVED
-    expires = (now + timedelta(seconds=settings.expire_seconds)).astimezone(UTC)
-    ends = document["ended_at"] if over else expires.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    ends = document["ended_at"] if over else timestamp(now + timedelta(seconds=settings.expire_seconds))
     alerts = [_alert(document, settings, ends)]
     if before is not None and alertmanager_labels(before, settings.labels) != alerts[0]["labels"]:
         ended = _alert(before, settings, document["decided_at"])

@@ -6,7 +6,7 @@ cannot be read is kept as it was read last, and reported: its age then does the 
 
 import logging
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import duckdb
@@ -16,7 +16,6 @@ from lagwise.domain.group_record import record_of
 from lagwise.domain.vocabulary import SIMPLE
 from lagwise.platform.errors import LakeError
 from lagwise.platform.logs import clean
-from lagwise.tables import Table
 from lagwise.tables.analysis import GROUP_STATUS, STATUS_CHANGES
 from lagwise.tables.capacity import CAPACITY
 from lagwise.tables.duckdb_connection import connected
@@ -108,9 +107,10 @@ class LakeReader:
         )
         for tables, read in steps:
             try:
-                if self._is_new(tables):
+                versions = {table.name: self._lake.version(table) for table in tables}
+                if not versions.items() <= self._versions.items():
                     read()
-                    self._versions.update(self._found)
+                    self._versions.update(versions)
             except (LakeError, duckdb.Error, OSError) as error:
                 for table in tables:
                     self._versions.pop(table.name, None)
@@ -131,12 +131,6 @@ class LakeReader:
             analysis_unreadable_since=self._unreadable_since,
             trouble=tuple(dict.fromkeys(trouble)),
         )
-
-    def _is_new(self, tables: tuple[Table, ...]) -> bool:
-        self._found = {table.name: self._lake.version(table) for table in tables}
-        if tables == (STATUS_CHANGES,) and self._active_before is not None:
-            return False  # what happens from now on is seen in group_status
-        return any(self._versions.get(name, -1) != version for name, version in self._found.items())
 
     def _read_groups(self) -> None:
         self._lake.scan(self._duckdb, GROUP_STATUS)
@@ -166,9 +160,14 @@ class LakeReader:
     def _read_collections(self, days: tuple[str, str]) -> None:
         self._lake.scan(self._duckdb, SAMPLES, days=days)
         self._lake.scan(self._duckdb, TICKS, days=days)
-        self._collections = {row["cluster"]: _collection_row(row) for row in self._rows(_COLLECTIONS_SQL)}
+        self._collections = {
+            row["cluster"]: CollectionRow(**row | {"errors": tuple(map(_error_words, row["errors"] or ()))})
+            for row in self._rows(_COLLECTIONS_SQL)
+        }
 
     def _read_active(self) -> None:
+        if self._active_before is not None:
+            return  # groups that become active from now on are seen in group_status
         self._lake.scan(self._duckdb, STATUS_CHANGES)
         signs = sorted(status.value for status in SIGNS_OF_LIFE)
         self._active_before = frozenset((r["cluster"], r["group"]) for r in self._rows(_ACTIVE_SQL, [signs, signs]))
@@ -176,7 +175,7 @@ class LakeReader:
     def _read_storms(self, days: tuple[str, str]) -> None:
         self._lake.scan(self._duckdb, REBALANCE_STATS, days=days)
         rows = self._rows(STORMS_SQL)
-        self._storms = {(r["cluster"], r["group"]): Storm(_utc(r["last_at"]), r["sentence"]) for r in rows}
+        self._storms = {(r["cluster"], r["group"]): Storm(r["last_at"], r["sentence"]) for r in rows}
 
     def _read_capacity(self) -> None:
         self._lake.scan(self._duckdb, CAPACITY)
@@ -191,26 +190,6 @@ class LakeReader:
 
 def _in_a_line(error: Exception) -> str:
     return clean(str(error).strip().split("\n")[0] or type(error).__name__)
-
-
-def _utc(value: Any) -> datetime:
-    at: datetime = value
-    return at.astimezone(UTC)
-
-
-def _utc_or_none(value: Any) -> datetime | None:
-    return None if value is None else _utc(value)
-
-
-def _collection_row(row: Mapping[str, Any]) -> CollectionRow:
-    return CollectionRow(
-        cluster=row["cluster"],
-        newest_at=_utc_or_none(row["newest_at"]),
-        interval_seconds=float(row["interval_seconds"]),
-        errors=tuple(_error_words(error) for error in row["errors"] or ()),
-        judged_until=_utc_or_none(row["judged_until"]),
-        unread_since=_utc_or_none(row["unread_since"]),
-    )
 
 
 def _error_words(error: Mapping[str, Any]) -> str:

@@ -180,4 +180,9 @@ def _next_loss(seconds: float, numbers: GroupNumbers) -> str:
 
 
 def _time(at: datetime | None) -> str | None:
-    return None if at is None else at.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return None if at is None else timestamp(at)
+
+
+def timestamp(at: datetime) -> str:
+    """A time as messages have it."""
+    return at.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -13,7 +13,7 @@ from sqlalchemy import Connection, Engine, delete, select, update
 from lagwise.platform.errors import OperatorError
 from lagwise_alerts.notify.group import SUMMARY_EVENT
 from lagwise_alerts.operate.actions import Action, Operator, record
-from lagwise_alerts.outbox.database import DELIVERIES, SUMMARY_MEMBERS, lock, prepare, transaction
+from lagwise_alerts.outbox.database import DELIVERIES, SUMMARY_MEMBERS, in_batches, lock, prepare, transaction
 from lagwise_alerts.outbox.store import DEAD, DELIVERED, QUEUED
 
 
@@ -36,21 +36,20 @@ class Resent:
     outdated: int
 
 
-def choose_messages(letters: Sequence[ResendCandidate], asked: frozenset[int] | None) -> tuple[list[int], list[int]]:
+def choose_messages(candidates: Sequence[ResendCandidate], asked: frozenset[int] | None) -> tuple[list[int], list[int]]:
     """The ids to send again, and those that are outdated. ``asked`` are ids; None is all dead messages. Pure."""
-    last_delivered: dict[tuple[str, str], int] = {}
-    for letter in letters:
-        if letter.is_delivered:
-            of = (letter.channel, letter.incident_id)
-            last_delivered[of] = max(letter.id, last_delivered.get(of, 0))
-    selected = {(letter.channel, letter.incident_id) for letter in letters if asked is None or letter.id in asked}
+    by_incident: dict[tuple[str, str], list[ResendCandidate]] = {}
+    for candidate in candidates:
+        by_incident.setdefault((candidate.channel, candidate.incident_id), []).append(candidate)
     again: list[int] = []
     outdated: list[int] = []
-    for letter in sorted(letters, key=lambda one: one.id):
-        of = (letter.channel, letter.incident_id)
-        if letter.is_dead and of in selected:
-            (outdated if last_delivered.get(of, 0) > letter.id else again).append(letter.id)
-    return again, outdated
+    for messages in by_incident.values():
+        if asked is None or not asked.isdisjoint(message.id for message in messages):
+            last_delivered = max((message.id for message in messages if message.is_delivered), default=0)
+            for message in messages:
+                if message.is_dead:
+                    (outdated if last_delivered > message.id else again).append(message.id)
+    return sorted(again), sorted(outdated)
 
 
 def resend(
@@ -61,17 +60,17 @@ def resend(
     with transaction(engine) as connection:
         lock(connection)
         asked = None if ids is None else frozenset(ids) | _members(connection, ids)
-        letters = _letters(connection, channel)
-        if asked is not None and not any(letter.is_dead and letter.id in asked for letter in letters):
+        candidates = _candidates(connection, channel)
+        if asked is not None and not any(one.is_dead and one.id in asked for one in candidates):
             raise OperatorError(
                 "none of these messages was given up; `lagwise alert deliveries --state dead` lists them"
             )
-        again, outdated = choose_messages(letters, asked)
+        again, outdated = choose_messages(candidates, asked)
         _take_apart(connection, [*again, *outdated])
-        for some in (again[i : i + 500] for i in range(0, len(again), 500)):
+        for some in in_batches(again):
             queued = {"state": QUEUED, "attempts": 0, "next_attempt_at": now, "last_error": None}
             connection.execute(update(DELIVERIES).where(DELIVERIES.c.id.in_(some)).values(**queued))
-        for some in (outdated[i : i + 500] for i in range(0, len(outdated), 500)):
+        for some in in_batches(outdated):
             connection.execute(update(DELIVERIES).where(DELIVERIES.c.id.in_(some)).values(state=DEAD))
         if again:
             subject = f"{len(again)} messages, the first {again[0]}" if len(again) > 1 else f"message {again[0]}"
@@ -79,8 +78,8 @@ def resend(
     return Resent(len(again), len(outdated))
 
 
-def _letters(connection: Connection, channel: str | None) -> list[ResendCandidate]:
-    """All dead messages, and the other messages of their incidents; summaries are replaced by their messages."""
+def _candidates(connection: Connection, channel: str | None) -> list[ResendCandidate]:
+    """All messages; summaries are replaced by their messages."""
     d, summary = DELIVERIES.c, DELIVERIES.alias()
     state = (
         select(d.id, d.channel, d.incident_id, d.state, summary.c.state.label("summary_state"))
@@ -90,8 +89,7 @@ def _letters(connection: Connection, channel: str | None) -> list[ResendCandidat
     )
     if channel is not None:
         state = state.where(d.channel == channel)
-    rows = connection.execute(state).all()
-    letters = [
+    return [
         ResendCandidate(
             id=row.id,
             channel=row.channel,
@@ -99,10 +97,8 @@ def _letters(connection: Connection, channel: str | None) -> list[ResendCandidat
             is_dead=DEAD in (row.state, row.summary_state),
             is_delivered=DELIVERED in (row.state, row.summary_state),
         )
-        for row in rows
+        for row in connection.execute(state)
     ]
-    concerned = {(letter.channel, letter.incident_id) for letter in letters if letter.is_dead}
-    return [letter for letter in letters if (letter.channel, letter.incident_id) in concerned]
 
 
 def _members(connection: Connection, ids: Sequence[int]) -> frozenset[int]:
@@ -112,7 +108,7 @@ def _members(connection: Connection, ids: Sequence[int]) -> frozenset[int]:
 
 def _take_apart(connection: Connection, ids: Sequence[int]) -> None:
     """Delete the dead summaries that these messages are part of: their messages then go out one by one."""
-    for some in (ids[i : i + 500] for i in range(0, len(ids), 500)):
+    for some in in_batches(ids):
         summaries = set(
             connection.scalars(select(SUMMARY_MEMBERS.c.summary_id).where(SUMMARY_MEMBERS.c.delivery_id.in_(some)))
         )

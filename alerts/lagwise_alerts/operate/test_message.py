@@ -13,7 +13,7 @@ from lagwise.domain.group_record import GroupNumbers, sent_numbers
 from lagwise.platform.errors import ConfigError
 from lagwise_alerts.channels import Message, make_channel
 from lagwise_alerts.model import AlertEvent, AlertKind, Resolution, Severity
-from lagwise_alerts.notify.message import SCHEMA
+from lagwise_alerts.notify.message import SCHEMA, timestamp
 
 #: Cluster and group of a test message: no real group has this name.
 SUBJECT = "lagwise-test"
@@ -59,7 +59,7 @@ def make_test_document(
     channel: str, severity: Severity, now: datetime, dashboard_url: str, *, over: bool = False
 ) -> dict[str, Any]:
     """The document of a test message. All tests of a channel are one incident, so that a later one can end it."""
-    at = now.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    at = timestamp(now)
     incident_id = f"{SUBJECT}-{channel}"
     nothing_unread = GroupNumbers(lag_records=0, lag_seconds=0.0, lag_seconds_is_lower_bound=False)
     return {

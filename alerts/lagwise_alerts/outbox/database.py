@@ -3,10 +3,11 @@
 Columns convert their values: a row holds the same types as the model.
 """
 
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict, fields
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar
 
 from sqlalchemy import (
     JSON,
@@ -35,31 +36,17 @@ from lagwise.operational.engine import transaction as transaction
 from lagwise.platform.errors import DatabaseError
 from lagwise_alerts.model import AlertEvent, AlertKind, AlertState, Resolution, RuleTimer, Severity
 
+Value = TypeVar("Value")
+
 #: Version of the tables below.
 SCHEMA_VERSION = 3
 
 
-def _timer(stored: dict[str, Any]) -> RuleTimer:
-    return RuleTimer(**stored)
-
-
-def _timers(stored: list[dict[str, Any]]) -> tuple[RuleTimer, ...]:
-    return tuple(map(_timer, stored))
-
-
-def _timers_as_json(timers: tuple[RuleTimer, ...]) -> list[dict[str, Any]]:
-    return [asdict(timer) for timer in timers]
-
-
-def _times(stored: list[str]) -> tuple[datetime, ...]:
-    return tuple(map(datetime.fromisoformat, stored))
-
-
-def _times_as_json(times: tuple[datetime, ...]) -> list[str]:
-    return [at.isoformat() for at in times]
-
-
 _NAMES = Json(list, tuple)
+_NUMBERS = Json(asdict, numbers_of)
+_TIMER = Json(asdict, lambda stored: RuleTimer(**stored))
+_TIMERS = Json(lambda timers: list(map(asdict, timers)), lambda stored: tuple(RuleTimer(**one) for one in stored))
+_TIMES = Json(lambda times: [at.isoformat() for at in times], lambda stored: tuple(map(datetime.fromisoformat, stored)))
 
 SCHEMA = Table(
     "lagwise_schema",
@@ -89,18 +76,18 @@ ALERTS = Table(
     Column("resolved_at", UtcDateTime),
     Column("resolution", Word(Resolution)),
     Column("sentence", AnyText, nullable=False),
-    Column("numbers", Json(asdict, numbers_of), nullable=False),
+    Column("numbers", _NUMBERS, nullable=False),
     Column("on_hold", Boolean, nullable=False),
     Column("last_as_of", UtcDateTime, nullable=False),
-    Column("rule_timers", Json(_timers_as_json, _timers), nullable=False),
-    Column("clear_timer", Json(asdict, _timer)),
+    Column("rule_timers", _TIMERS, nullable=False),
+    Column("clear_timer", _TIMER),
     Column("notified_rules", _NAMES, nullable=False),
     Column("peak_severity", Word(Severity, 20)),
     Column("channels", _NAMES, nullable=False),
     Column("sequence", Integer, nullable=False),
     Column("labels", JSON, nullable=False),
     Column("notified_at", UtcDateTime),
-    Column("recent_starts", Json(_times_as_json, _times), nullable=False),
+    Column("recent_starts", _TIMES, nullable=False),
     Column("flapping", Boolean, nullable=False),
     Column("inhibited_by", String(60)),
     Index("alerts_one_open", "fingerprint", unique=True, sqlite_where=_OPEN, postgresql_where=_OPEN),
@@ -202,6 +189,15 @@ ACTIONS = Table(
     Index("actions_by_time", "at"),
     sqlite_autoincrement=True,
 )
+
+
+#: Databases limit the values of one statement (SQLite to 32,766, others to fewer).
+_VALUES_AT_A_TIME = 500
+
+
+def in_batches(values: Sequence[Value]) -> Iterator[Sequence[Value]]:
+    """The values in batches that fit into one statement."""
+    return (values[i : i + _VALUES_AT_A_TIME] for i in range(0, len(values), _VALUES_AT_A_TIME))
 
 
 def columns_of(value: Any) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """What mutes alerts, and what operators did, in the operational database. Within the caller's transaction."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
@@ -18,10 +18,8 @@ from lagwise_alerts.outbox.database import (
     SUMMARY_MEMBERS,
     WITHHELD,
     columns_of,
+    in_batches,
 )
-
-#: Databases allow so many values in one statement (SQLite 32,766, others fewer).
-_VALUES_AT_A_TIME = 500
 
 
 def load_mute_state(connection: Connection, windows: Sequence[MaintenanceWindow], now: datetime) -> MuteState:
@@ -55,14 +53,10 @@ def prune_operator_data(connection: Connection, before: datetime) -> None:
 def store_withheld(connection: Connection, before: MuteState, result: MuteResult) -> None:
     """Store which notifications are withheld after a decision."""
     replaced = [one.incident_id for one in result.withheld if one.incident_id in before.withheld]
-    for incidents in _in_parts([*result.no_longer_withheld, *replaced]):
+    for incidents in in_batches([*result.no_longer_withheld, *replaced]):
         connection.execute(delete(WITHHELD).where(WITHHELD.c.incident_id.in_(incidents)))
     if result.withheld:
         connection.execute(insert(WITHHELD), [columns_of(one) for one in result.withheld])
-
-
-def _in_parts(values: Sequence[str]) -> Iterable[Sequence[str]]:
-    return (values[i : i + _VALUES_AT_A_TIME] for i in range(0, len(values), _VALUES_AT_A_TIME))
 
 
 def silence_of(row: Row[Any]) -> Silence:
