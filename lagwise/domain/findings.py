@@ -39,7 +39,7 @@ class Finding:
 
 
 _GET_THEM = "They are no longer in the log: if they matter, restore them from their source."
-#: Where consumers go on whose next record was deleted, and what to do about it: Kafka's where they are told to,
+#: Where consumers go on whose next record was deleted, and what to do about it: Kafka's where configured to,
 #: RocketMQ's at the oldest there is (its broker answers OFFSET_TOO_SMALL with its own ``minOffset``).
 _KAFKA_GOES_ON = (
     "A consumer whose next record was deleted skips to the end by default, past records that are still kept; with "
@@ -147,7 +147,7 @@ class SideTopic:
     """A retry or dead-letter topic now.
 
     ``records`` it holds, ``added`` were added within ``added_within_seconds`` (None: not known yet), ``lag`` waits for
-    those groups that read it (``readers``; None: not known, or nobody reads).
+    those groups that read it (``readers``; None: not known, or none reads).
     """
 
     name: str

@@ -292,7 +292,7 @@ class _Tags(HTMLParser):
 def report_of(lake: Lake, row: dict[str, Any]) -> CapacityReport:
     """What the page would hand over for a row."""
     advice = advise(WORKLOAD)
-    what_if = try_set_ups(WORKLOAD, [WhatIfSetUp("Running", 3, 4)], *outage(600.0))
+    what_if = try_set_ups(WORKLOAD, [WhatIfSetUp("Running", 3, 4)], outage(600.0))
     outlook = queries.outlook(lake, row["cluster"], row["topic"], NOW)
     kept = (ComparedScenario("=cmd", advice, what_if.outcomes[0][1]),)
     return CapacityReport(

@@ -449,7 +449,7 @@ def test_of_members_nothing_is_said_about_nodes_threads_or_cores(peak: float, ho
 
 NOT_APART = (
     "What of the 2.5 ms is CPU time is not known, so how many members fit on a node and whether threads would save "
-    "some is not known either: a probe would tell."
+    "some is not known either: a probe would show it."
 )
 
 

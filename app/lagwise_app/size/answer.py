@@ -91,7 +91,7 @@ class SizingAnswer:
         running, tried = set_ups(advice, running_of(self.row))
         self.ramp = ramp_to(advice, running.threads_per_node if running else None)
         try:
-            self.what_if = try_set_ups(advice.workload, tried, *outage(DEFAULT_OUTAGE_SECONDS)) if tried else None
+            self.what_if = try_set_ups(advice.workload, tried, outage(DEFAULT_OUTAGE_SECONDS)) if tried else None
         except OutOfRange:
             self.what_if = None  # too many nodes or partitions to simulate; the rest of the answer holds
 

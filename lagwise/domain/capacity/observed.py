@@ -2,7 +2,7 @@
 
 Throughput is a censored observation of capacity: while records wait (:mod:`lagwise.domain.capacity.saturation`) it is
 the capacity; else it is what arrived, and the capacity is at least that. So the estimate comes from saturated blocks
-alone, and the best five minutes beside them bound it from below, which can contradict an estimate and never make one.
+alone, and the best five minutes bound it from below, which can contradict an estimate and never make one.
 
 Minutes that follow one another are alike, so the interval is that of the means of blocks, widened by the correlation
 of successive blocks and by how stretches of time differ from one another. Times are seconds since some moment.
@@ -112,7 +112,7 @@ def observed_capacity(
 ) -> ObservedCapacity:
     """The estimate for so many members (None or 0: as many as there were last), or why there is none.
 
-    Blocks with as many members tell of it; where they do not suffice, all are taken, in proportion to their members.
+    Blocks with as many members count; where they do not suffice, all are taken, in proportion to their members.
     Blocks and floors that cannot be (negative, zero, not a number) are left out.
     """
     sound = sorted((b for b in blocks if _is_sound(b)), key=lambda b: b.start)

@@ -33,7 +33,7 @@ CADENCES_PER_BLOCK = 6.0
 #: Over a stretch it must grow or shrink by this share of what was read, and by what is read in so many seconds.
 LEVEL_SHARE = 0.02
 LEVEL_SECONDS = 15.0
-#: Around a rebalance nobody reads for some time, and those who come are still warming up.
+#: Around a rebalance nothing is read for some time, and members that join are still warming up.
 UNREST_SECONDS = 60.0
 
 

@@ -34,22 +34,28 @@ class WhatIfSetUp:
 
 @dataclass(frozen=True, slots=True)
 class WhatIf:
-    """What was asked, in words, and what came of it, each set-up by its label."""
+    """What was asked, and what came of it, each set-up by its label."""
 
-    question: str
     interruption: Interruption
     outcomes: tuple[tuple[str, SimulatedOutcome], ...]
 
+    @property
+    def question(self) -> str:
+        """What was asked, as a sentence."""
+        away = duration(self.interruption.seconds)
+        if self.interruption.rolling:
+            return f"One node after the other is away for {away}."
+        return f"Nothing is read for {away}."
 
-def outage(seconds: float) -> tuple[Interruption, str]:
-    """All nodes read nothing for a while, and the words for it."""
-    return Interruption(at_seconds=BEFORE_SECONDS, seconds=seconds), f"Nothing is read for {duration(seconds)}."
+
+def outage(seconds: float) -> Interruption:
+    """All nodes read nothing for a while."""
+    return Interruption(at_seconds=BEFORE_SECONDS, seconds=seconds)
 
 
-def rolling_restart(seconds: float) -> tuple[Interruption, str]:
+def rolling_restart(seconds: float) -> Interruption:
     """One node after the other is away, and the others read its partitions meanwhile."""
-    every = Interruption(at_seconds=BEFORE_SECONDS, seconds=seconds, rolling=True, reassigned_after_seconds=0.0)
-    return every, f"One node after the other is away for {duration(seconds)}."
+    return Interruption(at_seconds=BEFORE_SECONDS, seconds=seconds, rolling=True, reassigned_after_seconds=0.0)
 
 
 def set_ups(
@@ -65,10 +71,10 @@ def set_ups(
     return runs, found
 
 
-def try_set_ups(workload: Workload, tried: Sequence[WhatIfSetUp], interruption: Interruption, question: str) -> WhatIf:
+def try_set_ups(workload: Workload, tried: Sequence[WhatIfSetUp], interruption: Interruption) -> WhatIf:
     """What comes of each. Raises OutOfRange where one cannot be simulated."""
     outcomes = tuple((s.label(workload), simulated(scenario(workload, s, interruption))) for s in tried)
-    return WhatIf(question, interruption, outcomes)
+    return WhatIf(interruption, outcomes)
 
 
 def scenario(workload: Workload, set_up: WhatIfSetUp, interruption: Interruption) -> Scenario:

@@ -82,7 +82,7 @@ class SizingAdvice:
 
     @property
     def threads(self) -> int:
-        """Threads that a node is looked at with: those advised, or where there is no answer those it would get."""
+        """Threads of a node in the figures: those advised, or where there is no answer those it would get."""
         return self.triple.threads_per_node if self.triple else thread_limit(self.workload)
 
     def as_document(self, sources: Mapping[str, str] | None = None) -> dict[str, object]:

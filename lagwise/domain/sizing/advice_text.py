@@ -76,12 +76,12 @@ def _what_binds(workload: Workload, triple: Triple, binding: Binding) -> str:
 
 
 def _not_known_apart(workload: Workload) -> str:
-    """What is not known, and what would tell it."""
+    """What is not known, and what would show it."""
     whole = precise_duration(workload.t1_seconds)
     part = f"What of the {whole} is CPU time is not known, so how many {workload.unit}s fit on"
     if workload.unit is Unit.SUBTASK:
-        return f"{part} a TaskManager is not known either: its CPU load would tell."
-    return f"{part} a node and whether threads would save some is not known either: a probe would tell."
+        return f"{part} a TaskManager is not known either: its CPU load would show it."
+    return f"{part} a node and whether threads would save some is not known either: a probe would show it."
 
 
 def _partitions_bind(workload: Workload, triple: Triple) -> str:

@@ -43,7 +43,7 @@ class Change:
     sentence: str
     workload: Workload
     triple: Triple
-    #: What it costs elsewhere, in words; None where that is nothing but the work.
+    #: What else it costs, in words; None where that is nothing but the work.
     cost: str | None = None
 
 

@@ -89,7 +89,7 @@ def downstream_full(measured: Iterable[MeasuredWork]) -> DownstreamFull | None:
     """Whether the downstream is full; None where nothing shows it.
 
     The newest busy measurement is compared with every other one: what was measured before the downstream was changed
-    says nothing of it. Of several comparisons that show it, the one over the widest range of threads is told.
+    says nothing of it. Of several comparisons that show it, the one over the widest range of threads is named.
     """
     busy = [work for work in measured if work.is_busy]
     if not busy:

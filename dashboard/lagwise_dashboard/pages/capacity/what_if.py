@@ -36,20 +36,18 @@ def show(advice: SizingAdvice, row: Row | None) -> tuple[WhatIfSetUp | None, Int
     st.subheader("What if", anchor=False)
     left, right = st.columns([1, 2], gap="large")
     with left:
-        interruption, question = _interruption()
+        interruption = _interruption()
         running, tried = set_ups(advice, _running(row))
     with right:
-        return running, interruption, _answer(advice.workload, tried, interruption, question)
+        return running, interruption, _answer(advice.workload, tried, interruption)
 
 
-def _answer(
-    workload: Workload, tried: Sequence[WhatIfSetUp], interruption: Interruption, question: str
-) -> WhatIf | None:
+def _answer(workload: Workload, tried: Sequence[WhatIfSetUp], interruption: Interruption) -> WhatIf | None:
     if not tried:
         st.caption("There is no advice to simulate. Enter what runs now.")
         return None
     try:
-        what_if = try_set_ups(workload, tried, interruption, question)
+        what_if = try_set_ups(workload, tried, interruption)
     except OutOfRange as error:
         st.caption(escaping.markdown(f"This cannot be simulated: {error}"))
         return None
@@ -61,12 +59,13 @@ def _answer(
     )
     st.markdown("\n".join(f"- **{label}.** {escaping.markdown(outcome_sentence(o))}" for label, o in what_if.outcomes))
     st.caption(
-        f"{question} At constant peak, everything else as above. Random variation of single messages is not simulated."
+        f"{what_if.question} At constant peak, everything else as above. Random variation of single messages is not "
+        "simulated."
     )
     return what_if
 
 
-def _interruption() -> tuple[Interruption, str]:
+def _interruption() -> Interruption:
     st.selectbox(
         "What happens",
         [_OUTAGE, _ROLLING],
