@@ -61,11 +61,6 @@ class SizingAdvice:
     downstream: DownstreamFull | None = None
 
     @property
-    def partitions(self) -> int:
-        """Partitions of the topic, as asked."""
-        return self.workload.partitions
-
-    @property
     def nodes(self) -> int | None:
         """All nodes, spare ones included; None where there is no answer."""
         return self.triple.nodes if self.triple else None

@@ -98,9 +98,6 @@ def _partitions_bind(workload: Workload, triple: Triple) -> str:
     return f"The partitions bind: {_at_most(workload, triple)}."
 
 
-_NOTHING = "No number of nodes and threads carries this load"
-
-
 def _at_most(workload: Workload, triple: Triple) -> str:
     most = significant(largest_capacity_per_second(workload))
     said = f"no number of {workload.unit}s does more than {most} messages/s"
@@ -115,7 +112,8 @@ def _why_not(workload: Workload, binding: Binding) -> str:
     most = significant(largest_capacity_per_second(workload))
     by_node = workload.order is Ordering.NONE
     thread = workload.unit if workload.by_members else "thread"
-    nothing = f"No number of {workload.unit}s carries this load" if workload.by_members else _NOTHING
+    what = f"{workload.unit}s" if workload.by_members else "nodes and threads"
+    nothing = f"No number of {what} carries this load"
     if binding is Binding.ORDERING:
         return (
             f"{nothing}: global order allows one {thread}, which does at most {most} messages/s; {needed} are needed."

@@ -60,7 +60,7 @@ def _verdict(advice: SizingAdvice, slots: TaskSlots | None) -> None:
             )
         )
     shown = [
-        ("Partitions", f"{advice.partitions:,}", "As asked."),
+        ("Partitions", f"{advice.workload.partitions:,}", "As asked."),
         (
             f"{unit.capitalize()}s",
             humanise.DASH if triple is None else f"{triple.nodes:,}",
