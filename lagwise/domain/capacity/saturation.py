@@ -39,18 +39,20 @@ UNREST_SECONDS = 60.0
 
 @dataclass(frozen=True, slots=True)
 class SaturatedMinute:
-    """A minute throughout which every partition being read had a backlog and was at work.
-
-    ``moved_at`` is when ``committed``, the sum over the partitions, became what it is (None where nothing was committed
-    in this minute). ``partitions`` is anything that is the same for the same partitions.
-    """
+    """A minute throughout which every partition being read had a backlog and was at work."""
 
     start: float
+    #: When ``committed`` became what it is; None where nothing was committed in this minute.
     moved_at: float | None
+    #: Sum of the committed offsets of the partitions.
     committed: int
+    #: Sum of the lag of the partitions that are read.
     lag: int
+    #: The longest commit cadence of these.
     cadence_seconds: float
+    #: Consumers that had a part in it; None is unknown.
     members: int | None
+    #: Anything that is the same for the same partitions.
     partitions: Hashable
 
 
