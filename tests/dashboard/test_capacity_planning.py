@@ -17,7 +17,7 @@ from lagwise.domain.simulation.what_if import WhatIfSetUp, outage, try_set_ups
 from lagwise.domain.sizing.advice import advise
 from lagwise.domain.sizing.group_workload import running_of
 from lagwise.domain.sizing.ramp_plan import ramp_plan, ramp_to
-from lagwise.domain.sizing.search import capacity_per_second
+from lagwise.domain.sizing.triple_search import capacity_per_second
 from lagwise.domain.sizing.workload import Concurrency, Ordering, Unit, Workload
 from lagwise.domain.vocabulary import Status
 from lagwise.tables.capacity import CAPACITY, FORECASTS

@@ -13,7 +13,7 @@ from lagwise.domain.sizing.advice_text import explain_concurrency
 from lagwise.domain.sizing.changes import ChangeKind, partition_cost_sentence
 from lagwise.domain.sizing.node_throughput import node_throughput
 from lagwise.domain.sizing.ranges import OutOfRange
-from lagwise.domain.sizing.search import (
+from lagwise.domain.sizing.triple_search import (
     Binding,
     Triple,
     capacity_per_second,

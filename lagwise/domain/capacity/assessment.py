@@ -16,8 +16,8 @@ from lagwise.domain.sizing.advice import SizingAdvice, advise
 from lagwise.domain.sizing.formulas import busiest_share
 from lagwise.domain.sizing.group_workload import as_planned, workload_from
 from lagwise.domain.sizing.ranges import OutOfRange
-from lagwise.domain.sizing.search import capacity_per_second, node_at
 from lagwise.domain.sizing.task_slots import TaskSlots, task_slots_for
+from lagwise.domain.sizing.triple_search import capacity_per_second, node_at
 from lagwise.domain.sizing.workload import (
     DEFAULT_TARGET_UTILISATION,
     Concurrency,

@@ -15,7 +15,7 @@ from lagwise.domain.sizing.formulas import (
 )
 from lagwise.domain.sizing.node_throughput import NodeThroughput
 from lagwise.domain.sizing.ranges import MAX_THREADS
-from lagwise.domain.sizing.search import (
+from lagwise.domain.sizing.triple_search import (
     Binding,
     Triple,
     find_triple,

@@ -1,7 +1,7 @@
 """The advice in words."""
 
 from lagwise.domain.humanise import per_cent, plural, precise_duration, significant
-from lagwise.domain.sizing.search import (
+from lagwise.domain.sizing.triple_search import (
     Binding,
     Triple,
     hottest_key_share,
