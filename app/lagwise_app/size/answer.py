@@ -11,7 +11,7 @@ import click
 from lagwise.domain.capacity.outlook import Outlook, provenance
 from lagwise.domain.capacity.verdict import CapacityVerdict, DemandAhead
 from lagwise.domain.simulation.scenario import DEFAULT_OUTAGE_SECONDS
-from lagwise.domain.simulation.what_if import WhatIf, outage, set_ups, try_set_ups
+from lagwise.domain.simulation.what_if import WhatIf, outage, running_set_up, set_ups, try_set_ups
 from lagwise.domain.sizing.advice import SizingAdvice, advise
 from lagwise.domain.sizing.downstream import DownstreamFull
 from lagwise.domain.sizing.group_workload import (
@@ -88,7 +88,8 @@ class SizingAnswer:
             self.row = row_within_horizon(self.row, self.ahead, advice, self.target_utilisation, self.load_test)
         if advice is None or self.row is None:
             return
-        running, tried = set_ups(advice, running_of(self.row))
+        running = running_set_up(running_of(self.row))
+        tried = set_ups(advice, running)
         self.ramp = ramp_to(advice, running.threads_per_node if running else None)
         try:
             self.what_if = try_set_ups(advice.workload, tried, outage(DEFAULT_OUTAGE_SECONDS)) if tried else None

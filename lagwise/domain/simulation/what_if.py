@@ -8,6 +8,7 @@ from lagwise.domain.humanise import count, duration
 from lagwise.domain.simulation.fluid import SimulatedOutcome, simulate
 from lagwise.domain.simulation.scenario import Interruption, Scenario, Traffic
 from lagwise.domain.sizing.advice import SizingAdvice
+from lagwise.domain.sizing.group_workload import Running
 from lagwise.domain.sizing.ranges import OutOfRange
 from lagwise.domain.sizing.workload import Workload, nodes_and_threads
 
@@ -58,17 +59,18 @@ def rolling_restart(seconds: float) -> Interruption:
     return Interruption(at_seconds=BEFORE_SECONDS, seconds=seconds, rolling=True, reassigned_after_seconds=0.0)
 
 
-def set_ups(
-    advice: SizingAdvice, running: tuple[int | None, int | None]
-) -> tuple[WhatIfSetUp | None, list[WhatIfSetUp]]:
-    """What runs (None is not known), and all that can be tried: it and what is advised. ``running`` is nodes and
-    threads on each."""
-    nodes, threads = running
-    runs = WhatIfSetUp(RUNNING, nodes, threads) if nodes and threads else None
-    found = [runs] if runs else []
-    if advice.triple is not None:
-        found.append(WhatIfSetUp(ADVISED, advice.triple.nodes, advice.triple.threads_per_node))
-    return runs, found
+def running_set_up(running: Running) -> WhatIfSetUp | None:
+    """What runs; None where that is not known."""
+    if not running.nodes or not running.threads_per_node:
+        return None
+    return WhatIfSetUp(RUNNING, running.nodes, running.threads_per_node)
+
+
+def set_ups(advice: SizingAdvice, running: WhatIfSetUp | None) -> list[WhatIfSetUp]:
+    """All that can be tried: what runs and what is advised, as far as they are known."""
+    triple = advice.triple
+    advised = None if triple is None else WhatIfSetUp(ADVISED, triple.nodes, triple.threads_per_node)
+    return [one for one in (running, advised) if one is not None]
 
 
 def try_set_ups(workload: Workload, tried: Sequence[WhatIfSetUp], interruption: Interruption) -> WhatIf:
