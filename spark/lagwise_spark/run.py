@@ -59,11 +59,11 @@ class _Place:
     lake: Lake
     leadership: Leadership
 
-    def look(self) -> list[News]:
+    def prepare(self) -> list[News]:
         """Make what does not exist yet, and sign for the writer of the lake; what is new. Raises LagwiseError."""
-        return _repairing(self.lake, self._look)
+        return _repairing(self.lake, self._prepare)
 
-    def _look(self) -> list[News]:
+    def _prepare(self) -> list[News]:
         self.lake.create(*ALL_TABLES)
         if self.leadership.lease.hold_id is not None:
             self.lake.mark(TICKS, _HOLD, self.leadership.lease.hold_id)
@@ -100,7 +100,7 @@ def analyze_once(config: Config) -> TickCost:
     process analyses this lake."""
     with _place(config) as place, place.leadership.taken():
         lake = place.lake
-        session = _session(config, lake, place.look())
+        session = _session(config, lake, place.prepare())
         try:
             cost = _repairing(lake, lambda: tick(session, lake, config))
             _forecast(session, lake, config)
@@ -128,7 +128,7 @@ def analyze_forever(config: Config, stop: threading.Event, state: Path) -> None:
         place.leadership.start()
         try:
             while _leads(place.leadership, stop, heart):
-                news = _first_look(place, config, stop, heart)
+                news = _wait_for_lake(place, config, stop, heart)
                 if news is not None:
                     _analyze(config, place, news, stop, heart)
         finally:
@@ -196,19 +196,19 @@ def _cancel_jobs(session: SparkSession) -> None:
         _LOG.warning("Spark's jobs could not be cancelled: %s", _reason(error))
 
 
-def _first_look(place: _Place, config: Config, stop: threading.Event, heart: Heart) -> list[News] | None:
+def _wait_for_lake(place: _Place, config: Config, stop: threading.Event, heart: Heart) -> list[News] | None:
     """What is new in the lake, once it can be used; None where the end comes first, or another process."""
-    complaints = LogThrottle(_LOG, remind_after_seconds=None)
+    throttle = LogThrottle(_LOG, remind_after_seconds=None)
     while not stop.is_set():
         try:
-            news = place.look()
+            news = place.prepare()
         except NotLeader:
             return None
         except LakeError as error:
-            complaints.say("lake", f"{error}; nothing is analysed before it can be used", same="lake")
+            throttle.say("lake", f"{error}; nothing is analysed before it can be used", same="lake")
             heart.beat(str(error))
         else:
-            complaints.clear("lake", "the lake can be used")
+            throttle.clear("lake", "the lake can be used")
             return news
         stop.wait(config.analysis.interval_seconds)
     return None

@@ -8,7 +8,7 @@ from lagwise.domain.humanise import count, duration
 from lagwise.domain.simulation.fluid import SimulatedOutcome, simulate
 from lagwise.domain.simulation.scenario import Interruption, Scenario, Traffic
 from lagwise.domain.sizing.advice import SizingAdvice
-from lagwise.domain.sizing.group_workload import Running
+from lagwise.domain.sizing.group_workload import RunningNodes
 from lagwise.domain.sizing.ranges import OutOfRange
 from lagwise.domain.sizing.workload import Workload, nodes_and_threads
 
@@ -59,7 +59,7 @@ def rolling_restart(seconds: float) -> Interruption:
     return Interruption(at_seconds=BEFORE_SECONDS, seconds=seconds, rolling=True, reassigned_after_seconds=0.0)
 
 
-def running_set_up(running: Running) -> WhatIfSetUp | None:
+def running_set_up(running: RunningNodes) -> WhatIfSetUp | None:
     """What runs; None where that is not known."""
     if not running.nodes or not running.threads_per_node:
         return None

@@ -82,21 +82,21 @@ def is_by_members(row: Mapping[str, Any]) -> bool:
     return row["unit"] != Unit.NODE and row["max_threads_per_node"] is not None
 
 
-class Running(NamedTuple):
+class RunningNodes(NamedTuple):
     """What runs; None is not known."""
 
     nodes: int | None
     threads_per_node: int | None
 
 
-def running_of(row: Mapping[str, Any] | None) -> Running:
+def running_of(row: Mapping[str, Any] | None) -> RunningNodes:
     """Where only the time per message of a member is known, a member is taken as a node of one thread, as in the
     advice."""
     if row is None:
-        return Running(None, None)
+        return RunningNodes(None, None)
     if is_by_members(row):
-        return Running(row["members"] or None, 1)
-    return Running(row["nodes"] or None, row["threads_per_node"])
+        return RunningNodes(row["members"] or None, 1)
+    return RunningNodes(row["nodes"] or None, row["threads_per_node"])
 
 
 def task_slots_of(row: Mapping[str, Any] | None, advice: SizingAdvice | None) -> TaskSlots | None:

@@ -17,7 +17,7 @@ from lagwise.domain.simulation.what_if import (
     try_set_ups,
 )
 from lagwise.domain.sizing.advice import SizingAdvice
-from lagwise.domain.sizing.group_workload import Running, running_of
+from lagwise.domain.sizing.group_workload import RunningNodes, running_of
 from lagwise.domain.sizing.ranges import OutOfRange
 from lagwise.domain.sizing.workload import Workload
 from lagwise.links import parameters
@@ -90,7 +90,7 @@ def _interruption() -> Interruption:
     return outage((minutes or 0.0) * 60.0)
 
 
-def _running(row: Row | None) -> Running:
+def _running(row: Row | None) -> RunningNodes:
     """What runs: as typed, or as the group's row knows it."""
     known = running_of(row)
     left, right = st.columns(2)
@@ -109,4 +109,4 @@ def _running(row: Row | None) -> Running:
             step=1,
             placeholder="unknown" if known.threads_per_node is None else f"{known.threads_per_node}, from the group",
         )
-    return Running(int(nodes) if nodes else known.nodes, int(threads) if threads else known.threads_per_node)
+    return RunningNodes(int(nodes) if nodes else known.nodes, int(threads) if threads else known.threads_per_node)
