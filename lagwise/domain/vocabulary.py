@@ -97,9 +97,9 @@ REBALANCING_STATES = frozenset(
 )
 
 
-#: A group needs no attention if it has one of these statuses …
+#: A group of one of these statuses needs no attention.
 QUIET_STATUSES = (Status.OK, Status.GHOST)
-#: … or is unknown in one of these states: without members, mostly an old name.
+#: An unknown group in one of these states needs none either: without members it is mostly an old name.
 QUIET_UNKNOWN_STATES = (GroupState.EMPTY, GroupState.DEAD)
 
 
@@ -116,7 +116,7 @@ SIMPLE = "simple"
 BROADCASTING = "broadcasting"
 #: Types of RocketMQ groups whose members share queues, or do not say whose they are: nothing is assigned there.
 SHARING_TYPES = frozenset({BROADCASTING, "pop", "pull"})
-#: … and of those whose queues are shared out among members, by RocketMQ's own rules.
+#: Types of RocketMQ groups whose queues are shared out among members, by RocketMQ's own rules.
 QUEUE_TYPES = frozenset({"concurrent", "orderly", "clustering"})
 
 #: Where offsets of broadcasting groups come from that no member reports: the files in which members keep them, and what

@@ -39,15 +39,18 @@ _LOG = logging.getLogger("lagwise.spark")
 _HOLD = "lagwise-analysis-hold"
 #: How often a process that waits for the lead asks for it.
 _WAIT_SECONDS = 2.0
-#: A process that has just started judges first: on two slow cores everything else would delay its first rounds.
+#: A process that has just started judges first: on two slow cores forecasts would delay its first rounds.
+_FIRST_FORECASTS_AFTER_SECONDS = 300.0
 #: Capacity verdicts stand for five minutes, and those made of a first round would know no rates yet.
-_FIRST_FORECASTS_AFTER_SECONDS, _FIRST_PLAN_AFTER_SECONDS = 300.0, 60.0
-#: Topics become due for a forecast once an hour: where none was, they are looked through again so much later, …
+_FIRST_PLAN_AFTER_SECONDS = 60.0
+#: After so long topics are checked again where none was due for a forecast, which each is once an hour.
 _NONE_DUE_SECONDS = 300.0
-#: … and where forecasts failed as a whole, so much.
+#: After so long forecasts that failed as a whole are tried again.
 _FORECASTS_FAILED_SECONDS = 3600.0
-#: The same of capacity verdicts, which are made of small tables.
-_NONE_TO_PLAN_SECONDS, _PLAN_FAILED_SECONDS = 60.0, 600.0
+#: After so long groups are checked again where no capacity verdict was due. These are made of small tables.
+_NONE_TO_PLAN_SECONDS = 60.0
+#: After so long capacity verdicts that failed as a whole are tried again.
+_PLAN_FAILED_SECONDS = 600.0
 
 T = TypeVar("T")
 
@@ -248,7 +251,7 @@ def _plan(lake: Lake, config: Config) -> float:
 
     try:
         judged = _repairing(lake, lambda: plan(lake, config.analysis.capacity, datetime.now(UTC)))
-    except Exception as error:  # as above
+    except Exception as error:  # what a round has judged is written here, too
         _LOG.error("capacity was not judged, again in ten minutes: %s", _reason(error), exc_info=_trace_of(error))
         return _PLAN_FAILED_SECONDS
     return 0.0 if judged else _NONE_TO_PLAN_SECONDS

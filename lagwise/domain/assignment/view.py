@@ -33,7 +33,7 @@ class AssignmentView:
     assignor: str | None
     #: Partitions of its topics; None where a topic's number of partitions is unknown.
     partitions: int | None
-    #: Partitions that no member owns; None as above.
+    #: Partitions that no member owns; None where a topic's number of partitions is unknown.
     partitions_without_owner: int | None
     #: How even the present assignment is.
     now: Figures

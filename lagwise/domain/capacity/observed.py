@@ -24,12 +24,13 @@ from lagwise.domain.capacity.block_statistics import (
 )
 from lagwise.domain.capacity.saturation import Block
 
-#: Fewer blocks, or less time in them, decide nothing.
+#: Fewer blocks decide nothing.
 LEAST_BLOCKS = 3
+#: Less time in blocks decides nothing.
 LEAST_SATURATED_SECONDS = 600.0
-#: Nor does an estimate whose interval reaches farther than this share to either side …
+#: An estimate whose interval reaches farther than this share to either side decides nothing.
 MOST_MARGIN = 0.15
-#: … nor blocks that scatter by this much (standard deviation over mean): that is not one capacity.
+#: Blocks that scatter by more than this (standard deviation over mean) are not of one capacity.
 MOST_SCATTER = 0.35
 #: From so many episodes on, how they differ from one another shows what the next may be like.
 LEAST_EPISODES = 4

@@ -19,9 +19,9 @@ from itertools import pairwise
 
 from lagwise.domain.history import MINUTE_SECONDS
 
-#: A backlog must be worth so many seconds at the partition's best pace …
+#: A backlog must be worth so many seconds at the partition's best pace.
 LEAST_BACKLOG_SECONDS = 30.0
-#: … and so many cadences: the one whose records are read but not committed, and another.
+#: A backlog must be worth so many cadences, too: the one whose records are read but not committed, and another.
 CADENCES_OF_BACKLOG = 2.0
 #: As for the status `stalled`: a partition is at work if it moved within three cadences, and at least a minute.
 CADENCES_AT_WORK = 3.0
