@@ -1,6 +1,6 @@
 """Where the trouble of a group sits: in one partition, with one member, behind one broker, or in the group as a whole.
 
-Ten stalled partitions are one problem where one member owns them. What is told here is what the trouble has in common,
+Ten stalled partitions are one problem where one member owns them. Found here is what the trouble has in common,
 as far as it sets the partitions in trouble apart from those that are well.
 """
 
@@ -37,32 +37,29 @@ class Scope(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """How many partitions of a group have a status, by their owner and their leader.
-
-    ``owner`` is the member's id (None is nobody), ``name`` how it is called ("client … on host …"), which several
-    members may be. ``leader`` is a node id, None where not known. ``stands`` is whether they are stopped or stalled, be
-    it beside a worse status.
-    """
+    """How many partitions of a group have a status, by their owner and their leader."""
 
     status: Status
+    #: The member's id; None is no member.
     owner: str | None
+    #: A node id; None is not known.
     leader: int | None
     partitions: int
+    #: How the owner is called ("client … on host …"), which several members may be.
     name: str | None = None
+    #: Whether they are stopped or stalled, even if under a worse status.
     stands: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """What the partitions in trouble have in common.
-
-    ``name`` is the member's ("client … on host …", with its id where others are called the same) or the broker's node
-    id, None for a group or a partition. ``well`` is how many partitions the same member owns and gets on with, beside
-    those in trouble.
-    """
+    """What the partitions in trouble have in common."""
 
     scope: Scope
+    #: The member ("client … on host …", with its id where others are called the same) or the broker's node id; None for
+    #: a group or a partition.
     name: str | None = None
+    #: How many partitions the same member owns and gets on with, besides those in trouble.
     well: int = 0
 
 
@@ -70,7 +67,7 @@ def cause_of(status: Status, places: Iterable[Place]) -> Cause | None:
     """What the partitions of this status have in common; None where the status is no trouble, or nothing is known.
 
     The member comes before the broker: where one member's partitions are just those of one broker, the member is what
-    can be looked at, and restarted, first.
+    can be checked, and restarted, first.
     """
     counted = [p for p in places if p.status is not Status.GHOST]
     ours = [p for p in counted if p.status is status]
@@ -97,7 +94,7 @@ def cause_of(status: Status, places: Iterable[Place]) -> Cause | None:
 
 def _name_of(owner: str, places: Iterable[Place]) -> str:
     """What a member is called, with its id where that is not the only one of the name: processes on one host often
-    share a client id that nobody chose."""
+    share the default client id."""
     called = {(p.owner, p.name) for p in places if p.owner is not None}
     name = next((name for member, name in called if member == owner and name is not None), None)
     if name is None:

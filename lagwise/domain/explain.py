@@ -340,4 +340,4 @@ def _unknown(who: Subject, reason: UnknownReason, error: str | None) -> str:
             return f"The group keeps rebalancing, and the owners of {who.name} are not settled{waiting}."
         case UnknownReason.TOO_FEW_SAMPLES:
             waiting = f"; {who.records}" if who.lag else ""
-            return f"Too few samples of {who.name} yet to tell whether the lag grows{waiting}."
+            return f"Too few samples of {who.name} yet to show whether the lag grows{waiting}."

@@ -39,7 +39,7 @@ class Finding:
 
 
 _GET_THEM = "They are no longer in the log: if they matter, restore them from their source."
-#: Where consumers go on whose next record was deleted, and what to do about it: Kafka's where they are told to,
+#: Where consumers go on whose next record was deleted, and what to do about it: Kafka's where configured to,
 #: RocketMQ's at the oldest there is (its broker answers OFFSET_TOO_SMALL with its own ``minOffset``).
 _KAFKA_GOES_ON = (
     "A consumer whose next record was deleted skips to the end by default, past records that are still kept; with "
@@ -73,18 +73,20 @@ def _bounds(at_least: int, at_most: int) -> str:
 
 
 class Skip(NamedTuple):
-    """Unread records that a group skipped, on one partition, or on so many of a topic together (then the offsets are
-    None). ``from_log_start``: those before them had been deleted, and it went on at the end. ``label`` is what the
-    system calls the partition, where that is no number."""
+    """Unread records that a group skipped, on one partition or on several of a topic together."""
 
     at: datetime
     topic: str
     records: int
+    #: On how many partitions.
     partitions: int = 1
+    #: The one partition, and its committed offset before and after; None where there are several.
     partition: int | None = None
     before: int | None = None
     after: int | None = None
+    #: Whether the records before them had been deleted, and the group went on at the end.
     from_log_start: bool = False
+    #: What the system calls the partition, where that is no number.
     label: str | None = None
 
     @property
@@ -144,18 +146,18 @@ def _skipped(skips: Sequence[Skip], now: datetime) -> Finding:
 
 @dataclass(frozen=True, slots=True)
 class SideTopic:
-    """A retry or dead-letter topic now.
-
-    ``records`` it holds, ``added`` were added within ``added_within_seconds`` (None: not known yet), ``lag`` waits for
-    those groups that read it (``readers``; None: not known, or nobody reads).
-    """
+    """A retry or dead-letter topic now. None is not known."""
 
     name: str
     role: TopicRole
+    #: Records that it holds.
     records: int | None
+    #: Records that were added within ``added_within_seconds``.
     added: int | None
     added_within_seconds: float
+    #: Groups that read it.
     readers: int = 0
+    #: Records that wait for these; None also where none reads.
     lag: int | None = None
 
 
@@ -172,18 +174,19 @@ def side_topic_findings(topics: Iterable[SideTopic]) -> list[Finding]:
 
 @dataclass(frozen=True, slots=True)
 class LeftTopic:
-    """A topic that a group is assigned no more but has commits on: ``unread`` records wait, and more come at
-    ``produce_rate_per_second``; the last commit was ``unmoved_seconds`` ago.
-
-    In a group that lives, the broker forgets what was committed on a topic that no member subscribes to
-    ``offsets.retention.minutes`` after that commit (KIP-211): ``seconds_to_expiry``, None where it is not known.
-    """
+    """A topic that a group is assigned no more but has commits on."""
 
     name: str
+    #: Partitions with commits.
     partitions: int
+    #: Records that wait there.
     unread: int
+    #: Records that arrive there.
     produce_rate_per_second: float
+    #: Time since the last commit.
     unmoved_seconds: float
+    #: Until the broker forgets the offsets: in a group that lives it forgets those of a topic that no member subscribes
+    #: to ``offsets.retention.minutes`` after the commit (KIP-211). None is not known.
     seconds_to_expiry: float | None = None
 
 

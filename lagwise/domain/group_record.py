@@ -20,7 +20,7 @@ from lagwise.domain.vocabulary import LossCause, Status, UnknownReason
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """What a field says, beside its name and its Python type."""
+    """What a field says besides its name and its Python type."""
 
     #: In the table ``group_status``, as half a sentence.
     meaning: str

@@ -93,7 +93,7 @@ def count(number: float | None) -> str:
     whole = round(number)
     if abs(whole) < _MILLION:
         return f"{whole:,}"
-    return _suffixed(number / 1000, 1000.0, ("M", "G", "T", "P", "E"))
+    return _suffixed(number / 1000, ("M", "G", "T", "P", "E"))
 
 
 def rate(per_second: float | None) -> str:
@@ -140,13 +140,13 @@ def size(number_of_bytes: float | None) -> str:
         return _not_finite(number_of_bytes)
     if abs(number_of_bytes) < _THREE_DIGITS:
         return f"{number_of_bytes:.0f} B"
-    return _suffixed(number_of_bytes, 1000.0, ("kB", "MB", "GB", "TB", "PB"))
+    return _suffixed(number_of_bytes, ("kB", "MB", "GB", "TB", "PB"))
 
 
-def _suffixed(number: float, step: float, suffixes: Sequence[str]) -> str:
+def _suffixed(number: float, suffixes: Sequence[str]) -> str:
     value = float(number)
     for suffix in suffixes:
-        value /= step
+        value /= 1000
         # 999.5 rounds up to the next suffix's 1.00
         if abs(value) < _THREE_DIGITS or suffix == suffixes[-1]:
             return f"{_three_digits(value)} {suffix}"

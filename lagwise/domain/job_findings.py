@@ -14,27 +14,33 @@ BACKPRESSURED_SHARE = 0.1
 
 @dataclass(frozen=True, slots=True)
 class VertexLoad:
-    """What a vertex did, over some minutes: means of its subtasks, and the records that it took (of a source, that it
-    handed on). None is not known."""
+    """What a vertex did over some minutes: means of its subtasks. None is not known."""
 
     name: str
+    #: Its subtasks.
     parallelism: int
+    #: Share of their time in which they worked.
     busy_share: float | None
+    #: Share of their time in which they waited for a later vertex.
     backpressured_share: float | None
+    #: Records that all of them took; of a source, that they handed on.
     records_per_second: float | None
 
 
 @dataclass(frozen=True, slots=True)
 class JobLoad:
-    """A running job. Checkpoints completed and failed are those of the last hour."""
+    """A running job. None is not known."""
 
     name: str
     vertices: Sequence[VertexLoad]
     checkpoint_interval_seconds: float | None = None
+    #: How long the last checkpoint took.
     checkpoint_duration_seconds: float | None = None
+    #: Of the last hour.
     checkpoints_completed: int = 0
+    #: Of the last hour.
     checkpoints_failed: int = 0
-    #: Task slots of its cluster that no job has; None is not known.
+    #: Task slots of its cluster that no job has.
     slots_free: int | None = None
 
 

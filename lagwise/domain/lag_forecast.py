@@ -29,7 +29,7 @@ def breach(seconds_left: float, trend: Trend, produce_rate_per_second: float) ->
     """When the oldest unread record will be so many seconds older than it is; None where it does not get older.
 
     Where records come at a steady rate p and the lag grows by s records a second, the oldest unread record gets older
-    by s / p seconds a second, and by one second at most: that is where nobody reads.
+    by s / p seconds a second, and by one second at most: that is where nothing is read.
     """
     if produce_rate_per_second <= 0 or trend.slope <= 0:
         return None

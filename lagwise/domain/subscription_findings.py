@@ -12,12 +12,14 @@ _MOST_NAMED = 6
 
 
 class Subscription(NamedTuple):
-    """Which messages of a topic are wanted: its ``filter`` is tags or an SQL expression. ``members`` want it, of
-    ``of`` members that reported their subscriptions; None: a broker reported it, and no member did."""
+    """Which messages of a topic are wanted."""
 
     topic: str
+    #: Tags or an SQL expression.
     filter: str
+    #: Members that want it; None where a broker reported it, and no member did.
     members: int | None
+    #: Members that reported their subscriptions; None likewise.
     of: int | None
 
     def __str__(self) -> str:

@@ -63,7 +63,7 @@ class UnknownReason(StrEnum):
 
 
 class LossCause(StrEnum):
-    """How a loss would come. Of two that would come at the same moment the first one is told: records that are deleted
+    """How a loss would come. Of two that would come at the same moment the first one is named: records that are deleted
     are gone for everybody."""
 
     #: Retention deletes records that were not read.
@@ -97,9 +97,9 @@ REBALANCING_STATES = frozenset(
 )
 
 
-#: A group needs no attention if it has one of these statuses …
+#: A group of one of these statuses needs no attention.
 QUIET_STATUSES = (Status.OK, Status.GHOST)
-#: … or is unknown in one of these states: without members, mostly an old name.
+#: An unknown group in one of these states needs none either: without members it is mostly an old name.
 QUIET_UNKNOWN_STATES = (GroupState.EMPTY, GroupState.DEAD)
 
 
@@ -116,10 +116,10 @@ SIMPLE = "simple"
 BROADCASTING = "broadcasting"
 #: Types of RocketMQ groups whose members share queues, or do not say whose they are: nothing is assigned there.
 SHARING_TYPES = frozenset({BROADCASTING, "pop", "pull"})
-#: … and of those whose queues are shared out among members, by RocketMQ's own rules.
+#: Types of RocketMQ groups whose queues are shared out among members, by RocketMQ's own rules.
 QUEUE_TYPES = frozenset({"concurrent", "orderly", "clustering"})
 
-#: Where offsets of broadcasting groups come from that no member tells: the files in which members keep them, and what
+#: Where offsets of broadcasting groups come from that no member reports: the files in which members keep them, and what
 #: the broker saw all members fetch, whatever they have done of it.
 LOCAL_FILES = "local files"
 BROADCAST_HINT = "broadcast hint"
@@ -131,7 +131,7 @@ ROCKETMQ = "rocketmq"
 
 
 class Engine(StrEnum):
-    """Types of groups whose offsets are read elsewhere than in Kafka: who keeps them."""
+    """Types of groups whose offsets are read outside Kafka: who keeps them."""
 
     FLINK = "flink"
     SPARK = "spark"
@@ -139,14 +139,14 @@ class Engine(StrEnum):
     FILES = "files"
 
 
-#: Types of groups that have no group protocol: somebody writes their offsets, and nobody tells who is there to do so.
+#: Types of groups that have no group protocol: their offsets are written, and nothing reports by whom.
 WITHOUT_PROTOCOL = frozenset({SIMPLE, *Engine})
-#: State of a group that is only offsets on record elsewhere: whether anybody runs who writes them is not known. (That
-#: of a group whose job is known is the job's, in the engine's own word, as RUNNING.)
+#: State of a group that is only offsets on record outside Kafka: whether a job runs that writes them is not known. (A
+#: group whose job is known has the job's state, in the engine's own word, as RUNNING.)
 RECORDED = "Recorded"
 #: State of a Flink job that reads, in Flink's own word.
 RUNNING = "RUNNING"
-#: States in which a group reads all that it is to read: a topic that nobody in it is assigned was left.
+#: States in which a group reads all that it is to read: a topic that none of its members is assigned was left.
 READING_STATES = frozenset({GroupState.STABLE, RUNNING})
 
 
@@ -175,7 +175,7 @@ class TopicRole(StrEnum):
 
 
 class RebalanceCause(StrEnum):
-    """Why a group was rebalanced, as `raw/events` says it. Of several that hold, the first one declared is told."""
+    """Why a group was rebalanced, as `raw/events` says it. Of several that hold, the first one declared is given."""
 
     #: A member's client left because its handler took longer than ``max.poll.interval.ms``.
     POLL_INTERVAL_EXCEEDED = "poll_interval_exceeded"
@@ -183,7 +183,7 @@ class RebalanceCause(StrEnum):
     MEMBER_FAILED = "member_failed"
     #: A member left by itself, as at a shutdown.
     MEMBER_LEFT = "member_left"
-    #: A member is gone, and what is known does not tell whether it left or failed.
+    #: A member is gone, and what is known does not show whether it left or failed.
     MEMBER_GONE = "member_gone"
     GROUP_APPEARED = "group_appeared"
     MEMBER_JOINED = "member_joined"

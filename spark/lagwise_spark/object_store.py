@@ -1,6 +1,7 @@
 """What Spark needs for a lake in S3, or in what speaks its protocol, from the options that delta-rs has.
 
-Hadoop's client (S3A) calls the same things by other names. Other stores' clients are told by ``analysis.spark.conf``.
+Hadoop's client (S3A) calls the same things by other names. Clients of other stores are configured with
+``analysis.spark.conf``.
 """
 
 from collections.abc import Mapping
@@ -28,20 +29,20 @@ def packages_for(lake_uri: str) -> tuple[str, ...]:
 
 
 def conf_for(lake_uri: str, options: Mapping[str, str]) -> dict[str, str]:
-    """Hadoop's settings for the store: keys, token, region, endpoint. What is not told (as a role of the machine) S3A
-    looks for itself, and other options of delta-rs are not carried over.
+    """Hadoop's settings for the store: keys, token, region, endpoint. What is not given (as a role of the machine) S3A
+    finds by itself, and other options of delta-rs are not carried over.
 
     They hold secrets: Spark's own settings would stand on the command line of its JVM for everybody to read.
     """
     if not lake_uri.startswith(_SCHEMES):
         return {}
-    told = {key.lower().removeprefix("aws_"): value for key, value in options.items()}
-    conf = {_S3A + called: told[name] for name, called in _CALLED.items() if name in told}
+    given = {key.lower().removeprefix("aws_"): value for key, value in options.items()}
+    conf = {_S3A + called: given[name] for name, called in _CALLED.items() if name in given}
     conf["fs.s3.impl"] = "org.apache.hadoop.fs.s3a.S3AFileSystem"
     if _S3A + "session.token" in conf:
         conf[_S3A + "aws.credentials.provider"] = "org.apache.hadoop.fs.s3a.TemporaryAWSCredentialsProvider"
     if _S3A + "endpoint" in conf:
         # A store of one's own has its buckets in the path, as delta-rs takes for granted, too.
-        hosted = told.get("virtual_hosted_style_request", "false").lower() == "true"
+        hosted = given.get("virtual_hosted_style_request", "false").lower() == "true"
         conf[_S3A + "path.style.access"] = "false" if hosted else "true"
     return conf

@@ -67,9 +67,7 @@ class Recording:
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """What was shown of a group-partition (or, without topic and partition, of a group) at one moment of a trace.
-
-    ``forecasts`` and ``lost``, what was lost within a day, are not printed."""
+    """What was shown of a group-partition (or, without topic and partition, of a group) at one moment of a trace."""
 
     trace: str
     time_s: float
@@ -82,7 +80,9 @@ class Shown:
     numbers: Mapping[str, Any]
     sentence: str | None = None
     loss_cause: str | None = None
+    #: Not printed.
     forecasts: Mapping[str, Any] = field(default_factory=dict)
+    #: What was lost within a day; not printed.
     lost: Lost = NOTHING_LOST
 
     def as_json(self) -> str:

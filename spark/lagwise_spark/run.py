@@ -37,36 +37,39 @@ _LOG = logging.getLogger("lagwise.spark")
 
 #: Under which the hold of the last analysis is kept in the lake, in the table of its rounds.
 _HOLD = "lagwise-analysis-hold"
-#: How often a process that stands by asks whether it may lead.
-_LOOK_SECONDS = 2.0
-#: A process that has just started judges first: on two slow cores everything else would delay its first rounds.
+#: How often a process that waits for the lead asks for it.
+_WAIT_SECONDS = 2.0
+#: A process that has just started judges first: on two slow cores forecasts would delay its first rounds.
+_FIRST_FORECASTS_AFTER_SECONDS = 300.0
 #: Capacity verdicts stand for five minutes, and those made of a first round would know no rates yet.
-_FIRST_FORECASTS_AFTER_SECONDS, _FIRST_PLAN_AFTER_SECONDS = 300.0, 60.0
-#: Topics become due for a forecast once an hour: where none was, they are looked through again so much later, …
+_FIRST_PLAN_AFTER_SECONDS = 60.0
+#: After so long topics are checked again where none was due for a forecast, which each is once an hour.
 _NONE_DUE_SECONDS = 300.0
-#: … and where forecasts failed as a whole, so much.
+#: After so long forecasts that failed as a whole are tried again.
 _FORECASTS_FAILED_SECONDS = 3600.0
-#: The same of capacity verdicts, which are made of small tables.
-_NONE_TO_PLAN_SECONDS, _PLAN_FAILED_SECONDS = 60.0, 600.0
+#: After so long groups are checked again where no capacity verdict was due. These are made of small tables.
+_NONE_TO_PLAN_SECONDS = 60.0
+#: After so long capacity verdicts that failed as a whole are tried again.
+_PLAN_FAILED_SECONDS = 600.0
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where the analysis works: a lake that takes no write while it is not this process's turn."""
+    """Where the analysis works: a lake that takes no write while another process leads."""
 
     lake: Lake
-    turn: Leadership
+    leadership: Leadership
 
-    def look(self) -> list[News]:
+    def prepare(self) -> list[News]:
         """Make what does not exist yet, and sign for the writer of the lake; what is new. Raises LagwiseError."""
-        return _repairing(self.lake, self._look)
+        return _repairing(self.lake, self._prepare)
 
-    def _look(self) -> list[News]:
+    def _prepare(self) -> list[News]:
         self.lake.create(*ALL_TABLES)
-        if self.turn.lease.hold_id is not None:
-            self.lake.mark(TICKS, _HOLD, self.turn.lease.hold_id)
+        if self.leadership.lease.hold_id is not None:
+            self.lake.mark(TICKS, _HOLD, self.leadership.lease.hold_id)
         return read_news(self.lake, read_progress(self.lake))
 
 
@@ -76,10 +79,10 @@ def _place(config: Config) -> Iterator[_Place]:
     lake = Lake(config.lake_uri, config.lake.resolved_storage_options())
     engine = open_engine(config.database_url)
     mark = partial(lake.last_transaction, TICKS, _HOLD)
-    turn = Leadership(Lease(engine, "analysis"), "the analysis", _LOG, mark=mark)
-    lake.before_writing = turn.check
+    leadership = Leadership(Lease(engine, "analysis"), "the analysis", _LOG, mark=mark)
+    lake.before_writing = leadership.check
     try:
-        yield _Place(lake, turn)
+        yield _Place(lake, leadership)
     finally:
         engine.dispose()
 
@@ -98,9 +101,9 @@ def _forget_logs() -> None:
 def analyze_once(config: Config) -> TickCost:
     """Start Spark, do one round, stop. Raises LagwiseError where there is nothing to analyse or no way to, or another
     process analyses this lake."""
-    with _place(config) as place, place.turn.taken():
+    with _place(config) as place, place.leadership.taken():
         lake = place.lake
-        session = _session(config, lake, place.look())
+        session = _session(config, lake, place.prepare())
         try:
             cost = _repairing(lake, lambda: tick(session, lake, config))
             _forecast(session, lake, config)
@@ -125,40 +128,40 @@ def analyze_forever(config: Config, stop: threading.Event, state: Path) -> None:
     """
     heart = Heart(state, ANALYSIS)
     with _place(config) as place:
-        place.turn.start()
+        place.leadership.start()
         try:
-            while _is_our_turn(place.turn, stop, heart):
-                news = _first_look(place, config, stop, heart)
+            while _leads(place.leadership, stop, heart):
+                news = _wait_for_lake(place, config, stop, heart)
                 if news is not None:
                     _analyze(config, place, news, stop, heart)
         finally:
-            place.turn.stop()
+            place.leadership.stop()
 
 
-def _is_our_turn(turn: Leadership, stop: threading.Event, heart: Heart) -> bool:
-    """Wait for the turn of this process; False where the end comes first."""
+def _leads(leadership: Leadership, stop: threading.Event, heart: Heart) -> bool:
+    """Wait until this process leads; False where the end comes first."""
     while not stop.is_set():
-        reason, holder = turn.why_not(), turn.lease.holder
+        reason, holder = leadership.why_not(), leadership.lease.holder
         if reason is None:
             return True
         heart.beat(f"{reason}; this process waits", unless_by=None if holder is None else holder.process.pid)
-        stop.wait(_LOOK_SECONDS)
+        stop.wait(_WAIT_SECONDS)
     return False
 
 
 def _analyze(config: Config, place: _Place, news: Sequence[News], stop: threading.Event, heart: Heart) -> None:
-    """Rounds of one session, as long as it is this process's turn."""
-    lake, turn = place.lake, place.turn
+    """Rounds of one session, as long as this process leads."""
+    lake, leadership = place.lake, place.leadership
     heart.beat("starting Spark")
     session = _session(config, lake, news)
-    turn.lost = partial(_cancel_jobs, session)
+    leadership.lost = partial(_cancel_jobs, session)
     heart.beat("Spark is up")
     failures = 0
     maintained_at = time.monotonic()
     forecast_from = maintained_at + _FIRST_FORECASTS_AFTER_SECONDS
     plan_from = maintained_at + _FIRST_PLAN_AFTER_SECONDS
     try:
-        while not stop.is_set() and turn.why_not() is None:
+        while not stop.is_set() and leadership.why_not() is None:
             began = time.monotonic()
             try:
                 cost = _repairing(lake, lambda: tick(session, lake, config))
@@ -171,7 +174,7 @@ def _analyze(config: Config, place: _Place, news: Sequence[News], stop: threadin
                 if time.monotonic() >= plan_from:
                     plan_from = time.monotonic() + _plan(lake, config)
             except Exception as error:  # whatever a round dies of, the next one may succeed
-                if turn.why_not() is not None:
+                if leadership.why_not() is not None:
                     break  # it was ended because another process does it now, which has been logged
                 failures += 1
                 reason = _reason(error)
@@ -184,7 +187,7 @@ def _analyze(config: Config, place: _Place, news: Sequence[News], stop: threadin
             pause = config.analysis.interval_seconds * min(8, 2 ** max(0, failures - 1))
             stop.wait(max(0.0, began + pause - time.monotonic()))
     finally:
-        turn.lost = lambda: None
+        leadership.lost = lambda: None
         session.stop()
 
 
@@ -196,12 +199,12 @@ def _cancel_jobs(session: SparkSession) -> None:
         _LOG.warning("Spark's jobs could not be cancelled: %s", _reason(error))
 
 
-def _first_look(place: _Place, config: Config, stop: threading.Event, heart: Heart) -> list[News] | None:
+def _wait_for_lake(place: _Place, config: Config, stop: threading.Event, heart: Heart) -> list[News] | None:
     """What is new in the lake, once it can be used; None where the end comes first, or another process."""
     log_throttle = LogThrottle(_LOG, remind_after_seconds=None)
     while not stop.is_set():
         try:
-            news = place.look()
+            news = place.prepare()
         except NotLeader:
             return None
         except LakeError as error:
@@ -227,7 +230,7 @@ def _session(config: Config, lake: Lake, news: Sequence[News]) -> SparkSession:
 
 
 def _forecast(session: SparkSession, lake: Lake, config: Config) -> float:
-    """Forecast topics that are due; in how many seconds to look again. Whatever fails costs nobody's verdict."""
+    """Forecast topics that are due; in how many seconds to look again. A failure costs no verdict."""
     from lagwise_spark.jobs.demand import forecast_topics  # imports scipy, which the first verdicts do not need
 
     began = time.monotonic()
@@ -243,12 +246,12 @@ def _forecast(session: SparkSession, lake: Lake, config: Config) -> float:
 
 
 def _plan(lake: Lake, config: Config) -> float:
-    """Judge the capacity of groups that are due; in how many seconds to look again. Costs nobody's verdict either."""
+    """Judge the capacity of groups that are due; in how many seconds to look again. A failure costs no verdict."""
     from lagwise_spark.jobs.capacity import plan  # not needed for the first verdicts either
 
     try:
         judged = _repairing(lake, lambda: plan(lake, config.analysis.capacity, datetime.now(UTC)))
-    except Exception as error:  # as above
+    except Exception as error:  # what a round has judged is written here, too
         _LOG.error("capacity was not judged, again in ten minutes: %s", _reason(error), exc_info=_trace_of(error))
         return _PLAN_FAILED_SECONDS
     return 0.0 if judged else _NONE_TO_PLAN_SECONDS

@@ -57,7 +57,7 @@ _SETTINGS = {
     "spark.ui.showConsoleProgress": "false",
     # A page that is not what was written is an error, and never a wrong number.
     "spark.hadoop.parquet.page.verify-checksum.enabled": "true",
-    # By default every file on a disk gets another one with its checksums, which nobody removes together with it. Pages
+    # By default every file on a disk gets another one with its checksums, which is not removed together with it. Pages
     # have their own, which other readers know, too.
     "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
     "spark.hadoop.fs.AbstractFileSystem.file.impl": "org.apache.hadoop.fs.local.RawLocalFs",
@@ -65,7 +65,7 @@ _SETTINGS = {
     "spark.databricks.delta.snapshotPartitions": "2",
     "spark.databricks.delta.stalenessLimit": "0",
     # Every task of a small job costs more than its work: no more partitions than cores. What is small and what is
-    # large is known beforehand, so planning again after every stage would tell nothing and take a second a round.
+    # large is known beforehand, so planning again after every stage would gain nothing and take a second a round.
     "spark.sql.shuffle.partitions": str(os.cpu_count() or 2),
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
@@ -75,7 +75,7 @@ _SETTINGS = {
     "spark.sql.execution.arrow.maxBytesPerBatch": str(2**31 - 1),
     # The parts of a union stay tasks of their own, instead of becoming one because each of them is one.
     "spark.sql.unionOutputPartitioning": "false",
-    # Files that are named one by one are looked at by the driver: a job for that would take longer.
+    # Files that are named one by one are listed by the driver: a job for that would take longer.
     "spark.sql.sources.parallelPartitionDiscovery.threshold": "10000",
     # A task keeps a file open for every day it writes, instead of sorting its rows by day.
     "spark.sql.maxConcurrentOutputFileWriters": "8",
@@ -87,7 +87,7 @@ _SETTINGS = {
     "spark.sql.objectHashAggregate.sortBased.fallbackThreshold": "100000",
     # Otherwise every call that makes a column asks the JVM ten more things, to name our line should a query fail.
     "spark.python.sql.dataFrameDebugging.enabled": "false",
-    # The driver keeps what the UI would show; nobody looks.
+    # The driver keeps what the UI would show, and there is none.
     "spark.sql.ui.retainedExecutions": "1",
     "spark.ui.retainedJobs": "1",
     "spark.ui.retainedStages": "1",

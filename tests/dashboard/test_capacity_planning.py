@@ -17,7 +17,7 @@ from lagwise.domain.simulation.what_if import WhatIfSetUp, outage, try_set_ups
 from lagwise.domain.sizing.advice import advise
 from lagwise.domain.sizing.group_workload import running_of
 from lagwise.domain.sizing.ramp_plan import ramp_plan, ramp_to
-from lagwise.domain.sizing.search import capacity_per_second
+from lagwise.domain.sizing.triple_search import capacity_per_second
 from lagwise.domain.sizing.workload import Concurrency, Ordering, Unit, Workload
 from lagwise.domain.vocabulary import Status
 from lagwise.tables.capacity import CAPACITY, FORECASTS
@@ -292,7 +292,7 @@ class _Tags(HTMLParser):
 def report_of(lake: Lake, row: dict[str, Any]) -> CapacityReport:
     """What the page would hand over for a row."""
     advice = advise(WORKLOAD)
-    what_if = try_set_ups(WORKLOAD, [WhatIfSetUp("Running", 3, 4)], *outage(600.0))
+    what_if = try_set_ups(WORKLOAD, [WhatIfSetUp("Running", 3, 4)], outage(600.0))
     outlook = queries.outlook(lake, row["cluster"], row["topic"], NOW)
     kept = (ComparedScenario("=cmd", advice, what_if.outcomes[0][1]),)
     return CapacityReport(

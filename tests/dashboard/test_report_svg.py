@@ -133,7 +133,7 @@ def test_what_a_node_does_is_all_there() -> None:
 
 @pytest.mark.parametrize("seconds", [60.0, 600.0, 86_400.0])
 def test_an_outage_is_all_there(seconds: float) -> None:
-    asked = try_set_ups(WORKLOAD, [WhatIfSetUp("Running", 3, 4), WhatIfSetUp("Advised", 1, 23)], *outage(seconds))
+    asked = try_set_ups(WORKLOAD, [WhatIfSetUp("Running", 3, 4), WhatIfSetUp("Advised", 1, 23)], outage(seconds))
     root = parsed(what_if_chart.chart(asked))
     plot = plot_of(root)
     assert len(plot.findall(f"{SVG}path")) == 2

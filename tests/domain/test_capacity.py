@@ -14,7 +14,7 @@ from lagwise.domain.capacity.assessment import (
     assess,
     workload_of,
 )
-from lagwise.domain.capacity.inputs import CapacityInputs, ConsumeTime, Demand, JobWork, ServiceTime, Skew
+from lagwise.domain.capacity.inputs import CapacityInputs, ConsumeTime, Demand, GroupServiceTime, JobWork, Skew
 from lagwise.domain.capacity.observed import ObservedCapacity, Undecided
 from lagwise.domain.capacity.observed_text import NO_TEST_HELPS, load_test
 from lagwise.domain.capacity.verdict import CapacityVerdict, DemandAhead
@@ -29,7 +29,7 @@ DEMAND = Demand(
     forecast_peak_per_second=900.0, horizon_days=90, ahead=AHEAD, as_of=NOW,
 )  # fmt: skip
 #: A node of four cores does at most 1,333 of these a second.
-SERVICE = ServiceTime(t1_seconds=0.012, t2_seconds=0.003, threads=20, messages=50_000, measured_at=NOW)
+SERVICE = GroupServiceTime(t1_seconds=0.012, t2_seconds=0.003, threads=20, messages=50_000, measured_at=NOW)
 SEEN = ObservedCapacity(
     rate_per_second=1_500.0, low=1_450.0, high=1_550.0, at_least_per_second=1_400.0,
     members=6, blocks=40, until=(NOW - timedelta(hours=3)).timestamp(),

@@ -18,7 +18,7 @@ from lagwise.domain.simulation.scenario import Interruption, Scenario, Traffic
 from lagwise.domain.sizing.formulas import busiest_share
 from lagwise.domain.sizing.node_throughput import node_throughput
 from lagwise.domain.sizing.ranges import OutOfRange
-from lagwise.domain.sizing.search import capacity_per_second
+from lagwise.domain.sizing.triple_search import capacity_per_second
 from lagwise.domain.sizing.workload import Concurrency, Ordering, Workload
 
 POOL = Concurrency.POOL

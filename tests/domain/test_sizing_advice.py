@@ -13,7 +13,7 @@ from lagwise.domain.sizing.advice_text import explain_concurrency
 from lagwise.domain.sizing.changes import ChangeKind, partition_cost_sentence
 from lagwise.domain.sizing.node_throughput import node_throughput
 from lagwise.domain.sizing.ranges import OutOfRange
-from lagwise.domain.sizing.search import (
+from lagwise.domain.sizing.triple_search import (
     Binding,
     Triple,
     capacity_per_second,
@@ -449,7 +449,7 @@ def test_of_members_nothing_is_said_about_nodes_threads_or_cores(peak: float, ho
 
 NOT_APART = (
     "What of the 2.5 ms is CPU time is not known, so how many members fit on a node and whether threads would save "
-    "some is not known either: a probe would tell."
+    "some is not known either: a probe would show it."
 )
 
 

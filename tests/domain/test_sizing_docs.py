@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 from lagwise.domain.sizing.formulas import straight_line_rate_per_second
 from lagwise.domain.sizing.node_throughput import node_throughput
-from lagwise.domain.sizing.search import Binding
+from lagwise.domain.sizing.triple_search import Binding
 from lagwise_app.cli.size import OPTIONS, size
 
 PAGE = (Path(__file__).parents[2] / "docs" / "sizing.md").read_text(encoding="utf-8")

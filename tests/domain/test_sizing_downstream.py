@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from lagwise.domain.sizing.advice import advise
 from lagwise.domain.sizing.downstream import DownstreamFull, MeasuredWork, downstream_full
-from lagwise.domain.sizing.search import Binding
+from lagwise.domain.sizing.triple_search import Binding
 from lagwise.domain.sizing.workload import Concurrency, Workload
 
 NOW = datetime(2026, 11, 23, 12, 0, tzinfo=UTC)

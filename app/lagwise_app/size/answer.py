@@ -11,7 +11,7 @@ import click
 from lagwise.domain.capacity.outlook import provenance
 from lagwise.domain.capacity.verdict import CapacityVerdict
 from lagwise.domain.simulation.scenario import DEFAULT_OUTAGE_SECONDS
-from lagwise.domain.simulation.what_if import WhatIf, outage, set_ups, try_set_ups
+from lagwise.domain.simulation.what_if import WhatIf, outage, running_set_up, set_ups, try_set_ups
 from lagwise.domain.sizing.advice import advise
 from lagwise.domain.sizing.group_workload import missing_sentence, running_of
 from lagwise.domain.sizing.ramp_plan import RampStep, ramp_to
@@ -46,9 +46,10 @@ def sizing_report(
     report = replace(report, row=row_within_horizon(known, advice, target_utilisation), outlook=known.outlook)
     if advice is None:
         return report
-    running, tried = set_ups(advice, running_of(report.row))
+    running = running_set_up(running_of(report.row))
+    tried = set_ups(advice, running)
     try:
-        what_if = try_set_ups(advice.workload, tried, *outage(DEFAULT_OUTAGE_SECONDS)) if tried else None
+        what_if = try_set_ups(advice.workload, tried, outage(DEFAULT_OUTAGE_SECONDS)) if tried else None
     except OutOfRange:
         what_if = None  # too many nodes or partitions to simulate; the rest of the answer holds
     return replace(report, what_if=what_if, ramp=ramp_to(advice, running.threads_per_node if running else None))

@@ -86,7 +86,9 @@ def _advice_panel(advice: SizingAdvice, slots: TaskSlots | None) -> RenderableTy
                 body.append(f" {change.cost}", style="dim")
     triple = advice.triple
     if triple is None:
-        title = Text(f"No answer on {plural(advice.partitions, 'partition')} · what binds: {advice.binds.value}")
+        title = Text(
+            f"No answer on {plural(advice.workload.partitions, 'partition')} · what binds: {advice.binds.value}"
+        )
         return Panel(body, title=title, title_align="left", border_style="red")
     of_members = advice.workload.by_members
     threads = "" if of_members else f"{plural(triple.threads_per_node, 'thread')} a node · "

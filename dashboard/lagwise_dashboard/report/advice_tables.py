@@ -7,7 +7,7 @@ from lagwise.domain import humanise
 from lagwise.domain.humanise import per_cent, significant, significant_rate
 from lagwise.domain.sizing.figures import Figure
 from lagwise.domain.sizing.ramp_plan import RampStep
-from lagwise.domain.sizing.search import Binding
+from lagwise.domain.sizing.triple_search import Binding
 from lagwise.domain.sizing.workload import Unit, Workload
 from lagwise_dashboard import tables
 from lagwise_dashboard.tables import TableColumn

@@ -9,7 +9,7 @@ from lagwise.domain.humanise import significant, significant_rate
 from lagwise.domain.sizing.advice import SizingAdvice
 from lagwise.domain.sizing.formulas import knee_threads, node_ceiling_per_second, thread_rate_per_second
 from lagwise.domain.sizing.node_throughput import node_throughput
-from lagwise.domain.sizing.search import nodes_by_cpu, thread_limit, threads_that_fill_a_node
+from lagwise.domain.sizing.triple_search import nodes_by_cpu, thread_limit, threads_that_fill_a_node
 from lagwise_dashboard import plot_theme
 
 _HEIGHT = 340

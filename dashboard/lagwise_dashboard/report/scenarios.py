@@ -8,7 +8,7 @@ from lagwise.domain import humanise
 from lagwise.domain.humanise import significant
 from lagwise.domain.simulation.fluid import SimulatedOutcome
 from lagwise.domain.sizing.advice import SizingAdvice
-from lagwise.domain.sizing.search import largest_peak_per_second
+from lagwise.domain.sizing.triple_search import largest_peak_per_second
 from lagwise_dashboard import escaping, tables
 from lagwise_dashboard.report.advice_tables import BINDS, FormattedValue, formatted_inputs
 from lagwise_dashboard.tables import TableColumn

@@ -72,7 +72,7 @@ def spread_evenly(rates: Mapping[Partition, float], members: Sequence[str]) -> A
 
 
 def useful_members(rates: Sequence[float]) -> int:
-    """So many members can be no busier than the hottest partition alone makes one, so that further members help nobody.
+    """So many members can be no busier than the hottest partition alone makes one, so that further members do not help.
 
     Found by trying (longest processing time first, by bisection); a smaller number may do as well. Without traffic
     one is enough.

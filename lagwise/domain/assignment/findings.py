@@ -6,10 +6,10 @@ from lagwise.domain.assignment.bound import BoundCause
 from lagwise.domain.assignment.view import Alternative, AssignmentView
 from lagwise.domain.humanise import plural
 
-#: An assignment is worth changing if the busiest member would be less busy by this factor, …
+#: An assignment is worth changing if the busiest member would be less busy by this factor.
 WORTH_CHANGING = 1.2
-#: … and skew that no assignment removes is worth a word from this factor over an even share on.
-WORTH_A_WORD = 1.5
+#: Skew that no assignment removes is mentioned from this factor over an even share on.
+WORTH_MENTIONING = 1.5
 #: Of assignors that give as much, the one that moves least is named; of those the group's own, then this order.
 _PREFERRED = ("cooperative-sticky", "sticky", "roundrobin", "range")
 
@@ -38,7 +38,7 @@ def _traffic(view: AssignmentView, labels: Mapping[str, str]) -> str | None:
     least = f"no assignment can bring that below {_share(view.bound_share)}{_because(view)}"
     attainable = view.attainable_share
     if now.busiest_share < WORTH_CHANGING * (attainable or view.bound_share):
-        if skew < WORTH_A_WORD or view.bound_cause is BoundCause.EVEN_SHARE:
+        if skew < WORTH_MENTIONING or view.bound_cause is BoundCause.EVEN_SHARE:
             return None
         more = ", and neither can more members" if view.bound_cause is BoundCause.HOTTEST_PARTITION else ""
         return f"{carries}; {least}{more}."
@@ -118,7 +118,7 @@ def _idle(view: AssignmentView) -> str | None:
 def _counted(view: AssignmentView) -> str | None:
     """Said where no traffic is known: a member that reads many more partitions than it would have to."""
     now = view.now
-    if not view.alternatives or not view.partitions or (now.skew_by_count or 0.0) < WORTH_A_WORD:
+    if not view.alternatives or not view.partitions or (now.skew_by_count or 0.0) < WORTH_MENTIONING:
         return None
     best = min(view.alternatives, key=lambda a: (a.figures.most_partitions, *_trouble(a, view)))
     most = best.figures.most_partitions

@@ -13,8 +13,8 @@ Assignment = Mapping[str, frozenset[Partition]]
 class Member:
     """A member at the moment of a rebalance.
 
-    Without a rack: brokers do not tell the racks of a group's members, and where no member gives one Kafka's assignors
-    do not look at racks (KIP-881).
+    Without a rack: brokers do not report the racks of a group's members, and where no member gives one Kafka's
+    assignors ignore racks (KIP-881).
     """
 
     member_id: str

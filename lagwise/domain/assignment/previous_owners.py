@@ -24,8 +24,8 @@ class Claims:
 def walked(members: Iterable[Member]) -> list[Member]:
     """The members in the order of a Java ``HashMap`` by member id.
 
-    Within a bucket that order is the one in which the members joined. Nobody outside the group can know it: it is taken
-    to be by member id.
+    Within a bucket that order is the one in which the members joined. It is not known outside the group: it is
+    taken to be by member id.
     """
     by_id = {member.member_id: member for member in members}
     return [by_id[member_id] for member_id in JavaHashSet(string_hash, sorted(by_id, key=string_key))]

@@ -32,8 +32,8 @@ def assignment_rows(
     missing is unknown) and ``produce_rates`` the records written per second to each topic-partition (likewise). Groups
     that are empty, unreadable or rebalancing have no row: who owns what is not settled there.
 
-    The description of a group does not tell what its members subscribe to. Each is taken to subscribe to every topic
-    of which any member owns a partition: true of nearly every group, and a topic that nobody owns cannot be seen.
+    The description of a group does not say what its members subscribe to. Each is taken to subscribe to every topic
+    of which any member owns a partition: true of nearly every group, and a topic that no member owns cannot be seen.
     """
     by_group: dict[str, list[Row]] = {}
     for member in members:

@@ -27,9 +27,9 @@ _MOST_REBALANCES = 20
 
 
 def sticky_assignment(members: Sequence[Member], partition_counts: Mapping[str, int]) -> AssignorResult:
-    """What ``sticky`` gives. Raises NotDeterminedError where Kafka's own result cannot be told or would be wrong.
+    """What ``sticky`` gives. Raises NotDeterminedError where Kafka's own result cannot be determined or would be wrong.
 
-    A member without a generation brings nothing: what it owned it tells together with the generation.
+    A member without a generation brings nothing: a member reports what it owned together with the generation.
     """
     known = [m if m.generation is not None else replace(m, owned=frozenset()) for m in members]
     assignment, _ = _balanced(known, _existing(known, partition_counts))

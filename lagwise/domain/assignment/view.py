@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from lagwise.domain.assignment.assignors import ASSIGNORS, Assignor
+from lagwise.domain.assignment.assignors import ASSIGNORS
 from lagwise.domain.assignment.bound import BoundCause, lower_bound, spread_evenly, useful_members
 from lagwise.domain.assignment.model import Member, NotDeterminedError, Partition, all_partitions
 from lagwise.domain.assignment.skew import Figures, Rates, figures, hottest, known_rates
@@ -33,7 +33,7 @@ class AssignmentView:
     assignor: str | None
     #: Partitions of its topics; None where a topic's number of partitions is unknown.
     partitions: int | None
-    #: Partitions that no member owns; None as above.
+    #: Partitions that no member owns; None where a topic's number of partitions is unknown.
     partitions_without_owner: int | None
     #: How even the present assignment is.
     now: Figures
@@ -125,23 +125,12 @@ def _alternatives(
 ) -> tuple[Alternative, ...]:
     if counts is None or not members:
         return ()
-    return tuple(
-        alternative
-        for name, assignor in ASSIGNORS.items()
-        if (alternative := _alternative(name, assignor, members, counts, rates)) is not None
-    )
-
-
-def _alternative(
-    name: str,
-    assignor: Assignor,
-    members: Sequence[Member],
-    counts: Mapping[str, int],
-    rates: Mapping[Partition, float] | None,
-) -> Alternative | None:
-    try:
-        outcome = assignor(members, counts)
-    except NotDeterminedError:
-        return None
-    found = figures(outcome.assignment, rates)
-    return Alternative(name, found, moved(members, outcome.assignment), outcome.rebalances)
+    found = []
+    for name, assignor in ASSIGNORS.items():
+        try:
+            outcome = assignor(members, counts)
+        except NotDeterminedError:
+            continue
+        moves = moved(members, outcome.assignment)
+        found.append(Alternative(name, figures(outcome.assignment, rates), moves, outcome.rebalances))
+    return tuple(found)

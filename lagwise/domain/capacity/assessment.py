@@ -7,7 +7,7 @@ What a number is, where it comes from, from how many observations and how old it
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from enum import StrEnum
-from typing import Any
+from typing import Any, NamedTuple
 
 from lagwise.domain.capacity.inputs import CapacityInputs, Input, inputs_of
 from lagwise.domain.capacity.observed_text import load_test_of
@@ -16,8 +16,8 @@ from lagwise.domain.sizing.advice import SizingAdvice, advise
 from lagwise.domain.sizing.formulas import busiest_share
 from lagwise.domain.sizing.group_workload import as_planned, workload_from
 from lagwise.domain.sizing.ranges import OutOfRange
-from lagwise.domain.sizing.search import capacity_per_second, node_at
 from lagwise.domain.sizing.task_slots import TaskSlots, task_slots_for
+from lagwise.domain.sizing.triple_search import capacity_per_second, node_at
 from lagwise.domain.sizing.workload import (
     DEFAULT_TARGET_UTILISATION,
     Concurrency,
@@ -27,27 +27,27 @@ from lagwise.domain.sizing.workload import (
 
 #: How far below the model a node may really be (docs/sizing.md: measured within 6 %, and a little optimistic).
 MODEL_ERROR = 0.1
-#: How far from what the times say that its engine tells a job or a group may really be, to either side: subtasks are
+#: How far from the times that its engine reports a job or a group may really be, to either side: subtasks are
 #: not equally busy and consume RT grows while threads compete, but both hold waits for cores that others took.
 ENGINE_ERROR = 0.2
-#: A vertex that is busy for a smaller share of the time, or was looked at less often, leaves more to doubt.
-TELLING_BUSY_SHARE, TELLING_LOOKS = 0.3, 10
+#: A vertex that is busy for a smaller share of the time, or was sampled less often, leaves more to doubt.
+TRUSTED_BUSY_SHARE, TRUSTED_SAMPLES = 0.3, 10
 #: A probe's means of fewer messages are a beginning.
-TELLING_MESSAGES = 1_000
-#: Older measurements tell of another version of the consumer, perhaps.
+TRUSTED_MESSAGES = 1_000
+#: Older measurements are of another version of the consumer, perhaps.
 FRESH = timedelta(days=1)
 #: A forecast from less history has not seen every day of the week twice.
-TELLING_HISTORY_HOURS = 14 * 24
+TRUSTED_HISTORY_HOURS = 14 * 24
 
 
 class NumberSource(StrEnum):
     """What it is known from what the running set-up can do."""
 
-    #: It was seen to do it while it had a backlog.
+    #: What it did while it had a backlog.
     SATURATION = "saturation"
     #: Worked out from the busy time of a Flink job's busiest vertex, and what it did meanwhile.
     BUSY_TIME = "busy_time"
-    #: Worked out from how long a thread takes for a message, as RocketMQ's clients tell it, and their threads.
+    #: Worked out from how long a thread takes for a message, as RocketMQ's clients report it, and their threads.
     CONSUME_RT = "consume_rt"
     #: Worked out from T1 and T2, which a probe measured, and the cores.
     PROBE = "probe"
@@ -153,7 +153,7 @@ def _advised(known: CapacityInputs, advice: SizingAdvice | None) -> SetUp | None
 
 def workload_of(known: CapacityInputs, target_utilisation: float = DEFAULT_TARGET_UTILISATION) -> Workload | None:
     """The question to sizing. With a probe's T1 and T2 and the cores it is about threads and nodes; with no more than
-    the time per message of one member, seen under saturation or by the times that its engine tells, it is about how
+    the time per message of one member, seen under saturation or by the times that its engine reports, it is about how
     many members (or subtasks) of one thread. None where neither is known, or the demand is not. The lag of now is no
     part of it: it is not the lag at the horizon."""
     if known.demand is None or known.members == 0:
@@ -177,8 +177,8 @@ def workload_of(known: CapacityInputs, target_utilisation: float = DEFAULT_TARGE
         # A job is one member of its group, however many subtasks it has.
         values["seconds_per_message"] = observed.seconds_per_message * (known.job.subtasks if known.job else 1)
         values["unit"] = unit_of(known)
-    elif (told := _by_engine(known)) is not None:
-        values["seconds_per_message"] = known.members / told[1]
+    elif (by_engine := _by_engine(known)) is not None:
+        values["seconds_per_message"] = known.members / by_engine.rate_per_second
         values["unit"] = unit_of(known)
     else:
         return None
@@ -195,9 +195,9 @@ def _can_do(known: CapacityInputs, workload: Workload | None) -> tuple[CanDo | N
         high = seen.high if seen.high is not None else seen.rate_per_second
         share = _carried_share(known)
         return CanDo(max(0.0, low) * share, max(0.0, high) * share), NumberSource.SATURATION
-    if (told := _by_engine(known)) is not None:
-        source, rate = told
-        return CanDo((1.0 - ENGINE_ERROR) * rate, (1.0 + ENGINE_ERROR) * rate), source
+    if (by_engine := _by_engine(known)) is not None:
+        rate = by_engine.rate_per_second
+        return CanDo((1.0 - ENGINE_ERROR) * rate, (1.0 + ENGINE_ERROR) * rate), by_engine.source
     at_least = seen.at_least_per_second if seen is not None and seen.at_least_per_second is not None else 0.0
     if known.service is not None and known.cores is not None and workload is not None:
         modelled = capacity_per_second(workload, max(1, known.nodes), known.service.threads)
@@ -209,14 +209,20 @@ def _can_do(known: CapacityInputs, workload: Workload | None) -> tuple[CanDo | N
     return (CanDo(at_least), NumberSource.THROUGHPUT) if at_least > 0.0 else (None, NumberSource.NONE)
 
 
-def _by_engine(known: CapacityInputs) -> tuple[NumberSource, float] | None:
-    """What all members can do by the times that their engine tells of them, messages per second."""
+class _ByEngine(NamedTuple):
+    """What all members can do by the times that their engine reports, messages per second."""
+
+    source: NumberSource
+    rate_per_second: float
+
+
+def _by_engine(known: CapacityInputs) -> _ByEngine | None:
     if not known.members:
         return None
     if known.job is not None and (rate := known.job.rate_per_second) is not None:
-        return NumberSource.BUSY_TIME, rate
+        return _ByEngine(NumberSource.BUSY_TIME, rate)
     if known.consume_time is not None:
-        return NumberSource.CONSUME_RT, known.consume_time.rate_per_second(known.partitions)
+        return _ByEngine(NumberSource.CONSUME_RT, known.consume_time.rate_per_second(known.partitions))
     return None
 
 
@@ -235,8 +241,8 @@ def _member_rate(known: CapacityInputs, source: NumberSource, workload: Workload
         case NumberSource.SATURATION if known.members and known.observed is not None:
             rate = known.observed.rate_per_second
             return None if rate is None else rate / known.members
-        case NumberSource.BUSY_TIME | NumberSource.CONSUME_RT if (told := _by_engine(known)) is not None:
-            return told[1] / known.members
+        case NumberSource.BUSY_TIME | NumberSource.CONSUME_RT if (by_engine := _by_engine(known)) is not None:
+            return by_engine.rate_per_second / known.members
         case NumberSource.PROBE if known.members and workload is not None and known.service is not None:
             node = node_at(workload, known.service.threads).rate_per_second
             return node * max(1, known.nodes) / known.members
@@ -255,14 +261,14 @@ def _confidence(known: CapacityInputs, source: NumberSource) -> Confidence:
         is_old = until is None or known.as_of.timestamp() - until > 7 * FRESH.total_seconds()
         doubts += known.observed.is_scaled or is_old
     if source is NumberSource.BUSY_TIME and known.job is not None:
-        doubts += known.job.busy_share < TELLING_BUSY_SHARE
-        doubts += known.job.samples < TELLING_LOOKS
+        doubts += known.job.busy_share < TRUSTED_BUSY_SHARE
+        doubts += known.job.samples < TRUSTED_SAMPLES
     if source is NumberSource.CONSUME_RT and known.consume_time is not None:
         # Always one: how the time of a message grows with the load is not known.
-        doubts += 1 + (known.consume_time.messages < TELLING_MESSAGES)
+        doubts += 1 + (known.consume_time.messages < TRUSTED_MESSAGES)
     if source is NumberSource.PROBE and known.service is not None:
         service = known.service
-        doubts += service.messages < TELLING_MESSAGES or known.as_of - service.measured_at > FRESH
+        doubts += service.messages < TRUSTED_MESSAGES or known.as_of - service.measured_at > FRESH
         doubts += service.t1_doubt is not None
-    doubts += known.demand.history_hours < TELLING_HISTORY_HOURS or known.demand.forecast_peak_per_second is None
+    doubts += known.demand.history_hours < TRUSTED_HISTORY_HOURS or known.demand.forecast_peak_per_second is None
     return (Confidence.HIGH, Confidence.MEDIUM, Confidence.LOW, Confidence.LOW)[int(doubts)]

@@ -39,7 +39,7 @@ def _change(blocks: Sequence[Block]) -> int | None:
     """Where blocks before and after differ most, if that is more than chance: the index of the first one after."""
     n = len(blocks)
     # Sums from both ends, so that all cuts together cost no more than two passes. (Neither side is the total without
-    # the other: a difference of sums may come to nothing beside a very long block.)
+    # the other: a difference of sums may come to nothing next to a very long block.)
     lefts, rights = _sums(blocks), _sums(blocks[::-1])[::-1]
     total_seconds = lefts[-1][0]
     best, found = CHANGE_ERRORS, None

@@ -38,7 +38,7 @@ class Skew:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ServiceTime:
+class GroupServiceTime:
     """What a message costs, as a probe measured it: means, in seconds."""
 
     #: T1: waiting.
@@ -152,7 +152,7 @@ class CapacityInputs:
     #: Where the cores are known from: ``settings`` or ``probe``.
     cores_source: str = "settings"
     #: T1 and T2, as a probe measured them; this and all below are None where not known.
-    service: ServiceTime | None = None
+    service: GroupServiceTime | None = None
     #: What the consumers wait for, where their T1 shows that it is full.
     downstream: DownstreamFull | None = None
     #: What was seen under saturation.

@@ -2,7 +2,7 @@
 
 Throughput is a censored observation of capacity: while records wait (:mod:`lagwise.domain.capacity.saturation`) it is
 the capacity; else it is what arrived, and the capacity is at least that. So the estimate comes from saturated blocks
-alone, and the best five minutes beside them bound it from below, which can contradict an estimate and never make one.
+alone, and the best five minutes bound it from below, which can contradict an estimate and never make one.
 
 Minutes that follow one another are alike, so the interval is that of the means of blocks, widened by the correlation
 of successive blocks and by how stretches of time differ from one another. Times are seconds since some moment.
@@ -24,12 +24,13 @@ from lagwise.domain.capacity.block_statistics import (
 )
 from lagwise.domain.capacity.saturation import Block
 
-#: Fewer blocks, or less time in them, decide nothing.
+#: Fewer blocks decide nothing.
 LEAST_BLOCKS = 3
+#: Less time in blocks decides nothing.
 LEAST_SATURATED_SECONDS = 600.0
-#: Nor does an estimate whose interval reaches farther than this share to either side …
+#: An estimate whose interval reaches farther than this share to either side decides nothing.
 MOST_MARGIN = 0.15
-#: … nor blocks that scatter by this much (standard deviation over mean): that is not one capacity.
+#: Blocks that scatter by more than this (standard deviation over mean) are not of one capacity.
 MOST_SCATTER = 0.35
 #: From so many episodes on, how they differ from one another shows what the next may be like.
 LEAST_EPISODES = 4
@@ -112,7 +113,7 @@ def observed_capacity(
 ) -> ObservedCapacity:
     """The estimate for so many members (None or 0: as many as there were last), or why there is none.
 
-    Blocks with as many members tell of it; where they do not suffice, all are taken, in proportion to their members.
+    Blocks with as many members count; where they do not suffice, all are taken, in proportion to their members.
     Blocks and floors that cannot be (negative, zero, not a number) are left out.
     """
     sound = sorted((b for b in blocks if _is_sound(b)), key=lambda b: b.start)

@@ -19,9 +19,9 @@ from itertools import pairwise
 
 from lagwise.domain.history import MINUTE_SECONDS
 
-#: A backlog must be worth so many seconds at the partition's best pace …
+#: A backlog must be worth so many seconds at the partition's best pace.
 LEAST_BACKLOG_SECONDS = 30.0
-#: … and so many cadences: the one whose records are read but not committed, and another.
+#: A backlog must be worth so many cadences, too: the one whose records are read but not committed, and another.
 CADENCES_OF_BACKLOG = 2.0
 #: As for the status `stalled`: a partition is at work if it moved within three cadences, and at least a minute.
 CADENCES_AT_WORK = 3.0
@@ -33,24 +33,26 @@ CADENCES_PER_BLOCK = 6.0
 #: Over a stretch it must grow or shrink by this share of what was read, and by what is read in so many seconds.
 LEVEL_SHARE = 0.02
 LEVEL_SECONDS = 15.0
-#: Around a rebalance nobody reads for some time, and those who come are still warming up.
+#: Around a rebalance nothing is read for some time, and members that join are still warming up.
 UNREST_SECONDS = 60.0
 
 
 @dataclass(frozen=True, slots=True)
 class SaturatedMinute:
-    """A minute throughout which every partition being read had a backlog and was at work.
-
-    ``moved_at`` is when ``committed``, the sum over the partitions, became what it is (None where nothing was committed
-    in this minute). ``partitions`` is anything that is the same for the same partitions.
-    """
+    """A minute throughout which every partition being read had a backlog and was at work."""
 
     start: float
+    #: When ``committed`` became what it is; None where nothing was committed in this minute.
     moved_at: float | None
+    #: Sum of the committed offsets of the partitions.
     committed: int
+    #: Sum of the lag of the partitions that are read.
     lag: int
+    #: The longest commit cadence of these.
     cadence_seconds: float
+    #: Consumers that had a part in it; None is unknown.
     members: int | None
+    #: Anything that is the same for the same partitions.
     partitions: Hashable
 
 

@@ -7,7 +7,7 @@ added when more are needed all through a short while, and taken away when even t
 long one. In between nothing changes: that is the hysteresis, and a rebalance is spared.
 
 What runs is taken from the past as well, as the most members of the long while: during a deployment or after a crash
-there are fewer for some minutes, and an autoscaler that is told so removes the replicas that are just starting.
+there are fewer for some minutes, and an autoscaler that knows only that removes the replicas that are just starting.
 
 The terms of the demand are those of :func:`lagwise.domain.sizing.formulas.demand_rate_per_second`, the windows those of
 Kubernetes' horizontal pod autoscaler (``stabilizationWindowSeconds``).
@@ -210,7 +210,7 @@ def deciding_loads(policy: ScalingPolicy, loads: Sequence[Load], now: datetime) 
 
 def most_members(seen: Sequence[Members], now: datetime, seconds: float) -> int | None:
     """The most members within the window that ends now; None where they were not watched all through it, for then a
-    deployment may have begun before anybody looked."""
+    deployment may have begun unseen."""
     return max((members.count for members in _all_through(seen, now, seconds)), default=None)
 
 

@@ -34,7 +34,7 @@ class MeasuredBy(StrEnum):
     """Where service times come from."""
 
     PROBE = "probe"
-    #: What RocketMQ's clients tell of a message as a whole.
+    #: What RocketMQ's clients report of a message as a whole.
     CONSUME_RT = "consume_rt"
 
 
@@ -49,22 +49,25 @@ class T1Doubt(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ServiceTimes:
-    """Means per message over ``messages`` of them, in seconds. None is "not told".
+    """Means per message, in seconds. None is not reported."""
 
-    ``t1_seconds`` is the time spent waiting for something outside, ``t2_seconds`` the CPU time, ``run_queue_seconds``
-    the time runnable without a core (where None, it is in T1), ``lock_wait_seconds`` how long one wait for the
-    interpreter lock took (those of a message are in T1). ``threads`` did the work, within ``window_seconds`` that ended
-    at ``ended_at``. ``cores`` is how many the process may use.
-    """
-
+    #: Time spent waiting for something outside.
     t1_seconds: float
+    #: CPU time.
     t2_seconds: float
+    #: Messages that the means are taken over.
     messages: int
+    #: Time runnable without a core; where None, it is in T1.
     run_queue_seconds: float | None = None
+    #: How long one wait for the interpreter lock took; those of a message are in T1.
     lock_wait_seconds: float | None = None
+    #: Threads that did the work.
     threads: int | None = None
+    #: How long they were measured for.
     window_seconds: float | None = None
+    #: When the measurement ended.
     ended_at: datetime | None = None
+    #: How many cores the process may use.
     cores: float | None = None
 
     @property
@@ -79,7 +82,7 @@ class ServiceTimes:
 
 
 def parse_service_times(text: str) -> ServiceTimes | None:
-    """The measurement that a commit's metadata tells; None where it tells none, or an impossible one.
+    """The measurement in a commit's metadata; None where there is none, or an impossible one.
 
     T1 below a nanosecond is 0; a T2 below it was not measured, and the text is refused, as it is for any field that is
     not within its range. Fields with other names are left alone: they are a later version's.

@@ -1,7 +1,7 @@
-"""Which clients come and go in a group's rebalances, as far as "client (host)" tells who they are.
+"""Which clients come and go in a group's rebalances, as far as "client (host)" identifies them.
 
-A client id that nobody chose says nothing: all processes of a library have the same, so of several on one host nobody
-can tell which one went. One with an id of the process in it, as Kafka Streams makes it, is another one after a restart.
+A library's default client id identifies no one: all of its processes have the same, so which of several on one host
+went is not known. One with an id of the process in it, as Kafka Streams makes it, is another one after a restart.
 """
 
 import re
@@ -66,7 +66,7 @@ class Stay(NamedTuple):
 
 def brief_stays(rebalances: Iterable[Rebalance]) -> list[Stay]:
     """The stays of those who came and went within a BRIEF_STAY. A member that gets a new name with every start, as
-    a pod does, can be told from others by nothing else."""
+    a pod does, is distinguished from others by nothing else."""
     came: dict[str, datetime] = {}
     shared: set[str] = set()
     stays = []

@@ -68,7 +68,7 @@ def explain_rebalances(
 ) -> RebalanceExplanation:
     """The likeliest cause, what it is concluded from, and what would help; the rebalances in order of time.
 
-    It is the one that explains most of the departures; members that failed are mentioned beside another one.
+    It is the one that explains most of the departures; members that failed are mentioned in addition.
     """
     failing = [r for r in rebalances if r.cause in _FAILURES]
     others = [r for r in rebalances if r.left and r.cause not in _FAILURES]
@@ -104,7 +104,7 @@ def _coming_and_going(
     brief_stays: Sequence[timedelta],
     is_storm: bool,
 ) -> RebalanceExplanation:
-    """Why members came and went, where most went by themselves or nobody did."""
+    """Why members came and went, where most went by themselves or none did."""
     causes = Counter(r.cause for r in rebalances if r.cause is not None)
     began = _began(rebalances[0])
     if began and not any(r.left for r in rebalances):
@@ -171,8 +171,6 @@ def _churn(
     rebalances: Sequence[Rebalance], churning: Sequence[str], setup: Setup, *, is_storm: bool
 ) -> RebalanceExplanation:
     departures = Counter(name for r in rebalances for name in r.left)
-    names = ", ".join(f"{name} {_times(departures[name])}" for name in churning[:_MOST_NAMES])
-    more = f" and {len(churning) - _MOST_NAMES} more" if len(churning) > _MOST_NAMES else ""
     leave_by_themselves = all(r.cause is RebalanceCause.MEMBER_LEFT for r in rebalances if set(r.left) & set(churning))
     how = "leave by themselves and come back" if leave_by_themselves else "come and go"
     remedy = (
@@ -182,7 +180,7 @@ def _churn(
     )
     return RebalanceExplanation(
         "storm" if is_storm else "churn",
-        f"The same clients {how}: {names}{more}.",
+        f"The same clients {how}: {_named([(name, departures[name]) for name in churning])}.",
         f"{remedy}{_milder(setup)}",
     )
 
@@ -236,32 +234,28 @@ def _gone(rebalances: Sequence[Rebalance], fewer: int, after: int | None) -> Reb
 def _silent_deployment(
     rebalances: Sequence[Rebalance], silent: Sequence[Rebalance], members: int, setup: Setup
 ) -> RebalanceExplanation:
-    timeout = _longest(r.session_timeout_seconds for r in silent)
-    until = "its session timeout" if timeout is None else f"its session.timeout.ms of {duration(timeout)}"
     return RebalanceExplanation(
         "deployment",
         f"{plural(members, 'member')} fell silent and came back once each{_within(rebalances)}, as in a rolling "
         "deployment of clients that do not leave the group when they close (Kafka Streams does not by default).",
         "If nobody deployed then, check those hosts for crashes. Nothing reads the partitions of such a member "
-        f"until {until} is over, unless it leaves the group when it closes.{_milder(setup)}",
+        f"until {_session_timeout(silent)} is over, unless it leaves the group when it closes.{_milder(setup)}",
     )
 
 
 def _retired(silent: Sequence[Rebalance], members: int) -> RebalanceExplanation:
-    timeout = _longest(r.session_timeout_seconds for r in silent)
-    within = "its session timeout" if timeout is None else f"its session.timeout.ms of {duration(timeout)}"
     return RebalanceExplanation(
         "scaling",
-        f"{plural(members, 'member')} did not come back within {within}{_in_brackets(silent)}: static members do not "
-        "leave by themselves, so this is how one is retired.",
+        f"{plural(members, 'member')} did not come back within {_session_timeout(silent)}{_in_brackets(silent)}: "
+        "static members do not leave by themselves, so this is how one is retired.",
         "If nobody retired it, check its host for a crash, an out-of-memory kill or a failed restart.",
     )
 
 
 def _began(first: Rebalance) -> bool:
-    """Whether nobody was in the group before."""
-    nobody_before = first.members is not None and first.members == len(first.joined) > 0
-    return not first.left and (first.cause is RebalanceCause.GROUP_APPEARED or nobody_before)
+    """Whether the group had no members before."""
+    had_none = first.members is not None and first.members == len(first.joined) > 0
+    return not first.left and (first.cause is RebalanceCause.GROUP_APPEARED or had_none)
 
 
 def _start(rebalances: Sequence[Rebalance]) -> RebalanceExplanation:
@@ -320,21 +314,27 @@ def _within(rebalances: Sequence[Rebalance]) -> str:
     return f" within {duration(took.total_seconds())}" if took else ""
 
 
+def _session_timeout(silent: Sequence[Rebalance]) -> str:
+    """``its session.timeout.ms of 45 s``."""
+    timeout = _longest(r.session_timeout_seconds for r in silent)
+    return "its session timeout" if timeout is None else f"its session.timeout.ms of {duration(timeout)}"
+
+
 def _longest(seconds: Iterable[float | None]) -> float | None:
     """In seconds; None where none is known."""
     return max((s for s in seconds if s is not None), default=None)
 
 
 def _in_brackets(those: Sequence[Rebalance]) -> str:
-    """In brackets, the worst first, with how often where that is more than once."""
+    """The clients that went, in brackets, the worst first."""
     names = Counter(name for r in those for name in (r.failed or r.left))
-    if not names:
-        return ""
-    shown = ", ".join(
-        name if times == 1 else f"{name} {_times(times)}"
-        for name, times in sorted(names.items(), key=lambda n: (-n[1], n[0]))[:_MOST_NAMES]
-    )
-    return f" ({shown}{f' and {len(names) - _MOST_NAMES} more' if len(names) > _MOST_NAMES else ''})"
+    return f" ({_named(sorted(names.items(), key=lambda n: (-n[1], n[0])))})" if names else ""
+
+
+def _named(clients: Sequence[tuple[str, int]]) -> str:
+    """The first few of them, each with how often where that is more than once."""
+    shown = ", ".join(name if times == 1 else f"{name} {_times(times)}" for name, times in clients[:_MOST_NAMES])
+    return f"{shown} and {len(clients) - _MOST_NAMES} more" if len(clients) > _MOST_NAMES else shown
 
 
 def _times(number: int) -> str:

@@ -34,7 +34,7 @@ Demands = Sequence[tuple[float, int]]
 
 
 def fair_level(demands: Demands, total: float) -> float:
-    """The rate up to which everybody is served, so that all together get ``total``; infinite if nobody needs more."""
+    """The rate up to which each is served, so that all together get ``total``; infinite if none needs more."""
     left, claimants = total, sum(count for _, count in demands)
     for demand, count in sorted(demands):
         if demand * claimants > left * (1.0 + _ROUNDING):

@@ -23,9 +23,9 @@ class Epoch:
     """From one change of who reads to the next."""
 
     start_seconds: float
-    #: So many nodes hold the partitions …
+    #: Nodes that hold the partitions.
     nodes: int
-    #: … and these of them read nothing.
+    #: Those of them that read nothing.
     away: range = range(0)
 
 

@@ -8,6 +8,7 @@ from lagwise.domain.humanise import count, duration
 from lagwise.domain.simulation.fluid import SimulatedOutcome, simulate
 from lagwise.domain.simulation.scenario import Interruption, Scenario, Traffic
 from lagwise.domain.sizing.advice import SizingAdvice
+from lagwise.domain.sizing.group_workload import RunningNodes
 from lagwise.domain.sizing.ranges import OutOfRange
 from lagwise.domain.sizing.workload import Workload, nodes_and_threads
 
@@ -34,41 +35,48 @@ class WhatIfSetUp:
 
 @dataclass(frozen=True, slots=True)
 class WhatIf:
-    """What was asked, in words, and what came of it, each set-up by its label."""
+    """What was asked, and what came of it, each set-up by its label."""
 
-    question: str
     interruption: Interruption
     outcomes: tuple[tuple[str, SimulatedOutcome], ...]
 
+    @property
+    def question(self) -> str:
+        """What was asked, as a sentence."""
+        away = duration(self.interruption.seconds)
+        if self.interruption.rolling:
+            return f"One node after the other is away for {away}."
+        return f"Nothing is read for {away}."
 
-def outage(seconds: float) -> tuple[Interruption, str]:
-    """All nodes read nothing for a while, and the words for it."""
-    return Interruption(at_seconds=BEFORE_SECONDS, seconds=seconds), f"Nothing is read for {duration(seconds)}."
+
+def outage(seconds: float) -> Interruption:
+    """All nodes read nothing for a while."""
+    return Interruption(at_seconds=BEFORE_SECONDS, seconds=seconds)
 
 
-def rolling_restart(seconds: float) -> tuple[Interruption, str]:
+def rolling_restart(seconds: float) -> Interruption:
     """One node after the other is away, and the others read its partitions meanwhile."""
-    every = Interruption(at_seconds=BEFORE_SECONDS, seconds=seconds, rolling=True, reassigned_after_seconds=0.0)
-    return every, f"One node after the other is away for {duration(seconds)}."
+    return Interruption(at_seconds=BEFORE_SECONDS, seconds=seconds, rolling=True, reassigned_after_seconds=0.0)
 
 
-def set_ups(
-    advice: SizingAdvice, running: tuple[int | None, int | None]
-) -> tuple[WhatIfSetUp | None, list[WhatIfSetUp]]:
-    """What runs (None is not known), and all that can be tried: it and what is advised. ``running`` is nodes and
-    threads on each."""
-    nodes, threads = running
-    runs = WhatIfSetUp(RUNNING, nodes, threads) if nodes and threads else None
-    found = [runs] if runs else []
-    if advice.triple is not None:
-        found.append(WhatIfSetUp(ADVISED, advice.triple.nodes, advice.triple.threads_per_node))
-    return runs, found
+def running_set_up(running: RunningNodes) -> WhatIfSetUp | None:
+    """What runs; None where that is not known."""
+    if not running.nodes or not running.threads_per_node:
+        return None
+    return WhatIfSetUp(RUNNING, running.nodes, running.threads_per_node)
 
 
-def try_set_ups(workload: Workload, tried: Sequence[WhatIfSetUp], interruption: Interruption, question: str) -> WhatIf:
+def set_ups(advice: SizingAdvice, running: WhatIfSetUp | None) -> list[WhatIfSetUp]:
+    """All that can be tried: what runs and what is advised, as far as they are known."""
+    triple = advice.triple
+    advised = None if triple is None else WhatIfSetUp(ADVISED, triple.nodes, triple.threads_per_node)
+    return [one for one in (running, advised) if one is not None]
+
+
+def try_set_ups(workload: Workload, tried: Sequence[WhatIfSetUp], interruption: Interruption) -> WhatIf:
     """What comes of each. Raises OutOfRange where one cannot be simulated."""
     outcomes = tuple((s.label(workload), simulated(scenario(workload, s, interruption))) for s in tried)
-    return WhatIf(question, interruption, outcomes)
+    return WhatIf(interruption, outcomes)
 
 
 def scenario(workload: Workload, set_up: WhatIfSetUp, interruption: Interruption) -> Scenario:

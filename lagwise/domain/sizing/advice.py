@@ -15,7 +15,7 @@ from lagwise.domain.sizing.formulas import (
 )
 from lagwise.domain.sizing.node_throughput import NodeThroughput
 from lagwise.domain.sizing.ranges import MAX_THREADS
-from lagwise.domain.sizing.search import (
+from lagwise.domain.sizing.triple_search import (
     Binding,
     Triple,
     find_triple,
@@ -61,11 +61,6 @@ class SizingAdvice:
     downstream: DownstreamFull | None = None
 
     @property
-    def partitions(self) -> int:
-        """Partitions of the topic, as asked."""
-        return self.workload.partitions
-
-    @property
     def nodes(self) -> int | None:
         """All nodes, spare ones included; None where there is no answer."""
         return self.triple.nodes if self.triple else None
@@ -82,7 +77,7 @@ class SizingAdvice:
 
     @property
     def threads(self) -> int:
-        """Threads that a node is looked at with: those advised, or where there is no answer those it would get."""
+        """Threads of a node in the figures: those advised, or where there is no answer those it would get."""
         return self.triple.threads_per_node if self.triple else thread_limit(self.workload)
 
     def as_document(self, sources: Mapping[str, str] | None = None) -> dict[str, object]:

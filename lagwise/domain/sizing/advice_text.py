@@ -1,7 +1,7 @@
 """The advice in words."""
 
 from lagwise.domain.humanise import per_cent, plural, precise_duration, significant
-from lagwise.domain.sizing.search import (
+from lagwise.domain.sizing.triple_search import (
     Binding,
     Triple,
     hottest_key_share,
@@ -76,12 +76,12 @@ def _what_binds(workload: Workload, triple: Triple, binding: Binding) -> str:
 
 
 def _not_known_apart(workload: Workload) -> str:
-    """What is not known, and what would tell it."""
+    """What is not known, and what would show it."""
     whole = precise_duration(workload.t1_seconds)
     part = f"What of the {whole} is CPU time is not known, so how many {workload.unit}s fit on"
     if workload.unit is Unit.SUBTASK:
-        return f"{part} a TaskManager is not known either: its CPU load would tell."
-    return f"{part} a node and whether threads would save some is not known either: a probe would tell."
+        return f"{part} a TaskManager is not known either: its CPU load would show it."
+    return f"{part} a node and whether threads would save some is not known either: a probe would show it."
 
 
 def _partitions_bind(workload: Workload, triple: Triple) -> str:
@@ -98,9 +98,6 @@ def _partitions_bind(workload: Workload, triple: Triple) -> str:
     return f"The partitions bind: {_at_most(workload, triple)}."
 
 
-_NOTHING = "No number of nodes and threads carries this load"
-
-
 def _at_most(workload: Workload, triple: Triple) -> str:
     most = significant(largest_capacity_per_second(workload))
     said = f"no number of {workload.unit}s does more than {most} messages/s"
@@ -115,7 +112,8 @@ def _why_not(workload: Workload, binding: Binding) -> str:
     most = significant(largest_capacity_per_second(workload))
     by_node = workload.order is Ordering.NONE
     thread = workload.unit if workload.by_members else "thread"
-    nothing = f"No number of {workload.unit}s carries this load" if workload.by_members else _NOTHING
+    what = f"{workload.unit}s" if workload.by_members else "nodes and threads"
+    nothing = f"No number of {what} carries this load"
     if binding is Binding.ORDERING:
         return (
             f"{nothing}: global order allows one {thread}, which does at most {most} messages/s; {needed} are needed."

@@ -13,7 +13,7 @@ from math import floor, inf, log10, sqrt
 from lagwise.domain.humanise import per_cent, plural, precise_duration
 from lagwise.domain.sizing.formulas import meets
 from lagwise.domain.sizing.ranges import MIN_SERVICE_SECONDS, check_count
-from lagwise.domain.sizing.search import Binding, Triple, find_triple, node_at, nodes_by_cpu, thread_limit
+from lagwise.domain.sizing.triple_search import Binding, Triple, find_triple, node_at, nodes_by_cpu, thread_limit
 from lagwise.domain.sizing.workload import MAX_PARTITIONS, Concurrency, Ordering, Workload
 
 #: Adding partitions is one command, but it cannot be taken back, moves keys to other partitions, and costs the brokers
@@ -43,7 +43,7 @@ class Change:
     sentence: str
     workload: Workload
     triple: Triple
-    #: What it costs elsewhere, in words; None where that is nothing but the work.
+    #: What else it costs, in words; None where that is nothing but the work.
     cost: str | None = None
 
 

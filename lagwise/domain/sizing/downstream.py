@@ -26,9 +26,9 @@ LEAST_GROWTH = 1.5
 BUSY_SHARE = 0.6
 #: Means of fewer messages are left out.
 LEAST_MESSAGES = 100
-#: Throughput did not rise where it grew by a smaller part of the growth of the threads, both in logarithms …
+#: Throughput did not rise where it grew by a smaller part of the growth of the threads, both in logarithms.
 MOST_GAINED = 0.25
-#: … and T1 rose with them where it grew by a larger part.
+#: T1 rose with the threads where it grew by a larger part of their growth, both in logarithms.
 LEAST_T1_GROWTH = 0.4
 
 
@@ -89,7 +89,7 @@ def downstream_full(measured: Iterable[MeasuredWork]) -> DownstreamFull | None:
     """Whether the downstream is full; None where nothing shows it.
 
     The newest busy measurement is compared with every other one: what was measured before the downstream was changed
-    says nothing of it. Of several comparisons that show it, the one over the widest range of threads is told.
+    says nothing of it. Of several comparisons that show it, the one over the widest range of threads is named.
     """
     busy = [work for work in measured if work.is_busy]
     if not busy:

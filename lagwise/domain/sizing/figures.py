@@ -10,7 +10,7 @@ from lagwise.domain.sizing.formulas import (
     nodes_for_rate,
     thread_rate_per_second,
 )
-from lagwise.domain.sizing.search import (
+from lagwise.domain.sizing.triple_search import (
     Triple,
     hottest_key_share,
     largest_capacity_per_second,

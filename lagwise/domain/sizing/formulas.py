@@ -5,7 +5,7 @@ per message on the CPU, and C the cores of one node. Time spent runnable but wai
 Times are seconds, rates messages per second. A bad argument raises
 :class:`~lagwise.domain.sizing.ranges.OutOfRange`, a ValueError that names the argument and its range.
 
-How the advice is put together from them is told in ``docs/sizing.md``; the advice itself is made by
+How the advice is put together from them is described in ``docs/sizing.md``; the advice itself is made by
 :func:`lagwise.domain.sizing.advice.advise`.
 """
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from math import inf
-from typing import Any
+from typing import Any, NamedTuple
 
 from lagwise.domain.humanise import duration, plural
 from lagwise.domain.sizing.advice import SizingAdvice
@@ -82,14 +82,21 @@ def is_by_members(row: Mapping[str, Any]) -> bool:
     return row["unit"] != Unit.NODE and row["max_threads_per_node"] is not None
 
 
-def running_of(row: Mapping[str, Any] | None) -> tuple[int | None, int | None]:
-    """Nodes and threads on each, as far as they are known. Where only the time per message of a member is known,
-    a member is taken as a node of one thread, as in the advice."""
+class RunningNodes(NamedTuple):
+    """What runs; None is not known."""
+
+    nodes: int | None
+    threads_per_node: int | None
+
+
+def running_of(row: Mapping[str, Any] | None) -> RunningNodes:
+    """Where only the time per message of a member is known, a member is taken as a node of one thread, as in the
+    advice."""
     if row is None:
-        return None, None
+        return RunningNodes(None, None)
     if is_by_members(row):
-        return row["members"] or None, 1
-    return row["nodes"] or None, row["threads_per_node"]
+        return RunningNodes(row["members"] or None, 1)
+    return RunningNodes(row["nodes"] or None, row["threads_per_node"])
 
 
 def task_slots_of(row: Mapping[str, Any] | None, advice: SizingAdvice | None) -> TaskSlots | None:

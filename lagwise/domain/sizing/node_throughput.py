@@ -22,7 +22,7 @@ from functools import lru_cache
 
 from lagwise.domain.sizing.ranges import check_cores, check_service_time, check_threads
 
-#: Terms this small beside the largest cannot change a double: the sum over the states stops there.
+#: Terms this small compared with the largest cannot change a double: the sum over the states stops there.
 _NEGLIGIBLE = 1e-30
 
 

@@ -34,7 +34,7 @@ class RampStep:
     least_gain_per_second: float
     #: Stop where T1 takes longer than this.
     most_t1_seconds: float
-    #: What to look at, in words.
+    #: What to watch, in words.
     watch: tuple[str, ...]
     #: When to go back to the step before, in words.
     stop: str

@@ -56,7 +56,7 @@ class TaskSlots:
 
 def free_of(total: int | None, free: int | None) -> int | None:
     """The free ones, as far as they say anything. A cluster without any slots starts its TaskManagers on demand: how
-    many it may start nobody knows."""
+    many it may start is not known."""
     return free if total else None
 
 

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from lagwise.config import CapacitySettings
-from lagwise.domain.capacity.inputs import CapacityInputs, ConsumeTime, Demand, JobWork, ServiceTime
+from lagwise.domain.capacity.inputs import CapacityInputs, ConsumeTime, Demand, GroupServiceTime, JobWork
 from lagwise.domain.capacity.observed import ObservedCapacity, Undecided
 from lagwise.domain.capacity.verdict import DemandAhead
 from lagwise.domain.sizing.downstream import MeasuredWork, downstream_full
@@ -200,8 +200,8 @@ class Facts:
         )
 
 
-def _service_time(row: Row) -> ServiceTime:
-    return ServiceTime(
+def _service_time(row: Row) -> GroupServiceTime:
+    return GroupServiceTime(
         t1_seconds=row["t1_seconds"],
         t2_seconds=row["t2_seconds"],
         threads=row["threads"] or 1,

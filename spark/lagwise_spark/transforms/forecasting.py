@@ -112,43 +112,27 @@ NAIVE, MEAN, THETA = "seasonal-naive", "seasonal-mean", "theta"
 
 
 def _models(season: int) -> dict[str, _Model]:
-    if season == DAY:
-        return {NAIVE: _naive(DAY), MEAN: _mean(DAY)}
-    return {NAIVE: _naive(WEEK), MEAN: _mean(WEEK), THETA: _by_days(_theta)}
+    from statsforecast.models import SeasonalNaive, SeasonalWindowAverage, Theta
 
-
-def _naive(season: int) -> _Model:
-    def model(y: Array, h: int) -> Array:
-        from statsforecast.models import SeasonalNaive
-
+    def naive(y: Array, h: int) -> Array:
         return _run(SeasonalNaive(season), y, h)
 
-    return model
-
-
-def _mean(season: int) -> _Model:
-    def model(y: Array, h: int) -> Array:
-        from statsforecast.models import SeasonalWindowAverage
-
+    def mean(y: Array, h: int) -> Array:
         return _run(SeasonalWindowAverage(season, min(PERIODS, len(y) // season)), y, h)
 
-    return model
+    if season == DAY:
+        return {NAIVE: naive, MEAN: mean}
+    return {NAIVE: naive, MEAN: mean, THETA: _by_days(lambda y, h: _run(Theta(7), y, h), shape_of=mean)}
 
 
-def _theta(y: Array, h: int) -> Array:
-    from statsforecast.models import Theta
-
-    return _run(Theta(7), y, h)
-
-
-def _by_days(model: _Model) -> _Model:
+def _by_days(model: _Model, shape_of: _Model) -> _Model:
     """A model of the days' means, given the shape of the last weeks by the hour."""
 
     def by_hours(y: Array, h: int) -> Array:
         days = -(-h // DAY)
         of_days = y[len(y) % DAY :].reshape(-1, DAY).mean(axis=1)
         level = np.maximum(model(of_days, days), 0.0)
-        shape = _mean(WEEK)(y, days * DAY)
+        shape = shape_of(y, days * DAY)
         mean = shape.reshape(-1, DAY).mean(axis=1)
         factor = np.divide(level, mean, out=np.zeros_like(level), where=mean > 0)
         spread: Array = shape * np.repeat(factor, DAY)

@@ -10,8 +10,8 @@ from lagwise.domain.sizing.advice import SizingAdvice
 from lagwise.domain.sizing.advice_text import explain_concurrency
 from lagwise.domain.sizing.group_workload import missing_sentence
 from lagwise.domain.sizing.ramp_plan import RampStep
-from lagwise.domain.sizing.search import Triple, largest_peak_per_second
 from lagwise.domain.sizing.task_slots import TaskSlots
+from lagwise.domain.sizing.triple_search import Triple, largest_peak_per_second
 from lagwise.domain.sizing.workload import Unit
 from lagwise_dashboard import escaping, plot_theme, tables
 from lagwise_dashboard.report import advice_tables, node_chart
@@ -60,7 +60,7 @@ def _verdict(advice: SizingAdvice, slots: TaskSlots | None) -> None:
             )
         )
     shown = [
-        ("Partitions", f"{advice.partitions:,}", "As entered."),
+        ("Partitions", f"{advice.workload.partitions:,}", "As entered."),
         (
             f"{unit.capitalize()}s",
             humanise.DASH if triple is None else f"{triple.nodes:,}",

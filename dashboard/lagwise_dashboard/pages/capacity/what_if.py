@@ -12,11 +12,12 @@ from lagwise.domain.simulation.what_if import (
     outage,
     outcome_sentence,
     rolling_restart,
+    running_set_up,
     set_ups,
     try_set_ups,
 )
 from lagwise.domain.sizing.advice import SizingAdvice
-from lagwise.domain.sizing.group_workload import running_of
+from lagwise.domain.sizing.group_workload import RunningNodes, running_of
 from lagwise.domain.sizing.ranges import OutOfRange
 from lagwise.domain.sizing.workload import Workload
 from lagwise.links import parameters
@@ -36,20 +37,19 @@ def show(advice: SizingAdvice, row: Row | None) -> tuple[WhatIfSetUp | None, Int
     st.subheader("What if", anchor=False)
     left, right = st.columns([1, 2], gap="large")
     with left:
-        interruption, question = _interruption()
-        running, tried = set_ups(advice, _running(row))
+        interruption = _interruption()
+        running = running_set_up(_running(row))
+        tried = set_ups(advice, running)
     with right:
-        return running, interruption, _answer(advice.workload, tried, interruption, question)
+        return running, interruption, _answer(advice.workload, tried, interruption)
 
 
-def _answer(
-    workload: Workload, tried: Sequence[WhatIfSetUp], interruption: Interruption, question: str
-) -> WhatIf | None:
+def _answer(workload: Workload, tried: Sequence[WhatIfSetUp], interruption: Interruption) -> WhatIf | None:
     if not tried:
         st.caption("There is no advice to simulate. Enter what runs now.")
         return None
     try:
-        what_if = try_set_ups(workload, tried, interruption, question)
+        what_if = try_set_ups(workload, tried, interruption)
     except OutOfRange as error:
         st.caption(escaping.markdown(f"This cannot be simulated: {error}"))
         return None
@@ -61,12 +61,13 @@ def _answer(
     )
     st.markdown("\n".join(f"- **{label}.** {escaping.markdown(outcome_sentence(o))}" for label, o in what_if.outcomes))
     st.caption(
-        f"{question} At constant peak, everything else as above. Random variation of single messages is not simulated."
+        f"{what_if.question} At constant peak, everything else as above. Random variation of single messages is not "
+        "simulated."
     )
     return what_if
 
 
-def _interruption() -> tuple[Interruption, str]:
+def _interruption() -> Interruption:
     st.selectbox(
         "What happens",
         [_OUTAGE, _ROLLING],
@@ -89,16 +90,16 @@ def _interruption() -> tuple[Interruption, str]:
     return outage((minutes or 0.0) * 60.0)
 
 
-def _running(row: Row | None) -> tuple[int | None, int | None]:
+def _running(row: Row | None) -> RunningNodes:
     """What runs: as typed, or as the group's row knows it."""
-    nodes_known, threads_known = running_of(row)
+    known = running_of(row)
     left, right = st.columns(2)
     with left:
         nodes = number_input(
             parameters.RUNNING_NODES,
             "Running nodes",
             step=1,
-            placeholder="unknown" if nodes_known is None else f"{nodes_known}, from the group",
+            placeholder="unknown" if known.nodes is None else f"{known.nodes}, from the group",
             help="Nodes that run now, to compare the advice with.",
         )
     with right:
@@ -106,6 +107,6 @@ def _running(row: Row | None) -> tuple[int | None, int | None]:
             parameters.RUNNING_THREADS,
             "Threads per node",
             step=1,
-            placeholder="unknown" if threads_known is None else f"{threads_known}, from the group",
+            placeholder="unknown" if known.threads_per_node is None else f"{known.threads_per_node}, from the group",
         )
-    return int(nodes) if nodes else nodes_known, int(threads) if threads else threads_known
+    return RunningNodes(int(nodes) if nodes else known.nodes, int(threads) if threads else known.threads_per_node)
