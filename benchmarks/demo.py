@@ -1,19 +1,17 @@
 """From the kill of a consumer to the webhook, and what the product weighs meanwhile: a run of the demo, measured."""
 
-import argparse
 import json
 import subprocess
 import sys
+
+from benchmarks.common import options_parser, print_figures
 
 #: The demo kills the only member of this group so many seconds after the start of its workload.
 KILLED, KILLED_AT_SECONDS = "warehouse-sync", 15.0
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--small", action="store_true", help="the same: there is no smaller demo")
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
-    options = parser.parse_args()
+    options = options_parser(__doc__, "the same: there is no smaller demo", has_json=True).parse_args()
     command = [sys.executable, "-m", "lagwise", "demo", "--for", "120", "--json"]
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=False)
     report = json.loads(done.stdout)
@@ -27,11 +25,7 @@ def main() -> int:
         "all_right_since_seconds": max((g["right_since_seconds"] or 0) for g in report["groups"]),
         "memory_mib": report["memory_mib"],
     }
-    if options.json:
-        print(json.dumps(figures))
-    else:
-        for name, value in figures.items():
-            print(f"{name.replace('_', ' '):30} {value}")
+    print_figures(figures, as_json=options.json)
     return done.returncode
 
 

@@ -9,7 +9,6 @@ Real series are taken from packages that carry hourly ones as data, where these 
 needs them): ``pip install --no-deps river vega_datasets bokeh_sampledata``.
 """
 
-import argparse
 import csv
 import gzip
 import importlib.util
@@ -23,6 +22,7 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.common import options_parser
 from lagwise_spark.transforms.forecasting import DAY, WEEK, Array, forecast
 
 KINDS = ("daily, weekly, growing", "growing fast", "bursty", "level shift", "one burst", "flat")
@@ -165,9 +165,7 @@ def line(name: str, history: int, ahead: int, outcomes: list[Outcome]) -> str:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.forecast")
-    parser.add_argument("--small", action="store_true")
-    options = parser.parse_args()
+    options = options_parser(__doc__, "a smoke test: few and short series").parse_args()
     series, cuts = (2, CUTS[:2]) if options.small else (SERIES, CUTS)
     began = time.perf_counter()
     forecast(made("flat", 30, 0), made("flat", 30, 0), DAY)

@@ -10,11 +10,13 @@ from pathlib import Path
 
 import psutil
 import yaml
+from playwright.sync_api import Browser
 
 from benchmarks.pages_cast import CLUSTER, INTERVAL_SECONDS
 from lagwise.platform.health import DASHBOARD
 from lagwise_app.supervisor.effective_settings import child_environment
 from lagwise_app.supervisor.processes import process_command
+from tests.dashboard.browsing import chromium, launched
 from tests.dashboard.serving import wait_until_served
 
 #: Starts a server in a folder, on a port.
@@ -68,3 +70,11 @@ def served(
     )
     with running(process_command(DASHBOARD), folder, port, child_environment(settings)) as server:
         yield server
+
+
+def browser_of_machine() -> AbstractContextManager[Browser]:
+    """The Chromium of this machine, started. Raises SystemExit where there is none."""
+    path = chromium()
+    if path is None:
+        raise SystemExit("no Chromium on this machine: install Debian's package chromium, or set LAGWISE_CHROMIUM")
+    return launched(path)

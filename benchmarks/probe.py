@@ -15,7 +15,6 @@ Then handlers that hold the lock: whether the probe says so. And what the collec
     python -m benchmarks.probe [--seconds 5] [--one-process] [--small] [--json]
 """
 
-import argparse
 import hashlib
 import json
 import multiprocessing
@@ -33,6 +32,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from benchmarks.common import options_parser
 from lagwise.domain.capacity.service_times import ServiceTimes, parse_service_times
 from lagwise.domain.sizing.formulas import knee_threads
 from lagwise.probe import Probe
@@ -79,11 +79,9 @@ class Point:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser = options_parser(__doc__, "few and short runs: does it work at all?", has_json=True)
     parser.add_argument("--seconds", type=float, default=5.0, help="length of a run (default 5)")
     parser.add_argument("--one-process", action="store_true", help="the threads as those of one process")
-    parser.add_argument("--small", action="store_true", help="few and short runs: does it work at all?")
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
     options = parser.parse_args()
     seconds = 1.0 if options.small else options.seconds
     everything = os.sched_getaffinity(0)

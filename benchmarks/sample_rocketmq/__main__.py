@@ -14,7 +14,6 @@ topic. That costs more, which is told and not judged. Figures are of this machin
     python -m benchmarks sample-rocketmq [--samples 21] [--small] [--json]
 """
 
-import argparse
 import contextlib
 import json
 import os
@@ -28,7 +27,8 @@ from typing import Any
 
 import psutil
 
-from benchmarks.sample_kafka import machine, measure_ours, say, spread
+from benchmarks.common import cpu_seconds, machine, machine_line, options_parser, say, spread_cell, timed_runs
+from benchmarks.sample_kafka import measure_ours
 from benchmarks.sample_rocketmq.filling import Committed, Size, fill
 from benchmarks.sample_rocketmq.members import READY
 from lagwise.config import RocketmqCluster
@@ -64,10 +64,8 @@ WAYS = {
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser = options_parser(__doc__, "a thousandth of the size, to see that it works", has_json=True)
     parser.add_argument("--samples", type=int, default=21, help="samples to take (default 21)")
-    parser.add_argument("--small", action="store_true", help="a thousandth of the size, to see that it works")
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
     arguments = parser.parse_args()
     size, samples = SMALL if arguments.small else FULL, arguments.samples
     result: dict[str, Any] = {"machine": machine(), "group_partitions": size.group_partitions, "groups": size.groups}
@@ -180,9 +178,9 @@ def measure_online(cluster: RocketmqCluster, size: Size, samples: int, broker: p
 
 def measure_written(cluster: RocketmqCluster, samples: int, broker: psutil.Process) -> dict[str, Any]:
     """Samples the way ``lagwise collect`` takes them, into a lake."""
-    before = cpu_of(broker)
+    before = cpu_seconds(broker)
     found = measure_ours(cluster, samples)
-    return {**found, "broker_cpu_seconds": (cpu_of(broker) - before) / (samples + 1)}
+    return {**found, "broker_cpu_seconds": (cpu_seconds(broker) - before) / (samples + 1)}
 
 
 def requests_of_sample(size: Size) -> list[Request]:
@@ -232,38 +230,20 @@ def measure(work: Callable[[], None], times: int, broker: psutil.Process, *, war
     """Wall and CPU seconds of the work in this process, and the broker's CPU for it, after some to warm up."""
     for _ in range(warm_up):
         work()
-    walls, cpus, before = [], [], cpu_of(broker)
-    for _ in range(times):
-        wall, cpu = time.perf_counter(), time.process_time()
-        work()
-        walls.append(time.perf_counter() - wall)
-        cpus.append(time.process_time() - cpu)
-    return {
-        "wall_seconds": spread(walls),
-        "cpu_seconds": spread(cpus),
-        "broker_cpu_seconds": (cpu_of(broker) - before) / times,
-    }
-
-
-def cpu_of(process: psutil.Process) -> float:
-    """CPU seconds that a process has used."""
-    used = process.cpu_times()
-    return used.user + used.system
+    before = cpu_seconds(broker)
+    costs = timed_runs(work, times)
+    return {**costs, "broker_cpu_seconds": (cpu_seconds(broker) - before) / times}
 
 
 def table(result: dict[str, Any]) -> str:
-    around = result["machine"]
     lines = [
-        f"machine: {around['cpus']} CPUs, load {around['load_before']:.1f} before, {around['load_after']:.1f} after",
+        machine_line(result["machine"]),
         f"{result['groups']} groups, {result['group_partitions']:,} group-partitions",
         f"  {'':34}{'wall s (min / median / max)':>30}{'CPU s (min / median / max)':>30}{'broker, CPU s':>16}",
     ]
     for way, name in WAYS.items():
         costs = result[way]
-        cells = [
-            " / ".join(f"{costs[kind][which]:.2f}" for which in ("min", "median", "max"))
-            for kind in ("wall_seconds", "cpu_seconds")
-        ]
+        cells = [spread_cell(costs[kind]) for kind in ("wall_seconds", "cpu_seconds")]
         lines.append(f"  {name:34}{cells[0]:>30}{cells[1]:>30}{costs['broker_cpu_seconds']:>16.2f}")
     ours = result["collect"]["wall_seconds"]["median"]
     for way in ("unread", "tool"):
