@@ -46,12 +46,12 @@ def describe(error: ValidationError, root: type[BaseModel], environment: Mapping
         path = clean(".".join(str(step) for step in written)) or "settings"
         variable = _variable(written, environment or {})
         if problem["type"] == "extra_forbidden":
-            said = f"there is no such setting; known here: {', '.join(sorted(_keys_at(location[:-1], root)))}"
+            message = f"there is no such setting; known here: {', '.join(sorted(_keys_at(location[:-1], root)))}"
         elif problem["type"] == "union_tag_invalid":
-            said = f"must be one of {problem['ctx']['expected_tags']}, not {clean(repr(problem['ctx']['tag']))}"
+            message = f"must be one of {problem['ctx']['expected_tags']}, not {clean(repr(problem['ctx']['tag']))}"
         else:
-            said = _in_words(problem["msg"]) + _instead(problem["type"], written, problem["input"], root)
-        lines.append(f"  {path}{f' ({variable})' if variable else ''}: {said}")
+            message = _in_words(problem["msg"]) + _instead(problem["type"], written, problem["input"], root)
+        lines.append(f"  {path}{f' ({variable})' if variable else ''}: {message}")
     return "\n".join(lines)
 
 
@@ -107,7 +107,7 @@ def _below(models: list[type[BaseModel]], key: str) -> list[type[BaseModel]]:
 
 
 def models_of(annotation: Any) -> list[type[BaseModel]]:
-    """The models that a setting of this type can hold: several where their tag tells them apart."""
+    """The models that a setting of this type can hold: several where a tag distinguishes them."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return [annotation]
     return [model for argument in get_args(annotation) for model in models_of(argument)]

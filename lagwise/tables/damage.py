@@ -143,7 +143,7 @@ def _fault_of(lake: Lake, storage: Storage, one: Damage) -> tuple[Fault, str] | 
 
 
 def unreadable(content: bytes, table: Table, rows: int | None, place: Path | None) -> str | None:
-    """Why this content is not a data file of the table with so many rows (None: unknown); None if it is one.
+    """Why this content is not a data file of the table with this number of rows (None: unknown); None if it is one.
 
     ``place`` is the path of the file on a disk. DuckDB then reads it too: it rejects content that pyarrow accepts.
     """

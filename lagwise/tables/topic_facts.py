@@ -13,7 +13,7 @@ from lagwise.tables.schema import TEXT
 from lagwise.tables.store import Lake
 
 #: The hottest partition of each topic, from the hours of the last week (:mod:`lagwise.domain.capacity.skew`). Hours
-#: before the topic had as many partitions as now say nothing about these.
+#: before the topic had its present number of partitions are left out.
 _SKEW = """
     with wanted as (
         select *, records / seconds as rate,

@@ -12,7 +12,7 @@ from lagwise.platform.errors import LagwiseError
 
 Row = dict[str, Any]
 
-#: The line of its file that a row comes from, beside its columns.
+#: The key under which a row holds its line number in the file.
 LINE = "line"
 
 

@@ -1,4 +1,4 @@
-"""Traces: a recorded or constructed history in a folder of CSV files, with its truth beside it.
+"""Traces: a recorded or constructed history in a folder of CSV files, with its truth.
 
 The format is described in ``docs/traces.md``. A trace becomes rows of the raw tables, so that everything behind the
 collectors treats it exactly as it treats a live cluster.
