@@ -28,7 +28,7 @@ def check_protocol(delta: DeltaTable, location: str) -> None:
     if foreign or (protocol.min_reader_version > 1 and not features):
         named = ", ".join(foreign) or f"reader version {protocol.min_reader_version}"
         raise LakeError(
-            f"the table {location} uses {named}, which Lagwise cannot read correctly: other software altered the table. "
+            f"the table {location} uses {named}, which Lagwise cannot read correctly: other software altered it. "
             "Re-create it without, from raw if it is an analysis table."
         )
 
