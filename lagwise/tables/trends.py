@@ -25,9 +25,9 @@ from lagwise.tables.minutes import DAYS, FIVE_MINUTES, MINUTES, WATERMARK_MINUTE
 from lagwise.tables.store import Lake
 
 #: The tables that are read.
-TABLES = (MINUTES, FIVE_MINUTES, DAYS, WATERMARK_MINUTES, PARTITION_STATUS)
+TREND_TABLES = (MINUTES, FIVE_MINUTES, DAYS, WATERMARK_MINUTES, PARTITION_STATUS)
 #: A window counts as full from this share of it on; before that, what it holds is called by its length.
-FULL = 0.9
+_FULL = 0.9
 
 _SUMS = "samples, sum_t, sum_tt, sum_lag, sum_lag_lag, sum_t_lag, steps, sum_dt_dt, sum_dt_dlag, sum_dlag_dlag"
 
@@ -93,7 +93,7 @@ class WindowTrend:
     @property
     def length(self) -> str:
         """How long it is, or its history where that does not fill it."""
-        if self.span_seconds >= FULL * self.window_seconds:
+        if self.span_seconds >= _FULL * self.window_seconds:
             return "24 h" if self.window_seconds == DAY_SECONDS else duration(self.window_seconds)
         return duration(self.span_seconds // MINUTE_SECONDS * MINUTE_SECONDS)
 
@@ -110,7 +110,7 @@ def trends(lake: Lake, cluster: str, group: str, as_of: datetime) -> list[Window
     since = [end - timedelta(seconds=seconds) for seconds in WINDOWS_SECONDS]
     values = [cluster, group, end, coarse_until, list(WINDOWS_SECONDS), since]
     # Whole hours end two hours ago at most, while the newest of them are being made.
-    rows = lake.query(_QUERY, values, over=TABLES, since=end - timedelta(hours=2, minutes=15)).to_pylist()
+    rows = lake.query(_QUERY, values, over=TREND_TABLES, since=end - timedelta(hours=2, minutes=15)).to_pylist()
     found: list[WindowTrend] = []
     most = 0
     for seconds in (*WINDOWS_SECONDS, DAY_SECONDS):
