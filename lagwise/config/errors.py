@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
+from pydantic.fields import FieldInfo
 
 from lagwise.config.secrecy import holds_of
 from lagwise.config.source import variable_of
@@ -75,7 +76,7 @@ def _instead(kind: str, written: tuple[int | str, ...], value: Any, root: type[B
 def _may_hold_a_secret(written: tuple[int | str, ...], root: type[BaseModel]) -> bool:
     models = [root]
     for step in (step for step in written if isinstance(step, str)):
-        fields = [field for m in models for name, field in m.model_fields.items() if step in (name, field.alias)]
+        fields = _fields(models, step)
         if is_secret_key(step) or any(holds_of(field) for field in fields):
             return True
         models = [below for field in fields for below in models_of(field.annotation)]
@@ -102,8 +103,13 @@ def _keys_at(location: tuple[int | str, ...], root: type[BaseModel]) -> list[str
 
 def _below(models: list[type[BaseModel]], key: str) -> list[type[BaseModel]]:
     """The models that a key may hold; none if these models do not have the key (the tag of a union is not a key)."""
-    fields = [f for m in models for n, f in m.model_fields.items() if key in (n, f.alias)]
+    fields = _fields(models, key)
     return models_of(fields[0].annotation) if fields else []
+
+
+def _fields(models: list[type[BaseModel]], key: str) -> list[FieldInfo]:
+    """The settings that these models declare under a key, as written in the file."""
+    return [field for model in models for name, field in model.model_fields.items() if key in (name, field.alias)]
 
 
 def models_of(annotation: Any) -> list[type[BaseModel]]:
