@@ -16,12 +16,12 @@ def main() -> int:
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=False)
     report = json.loads(done.stdout)
     group = next(g for g in report["groups"] if g["group"] == KILLED)
-    told = [a["at_seconds"] for a in report["alerts"] if a["group"] == KILLED and a["status"] == "stopped"]
+    notified = [a["at_seconds"] for a in report["alerts"] if a["group"] == KILLED and a["status"] == "stopped"]
     shown = group["first_right_seconds"]
     figures = {
         "all_as_expected": report["ok"],
         "stopped_shown_after_seconds": None if shown is None else round(shown - KILLED_AT_SECONDS, 1),
-        "stopped_posted_after_seconds": round(min(told) - KILLED_AT_SECONDS, 1) if told else None,
+        "stopped_posted_after_seconds": round(min(notified) - KILLED_AT_SECONDS, 1) if notified else None,
         "all_right_since_seconds": max((g["right_since_seconds"] or 0) for g in report["groups"]),
         "memory_mib": report["memory_mib"],
     }

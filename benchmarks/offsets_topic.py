@@ -145,7 +145,7 @@ def group_value(generation: int, members: int, topics: list[str]) -> bytes:
 
 
 def understand(count: int) -> dict[str, Any]:
-    """Records from memory into the ledger, and what keeping and telling the state costs then."""
+    """Records from memory into the ledger, and what saving and reporting the state costs then."""
     made = [Record(*raw, n) for n, raw in enumerate(records(count))]
     batches = [made[i : i + _BATCH] for i in range(0, count, _BATCH)]
 
@@ -159,8 +159,8 @@ def understand(count: int) -> dict[str, Any]:
     ours = timed(lambda: [ledger.feed(batch) for batch in batches])
     memory = psutil.Process().memory_info().rss - before
     taken = ledger.take()
-    told: list[Any] = []
-    telling = timed(lambda: told.append(cadence_rows(list(ledger.pairs.values()), counted=True)))
+    rows: list[Any] = []
+    reporting = timed(lambda: rows.append(cadence_rows(list(ledger.pairs.values()), counted=True)))
     kept: list[bytes] = []
     keeping = timed(lambda: kept.append(state_file.serialise(ledger, {})))
     return {
@@ -168,7 +168,7 @@ def understand(count: int) -> dict[str, Any]:
         "plain_per_cpu_second": count / plain,
         "events": len(taken.events),
         "memory_mib": memory / 2**20,
-        "telling_all_pairs_seconds": telling,
+        "reporting_all_pairs_seconds": reporting,
         "keeping_seconds": keeping,
         "kept_mb": len(kept[0]) / 1e6,
     }
@@ -215,7 +215,7 @@ def read(bootstrap: str, count: int) -> dict[str, Any]:
             while seen == 0:
                 time.sleep(1)
                 snapshot, _, errors = tail.take({})
-                assert set(errors.counts) <= {"events_dropped"}, errors.counts  # more at once than is told
+                assert set(errors.counts) <= {"events_dropped"}, errors.counts  # more at once than is reported
                 assert snapshot is not None
                 tail.acknowledge()
                 seen = snapshot.tables[CADENCE_TABLE].column("group").to_pylist().count(_MARK)

@@ -1,7 +1,7 @@
 """How fast the dashboard's pages are, how much they send, and whether its process grows, in a real Chromium.
 
 A lake of 1,000 groups and 100,000 group-partitions with three hours of minutes and a week of hours (one group with a
-day of minutes), the really started server, and the numbers that the pages must reach beside those measured.
+day of minutes), the really started server, and the numbers that the pages must reach next to those measured.
 
 - First paint: from the navigation to the table, of a server that was started, is at rest, and has had no reader: in a
   browser without any cache, and in one that was on the page before (of an earlier server).

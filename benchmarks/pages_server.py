@@ -22,7 +22,7 @@ from tests.dashboard.serving import wait_until_served
 #: Starts a server in a folder, on a port.
 Server = Callable[[Path, int], AbstractContextManager[tuple[str, psutil.Process]]]
 
-#: How often pages look for new data, where it is not told.
+#: How often pages look for new data, by default.
 REFRESH_SECONDS = 2
 
 
@@ -59,7 +59,7 @@ def bare(folder: Path, port: int) -> Iterator[tuple[str, psutil.Process]]:
 def served(
     folder: Path, port: int, *, refresh_seconds: float = REFRESH_SECONDS
 ) -> Iterator[tuple[str, psutil.Process]]:
-    """A dashboard over the folder's lake that nobody has looked at yet: its address, and its process."""
+    """A dashboard over the folder's lake without a visitor so far: its address, and its process."""
     settings = folder / "lagwise.yaml"
     cluster = {"name": CLUSTER, "bootstrap": "127.0.0.1:9", "interval_seconds": INTERVAL_SECONDS}
     dashboard = {"port": port, "refresh_seconds": refresh_seconds}

@@ -73,8 +73,8 @@ class ScalingLake:
 
     def _sample(self, at: datetime) -> None:
         sample = {"sample_id": f"{at:%H%M%S}", "cluster": CLUSTER, "sampled_at": at}
-        told = {"state": "Stable", "type": "classic", "assignor": "range", "member_count": _MEMBERS}
-        self._lake.append(GROUPS, GROUPS.from_rows([{**sample, **told, "group": g} for g, _ in self._groups]))
+        described = {"state": "Stable", "type": "classic", "assignor": "range", "member_count": _MEMBERS}
+        self._lake.append(GROUPS, GROUPS.from_rows([{**sample, **described, "group": g} for g, _ in self._groups]))
 
 
 def write_rounds(folder: str, size: Size, ready: "object") -> None:

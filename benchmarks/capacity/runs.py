@@ -130,7 +130,7 @@ class Run:
         self._lake.create(*ALL_TABLES)
 
     def measure(self, mix: Mix, threads: int, processes: int) -> Measured:
-        """Run the consumers, and collect what they tell."""
+        """Run the consumers, and collect what they report."""
         (cluster,) = self.config.clusters
         assert isinstance(cluster, Cluster)
         with (

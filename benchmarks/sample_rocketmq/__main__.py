@@ -8,8 +8,8 @@ same machine in the same minutes:
 - the requests of a sample one after the other, their answers thrown away unread: what broker and sockets take alone;
 - the way of ``mqadmin consumerProgress``, two requests for each group (203, 208), also one after the other and unread.
 
-In these nobody is online. At last each group gets a member that owns every queue and can be asked for it, and its retry
-topic. That costs more, which is told and not judged. Figures are of this machine in this hour.
+In these no member is online. At last each group gets its retry topic, and a member that owns every queue and can be
+asked for it. That costs more, which is reported and not judged. Figures are of this machine in this hour.
 
     python -m benchmarks sample-rocketmq [--samples 21] [--small] [--json]
 """
@@ -125,7 +125,7 @@ def measure_collect(
 
 
 def until_served(source: RocketmqSource) -> None:
-    """A broker that has just started cannot tell its state, and fails at it."""
+    """A broker that has just started cannot report its state, and fails at it."""
     deadline = time.monotonic() + 60
     while errors := source.collect().header["errors"]:
         if time.monotonic() > deadline:
@@ -208,7 +208,7 @@ def requests_of_tool(size: Size) -> list[Request]:
 
 
 def measure_in_turn(address: str, asked: Sequence[Request], times: int, broker: psutil.Process) -> dict[str, Any]:
-    """Each request after the answer to the one before; nobody reads the bodies."""
+    """Each request after the answer to the one before; the bodies are not read."""
     with contextlib.closing(Connection(address, ConnectionSettings(_TIMEOUT_SECONDS))) as connection:
         lengths = []
 
