@@ -25,7 +25,7 @@ from lagwise.tables.minutes import DAYS, FIVE_MINUTES, MINUTES, WATERMARK_MINUTE
 from lagwise.tables.store import Lake
 
 #: The tables that are read.
-TREND_TABLES = (MINUTES, FIVE_MINUTES, DAYS, WATERMARK_MINUTES, PARTITION_STATUS)
+TABLES = (MINUTES, FIVE_MINUTES, DAYS, WATERMARK_MINUTES, PARTITION_STATUS)
 #: A window counts as full from this share of it on; before that, what it holds is called by its length.
 _FULL = 0.9
 
@@ -110,7 +110,7 @@ def trends(lake: Lake, cluster: str, group: str, as_of: datetime) -> list[Window
     since = [end - timedelta(seconds=seconds) for seconds in WINDOWS_SECONDS]
     values = [cluster, group, end, coarse_until, list(WINDOWS_SECONDS), since]
     # Whole hours end two hours ago at most, while the newest of them are being made.
-    rows = lake.query(_QUERY, values, over=TREND_TABLES, since=end - timedelta(hours=2, minutes=15)).to_pylist()
+    rows = lake.query(_QUERY, values, over=TABLES, since=end - timedelta(hours=2, minutes=15)).to_pylist()
     found: list[WindowTrend] = []
     most = 0
     for seconds in (*WINDOWS_SECONDS, DAY_SECONDS):

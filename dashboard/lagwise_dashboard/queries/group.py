@@ -9,7 +9,8 @@ from lagwise.tables.analysis import GROUP_HISTORY, GROUP_STATUS, PARTITION_STATU
 from lagwise.tables.membership import ASSIGNMENTS, REBALANCE_STATS
 from lagwise.tables.raw import EVENTS, GROUPS, MEMBERS
 from lagwise.tables.store import Lake
-from lagwise.tables.trends import TREND_TABLES, in_words, trends
+from lagwise.tables.trends import TABLES as TREND_TABLES
+from lagwise.tables.trends import in_words, trends
 from lagwise_dashboard.queries.base import Row, bucket_seconds, days, reads, rows, run
 from lagwise_dashboard.queries.listing import (
     FIRST_PAGE,
