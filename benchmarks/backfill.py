@@ -4,7 +4,6 @@ Writes 24 hours of samples of 10,000 group-partitions (1,000 partitions, ten gro
 each, as a collector leaves them while no analysis runs, and then starts the analysis as a user would.
 """
 
-import argparse
 import json
 import os
 import subprocess
@@ -18,6 +17,7 @@ from pathlib import Path
 import psutil
 
 from benchmarks.bulk import Bulk
+from benchmarks.common import options_parser, print_figures
 from benchmarks.synthetic_lake import Shape, make_lake, write_samples, write_topics
 from lagwise.tables.minutes import FIVE_MINUTES, MINUTES, WATERMARK_MINUTES
 from lagwise.tables.store import Lake
@@ -101,18 +101,12 @@ def measure(shape: Shape, samples: int) -> dict[str, object]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--small", action="store_true", help="a smoke test: half an hour")
+    parser = options_parser(__doc__, "a smoke test: half an hour", has_json=True)
     parser.add_argument("--hours", type=float, default=24.0, help="how much was collected (default 24)")
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
     options = parser.parse_args()
     samples = round((0.5 if options.small else options.hours) * 3600 / INTERVAL_SECONDS)
     figures = measure(Shape(1_000, 10, 0), samples)
-    if options.json:
-        print(json.dumps(figures))
-        return
-    for name, value in figures.items():
-        print(f"{name.replace('_', ' '):28} {value}")
+    print_figures(figures, as_json=options.json)
 
 
 if __name__ == "__main__":

@@ -5,23 +5,26 @@ session of its own, and real rounds over one new sample each. The number of grou
 first curve and the length of history along the second.
 """
 
-import argparse
 import json
 import os
 import statistics
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import psutil
+from pyspark.sql import SparkSession
 
+from benchmarks.common import options_parser
 from benchmarks.history_lake import History
 from benchmarks.synthetic_lake import Shape, make_lake, write_samples
 from lagwise.config import Config, RetentionSettings, SparkSettings
-from lagwise_spark.jobs.tick import tick
+from lagwise.tables.store import Lake
+from lagwise_spark.jobs.tick import TickCost, tick
 from lagwise_spark.session import start_session
 from lagwise_spark.tuning import LARGE_GROUP_PARTITIONS
 
@@ -50,6 +53,18 @@ class Point:
     load_average: float
 
 
+def analysed(
+    session: SparkSession, lake: Lake, config: Config, shape: Shape, start: datetime, samples: range
+) -> Iterator[TickCost]:
+    """Rounds of the analysis, each over one new sample."""
+    for done, sample in enumerate(samples, 1):
+        write_samples(lake, shape, start, 1, INTERVAL_SECONDS, first=sample)
+        cost = tick(session, lake, config)
+        assert cost is not None
+        print(f"  round {done} of {len(samples)}: {cost.wall_seconds:.1f} s", file=sys.stderr)
+        yield cost
+
+
 def measure(hours: float, pairs: int, rounds: int, warm_up: int, heap: str) -> Point:
     """One point of a curve."""
     shape = Shape(pairs // GROUPS, GROUPS, 0)
@@ -65,14 +80,10 @@ def measure(hours: float, pairs: int, rounds: int, warm_up: int, heap: str) -> P
         session = start_session(SparkSettings(driver_memory=heap), thorough=pairs >= LARGE_GROUP_PARTITIONS)
         try:
             costs, loads = [], []
-            for i in range(warm_up + rounds):
-                write_samples(lake, shape, start, 1, INTERVAL_SECONDS, first=samples + i)
-                cost = tick(session, lake, config)
-                assert cost is not None
+            for cost in analysed(session, lake, config, shape, start, range(samples, samples + warm_up + rounds)):
                 assert cost.group_partitions == pairs
                 costs.append(cost)
                 loads.append(os.getloadavg()[0])
-                print(f"  round {i + 1}: {cost.wall_seconds:.1f} s", file=sys.stderr)
             jvm = sum(p.memory_info().rss for p in psutil.Process().children(recursive=True)) / 2**20
         finally:
             session.stop()
@@ -107,8 +118,7 @@ def table(title: str, points: list[tuple[str, Point]]) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--small", action="store_true", help="a smoke test: up to 3 hours and 1,000 group-partitions")
+    parser = options_parser(__doc__, "a smoke test: up to 3 hours and 1,000 group-partitions", has_json=True)
     parser.add_argument("--curve", choices=("history", "pairs", "both"), default="both", help="default both")
     parser.add_argument(
         "--pairs", type=int, nargs="+", metavar="N", help="group-partitions of the second curve; the first has N[0]"
@@ -116,7 +126,6 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=9, help="rounds to measure at each point (default 9)")
     parser.add_argument("--warm-up", type=int, default=6, help="rounds before these (default 6)")
     parser.add_argument("--heap", default="1g", help="heap of the JVM (default: that of the settings, 1g)")
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
     options = parser.parse_args()
     histories = {"1 h": 1.0, "3 h": 3.0} if options.small else HISTORIES
     numbers = options.pairs or ((100, 1_000) if options.small else PAIRS)

@@ -2,14 +2,13 @@
 
 Each series is cut in two: the models see the first part, and what they say of the second is compared with it. Printed
 per kind: the mean absolute error in units of the change from week to week in the part that was known (MASE; Hyndman and
-Koehler, 2006), beside the seasonal-naive baseline's on the same hours and as a multiple of that, how much of the truth
+Koehler, 2006), next to the seasonal-naive baseline's on the same hours and as a multiple of that, how much of the truth
 lies in the 90 % interval, the same for the highest minute rate of the last week, and the time.
 
 Real series are taken from packages that carry hourly ones as data, where these are installed (none of Lagwise's own
 needs them): ``pip install --no-deps river vega_datasets bokeh_sampledata``.
 """
 
-import argparse
 import csv
 import gzip
 import importlib.util
@@ -23,6 +22,7 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.common import options_parser
 from lagwise_spark.transforms.forecasting import DAY, WEEK, Array, forecast
 
 KINDS = ("daily, weekly, growing", "growing fast", "bursty", "level shift", "one burst", "flat")
@@ -91,16 +91,16 @@ def outcome(rates: Array, history: int, ahead: int, seed: int = 0) -> Outcome:
     """What the forecast knows after ``history`` days, against the ``ahead`` days that followed."""
     peaks, cut, end = peaks_of(rates, seed), history * DAY, (history + ahead) * DAY
     began = time.perf_counter()
-    told = forecast(rates[:cut], peaks[:cut], ahead * DAY)
+    predicted = forecast(rates[:cut], peaks[:cut], ahead * DAY)
     seconds = time.perf_counter() - began
-    assert told is not None
-    assert told.peak is not None
+    assert predicted is not None
+    assert predicted.peak is not None
     truth, naive = rates[cut:end], np.resize(rates[cut - WEEK : cut], end - cut)
     known = np.isfinite(truth) & np.isfinite(naive)
-    error, baseline = np.abs(told.rate - truth)[known].mean(), np.abs(naive - truth)[known].mean()
+    error, baseline = np.abs(predicted.rate - truth)[known].mean(), np.abs(naive - truth)[known].mean()
     scale = np.nanmean(np.abs(rates[WEEK:cut] - rates[: cut - WEEK]))
-    inside = ((truth >= told.low) & (truth <= told.high))[known]
-    highest, top = np.nanmax(peaks[end - WEEK : end]), told.rate[-WEEK:].max()
+    inside = ((truth >= predicted.low) & (truth <= predicted.high))[known]
+    highest, top = np.nanmax(peaks[end - WEEK : end]), predicted.rate[-WEEK:].max()
     # The other way to tell a peak: what the minutes do in busy hours, whatever the forecast has missed before.
     busy = rates[:cut] >= np.nanquantile(rates[:cut], 0.9)
     plain = top * np.median((peaks[:cut] / rates[:cut])[busy])
@@ -109,11 +109,11 @@ def outcome(rates: Array, history: int, ahead: int, seed: int = 0) -> Outcome:
         baseline_mase=float(baseline / scale),
         error=float(error / baseline),
         coverage=float(inside.mean()),
-        peak_inside=bool(told.peak[0] * top <= highest <= told.peak[2] * top),
-        peak=float(told.peak[1] * top / highest),
+        peak_inside=bool(predicted.peak[0] * top <= highest <= predicted.peak[2] * top),
+        peak=float(predicted.peak[1] * top / highest),
         plain_peak=float(plain / highest),
         seconds=seconds,
-        model=told.model,
+        model=predicted.model,
     )
 
 
@@ -165,9 +165,7 @@ def line(name: str, history: int, ahead: int, outcomes: list[Outcome]) -> str:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.forecast")
-    parser.add_argument("--small", action="store_true")
-    options = parser.parse_args()
+    options = options_parser(__doc__, "a smoke test: few and short series").parse_args()
     series, cuts = (2, CUTS[:2]) if options.small else (SERIES, CUTS)
     began = time.perf_counter()
     forecast(made("flat", 30, 0), made("flat", 30, 0), DAY)

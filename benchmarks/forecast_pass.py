@@ -1,6 +1,5 @@
 """What it costs to forecast after a round: passes over a lake of many topics and a year of hours, inside Spark."""
 
-import argparse
 import sys
 import tempfile
 import time
@@ -10,10 +9,12 @@ import numpy as np
 import pyarrow as pa
 
 from benchmarks.bulk import Bulk
+from benchmarks.common import options_parser
 from benchmarks.forecast import made, peaks_of
+from benchmarks.lake_columns import rows_of
+from benchmarks.synthetic_lake import make_lake
 from lagwise.config import SparkSettings
 from lagwise.config.model import ForecastSettings
-from lagwise.tables import ALL_TABLES
 from lagwise.tables.capacity import PARTITION_RECORDS, RATE_COUNTS, TOPIC_HOURS
 from lagwise.tables.schema import TIMESTAMP
 from lagwise.tables.store import Lake
@@ -59,19 +60,15 @@ def write_history(lake: Lake, topics: int, days: int, until: datetime) -> None:
             "rates": pa.ListArray.from_arrays(ends, counts, type=RATE_COUNTS),
             "partition_records": pa.array([[]] * rows, PARTITION_RECORDS),
         }
-        schema = TOPIC_HOURS.without_day
-        bulk.append(TOPIC_HOURS, pa.table([columns[name] for name in schema.names], schema=schema))
+        bulk.append(TOPIC_HOURS, rows_of(TOPIC_HOURS, rows, columns))
     bulk.commit()
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.forecast_pass")
-    parser.add_argument("--small", action="store_true")
-    options = parser.parse_args()
+    options = options_parser(__doc__, "a smoke test: few and short series").parse_args()
     topics, days = (200, 60) if options.small else (2_000, 365)
     with tempfile.TemporaryDirectory(prefix="lagwise-bench-") as folder:
-        lake = Lake(folder)
-        lake.create(*ALL_TABLES)
+        lake = make_lake(folder)
         write_history(lake, topics, days, datetime(2026, 3, 1, tzinfo=UTC))
         session = start_session(SparkSettings())
         settings = ForecastSettings()

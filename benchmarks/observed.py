@@ -1,12 +1,12 @@
 """What looking for capacity under saturation costs, once an hour: an hour of a large cluster, a fifth of whose readers
 are behind."""
 
-import argparse
 import tempfile
 import time
 from dataclasses import replace
 from datetime import timedelta
 
+from benchmarks.common import options_parser
 from benchmarks.curves import END, GROUPS, INTERVAL_SECONDS
 from benchmarks.history_lake import History
 from benchmarks.synthetic_lake import Shape, make_lake
@@ -42,8 +42,7 @@ def measure(pairs: int, rounds: int) -> list[float]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--small", action="store_true", help="a smoke test: 1,000 group-partitions")
+    parser = options_parser(__doc__, "a smoke test: 1,000 group-partitions")
     parser.add_argument("--pairs", type=int, help="one number of group-partitions (default: 10,000 and 100,000)")
     parser.add_argument("--rounds", type=int, default=3, help="how often (default 3)")
     options = parser.parse_args()

@@ -12,7 +12,6 @@ import argparse
 import json
 import os
 import struct
-import subprocess
 import sys
 import tempfile
 import time
@@ -25,6 +24,7 @@ import psutil
 import pyarrow as pa
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, Producer, TopicPartition
 
+from benchmarks.common import cpu_seconds, in_child, machine, machine_line, options_parser
 from lagwise.config import Cluster
 from lagwise.tables.raw import COMMITS
 from lagwise_collectors.offsets_topic import state_file
@@ -70,12 +70,10 @@ class Record:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser = options_parser(__doc__, "20,000 records, to see that it works", has_json=True)
     parser.add_argument(
         "--records", type=int, default=1_000_000, help="records of each measurement (default 1,000,000)"
     )
-    parser.add_argument("--small", action="store_true", help="20,000 records, to see that it works")
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
     parser.add_argument("--plain", metavar="BOOTSTRAP", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.plain:
@@ -83,7 +81,7 @@ def main() -> int:
         return 0
     count = 20_000 if arguments.small else arguments.records
     result: dict[str, Any] = {
-        "machine": {"cpus": os.cpu_count(), "load_before": os.getloadavg()[0]},
+        "machine": machine(),
         "records": count,
         "group_partitions": _GROUPS * _PARTITIONS,
         "goal_per_cpu_second": _GOAL,
@@ -147,7 +145,7 @@ def group_value(generation: int, members: int, topics: list[str]) -> bytes:
 
 
 def understand(count: int) -> dict[str, Any]:
-    """Records from memory into the ledger, and what keeping and telling the state costs then."""
+    """Records from memory into the ledger, and what saving and reporting the state costs then."""
     made = [Record(*raw, n) for n, raw in enumerate(records(count))]
     batches = [made[i : i + _BATCH] for i in range(0, count, _BATCH)]
 
@@ -161,8 +159,8 @@ def understand(count: int) -> dict[str, Any]:
     ours = timed(lambda: [ledger.feed(batch) for batch in batches])
     memory = psutil.Process().memory_info().rss - before
     taken = ledger.take()
-    told: list[Any] = []
-    telling = timed(lambda: told.append(cadence_rows(list(ledger.pairs.values()), counted=True)))
+    rows: list[Any] = []
+    reporting = timed(lambda: rows.append(cadence_rows(list(ledger.pairs.values()), counted=True)))
     kept: list[bytes] = []
     keeping = timed(lambda: kept.append(state_file.serialise(ledger, {})))
     return {
@@ -170,7 +168,7 @@ def understand(count: int) -> dict[str, Any]:
         "plain_per_cpu_second": count / plain,
         "events": len(taken.events),
         "memory_mib": memory / 2**20,
-        "telling_all_pairs_seconds": telling,
+        "reporting_all_pairs_seconds": reporting,
         "keeping_seconds": keeping,
         "kept_mb": len(kept[0]) / 1e6,
     }
@@ -202,7 +200,7 @@ def fill_rows() -> dict[str, float]:
 def read(bootstrap: str, count: int) -> dict[str, Any]:
     """The product's reader on a broker's own topic."""
     write(bootstrap, records(count))
-    plain = in_child("--plain", bootstrap)
+    plain = in_child("benchmarks.offsets_topic", "--plain", bootstrap)
     with tempfile.TemporaryDirectory(prefix="lagwise-bench-") as folder:
         cluster = Cluster(name="bench", bootstrap=bootstrap, offsets_topic=True)
         tail = IsolatedTail(cluster, Path(folder) / "kept.state")
@@ -217,7 +215,7 @@ def read(bootstrap: str, count: int) -> dict[str, Any]:
             while seen == 0:
                 time.sleep(1)
                 snapshot, _, errors = tail.take({})
-                assert set(errors.counts) <= {"events_dropped"}, errors.counts  # more at once than is told
+                assert set(errors.counts) <= {"events_dropped"}, errors.counts  # more at once than is reported
                 assert snapshot is not None
                 tail.acknowledge()
                 seen = snapshot.tables[CADENCE_TABLE].column("group").to_pylist().count(_MARK)
@@ -238,8 +236,7 @@ def read(bootstrap: str, count: int) -> dict[str, Any]:
 def cpu_of(tail: IsolatedTail) -> float:
     """CPU seconds of the reader process so far, its start included."""
     assert tail.pid is not None
-    times = psutil.Process(tail.pid).cpu_times()
-    return times.user + times.system
+    return cpu_seconds(psutil.Process(tail.pid))
 
 
 def write(bootstrap: str, made: Iterator[Raw]) -> None:
@@ -309,15 +306,6 @@ def consume_plainly(bootstrap: str) -> dict[str, Any]:
     return {"records": count, "cpu_seconds": spent}
 
 
-def in_child(*arguments: str) -> dict[str, Any]:
-    """Run this module in a process of its own, so that neither way warms or burdens the other."""
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
-    command = [sys.executable, str(Path(__file__).resolve()), *arguments]
-    ran = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=True)
-    answer: dict[str, Any] = json.loads(ran.stdout)
-    return answer
-
-
 def timed(work: Callable[[], object]) -> float:
     """CPU seconds of the work."""
     before = time.process_time()
@@ -331,11 +319,9 @@ def table(result: dict[str, Any]) -> str:
     def line(what: str, ours: float, plain: float) -> str:
         return f"  {what:24}{ours:>12,.0f}{plain:>14,.0f}{plain / ours:>8.1f} ×{ours / _GOAL:>10.1f} ×"
 
-    machine = result["machine"]
     return "\n".join(
         [
-            f"machine: {machine['cpus']} CPUs, load {machine['load_before']:.1f} before, "
-            f"{machine['load_after']:.1f} after",
+            machine_line(result["machine"]),
             f"{result['records']:,} records, {result['group_partitions']:,} group-partitions",
             f"  {'records per CPU second':24}{'lagwise':>12}{'thrown away':>14}{'ratio':>10}{'of the goal':>12}",
             line("understanding", understanding["per_cpu_second"], understanding["plain_per_cpu_second"]),

@@ -1,7 +1,7 @@
 """How fast the dashboard's pages are, how much they send, and whether its process grows, in a real Chromium.
 
 A lake of 1,000 groups and 100,000 group-partitions with three hours of minutes and a week of hours (one group with a
-day of minutes), the really started server, and the numbers that the pages must reach beside those measured.
+day of minutes), the really started server, and the numbers that the pages must reach next to those measured.
 
 - First paint: from the navigation to the table, of a server that was started, is at rest, and has had no reader: in a
   browser without any cache, and in one that was on the page before (of an earlier server).
@@ -13,7 +13,6 @@ day of minutes), the really started server, and the numbers that the pages must 
 - Memory: of the server's process, while many browsers refresh the overview and the page of a group.
 """
 
-import argparse
 import json
 import statistics
 import sys
@@ -30,11 +29,11 @@ from urllib.parse import urlencode
 import psutil
 from playwright.sync_api import Browser, BrowserContext, Page, ViewportSize
 
+from benchmarks.common import options_parser
 from benchmarks.pages_cast import CLUSTER, GROUP, INTERVAL_SECONDS, SMALL, TOPIC, Size
 from benchmarks.pages_lake import PagesLake
-from benchmarks.pages_server import REFRESH_SECONDS, Server, bare, served
+from benchmarks.pages_server import REFRESH_SECONDS, Server, bare, browser_of_machine, served
 from lagwise.tables.store import Lake
-from tests.dashboard.browsing import chromium, launched
 from tests.dashboard.serving import free_port
 
 #: What must be reached: seconds, bytes.
@@ -228,10 +227,7 @@ def summary(values: list[float]) -> dict[str, float]:
 
 def measure(size: Size, times: int, browsers: int, many: int) -> dict[str, Any]:
     """All figures."""
-    path = chromium()
-    if path is None:
-        raise SystemExit("no Chromium on this machine: install Debian's package chromium, or set LAGWISE_CHROMIUM")
-    with tempfile.TemporaryDirectory(prefix="lagwise-pages-") as made, launched(path) as browser:
+    with tempfile.TemporaryDirectory(prefix="lagwise-pages-") as made, browser_of_machine() as browser:
         folder = Path(made)
         lake = PagesLake(Lake(str(folder / "lake")), size, datetime.now(UTC))
         began = time.monotonic()
@@ -270,9 +266,7 @@ def measure(size: Size, times: int, browsers: int, many: int) -> dict[str, Any]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.pages", description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--small", action="store_true", help="a small lake and few repetitions: does it run at all?")
-    options = parser.parse_args()
+    options = options_parser(__doc__, "a small lake and few repetitions: does it run at all?").parse_args()
     found = measure(SMALL, 1, 2, 6) if options.small else measure(Size(), 5, 20, 1000)
     print(json.dumps(found, indent=2))
 

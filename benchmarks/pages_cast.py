@@ -49,7 +49,7 @@ SMALL = Size(groups=40, partitions=10, topics=4, minutes=30, hours=6, day_minute
 
 
 class Cast:
-    """The groups and topics, and the group-partitions by topic and partition, the groups beside each other."""
+    """The groups and topics, and the group-partitions by topic and partition, the groups next to each other."""
 
     def __init__(self, size: Size) -> None:
         self.size = size

@@ -1,6 +1,6 @@
 """The lake that the dashboard's pages are measured over, written in bulk: many groups, hours of minutes, days of hours.
 
-What the pages do not read is left out. Minutes lie by topic and partition, the groups beside each other, and hours by
+What the pages do not read is left out. Minutes lie by topic and partition, the groups next to each other, and hours by
 group, as the rounds write them: no reader is helped by an order that the product does not keep.
 """
 
@@ -228,7 +228,7 @@ class PagesLake:
             rows.append({
                 "cluster": CLUSTER, "group": self._cast.groups[g].as_py(), "as_of": at, "status": status,
                 "reason": None if known else "no_commit", "since": at - timedelta(minutes=20 + g % 60),
-                "sentence": f"{self._size.partitions} partitions: what befell this group, told in one sentence.",
+                "sentence": f"{self._size.partitions} partitions: what happened to this group, in one sentence.",
                 "state": "Stable", "type": "classic", "members": 4, "idle_members": 0,
                 "topics": [self._cast.topic_of(g)], "partitions": self._size.partitions,
                 "partitions_by_status": [{"status": status, "partitions": self._size.partitions}],

@@ -10,17 +10,19 @@ from pathlib import Path
 
 import psutil
 import yaml
+from playwright.sync_api import Browser
 
 from benchmarks.pages_cast import CLUSTER, INTERVAL_SECONDS
 from lagwise.platform.health import DASHBOARD
 from lagwise_app.supervisor.effective_settings import child_environment
 from lagwise_app.supervisor.processes import process_command
+from tests.dashboard.browsing import chromium, launched
 from tests.dashboard.serving import wait_until_served
 
 #: Starts a server in a folder, on a port.
 Server = Callable[[Path, int], AbstractContextManager[tuple[str, psutil.Process]]]
 
-#: How often pages look for new data, where it is not told.
+#: How often pages look for new data, by default.
 REFRESH_SECONDS = 2
 
 
@@ -57,7 +59,7 @@ def bare(folder: Path, port: int) -> Iterator[tuple[str, psutil.Process]]:
 def served(
     folder: Path, port: int, *, refresh_seconds: float = REFRESH_SECONDS
 ) -> Iterator[tuple[str, psutil.Process]]:
-    """A dashboard over the folder's lake that nobody has looked at yet: its address, and its process."""
+    """A dashboard over the folder's lake without a visitor so far: its address, and its process."""
     settings = folder / "lagwise.yaml"
     cluster = {"name": CLUSTER, "bootstrap": "127.0.0.1:9", "interval_seconds": INTERVAL_SECONDS}
     dashboard = {"port": port, "refresh_seconds": refresh_seconds}
@@ -68,3 +70,11 @@ def served(
     )
     with running(process_command(DASHBOARD), folder, port, child_environment(settings)) as server:
         yield server
+
+
+def browser_of_machine() -> AbstractContextManager[Browser]:
+    """The Chromium of this machine, started. Raises SystemExit where there is none."""
+    path = chromium()
+    if path is None:
+        raise SystemExit("no Chromium on this machine: install Debian's package chromium, or set LAGWISE_CHROMIUM")
+    return launched(path)

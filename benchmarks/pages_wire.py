@@ -4,7 +4,6 @@ A real Chromium without any cache, the really started server, a small lake: scri
 lake holds. What the page's socket carries does, and is counted separately.
 """
 
-import argparse
 import json
 import tempfile
 from collections import Counter
@@ -15,11 +14,11 @@ from urllib.parse import urlencode
 
 from playwright.sync_api import Browser
 
+from benchmarks.common import options_parser
 from benchmarks.pages_cast import CLUSTER, GROUP, SMALL
 from benchmarks.pages_lake import PagesLake
-from benchmarks.pages_server import served
+from benchmarks.pages_server import browser_of_machine, served
 from lagwise.tables.store import Lake
-from tests.dashboard.browsing import chromium, launched
 from tests.dashboard.serving import free_port
 
 _READY_MS = 60_000
@@ -59,10 +58,7 @@ def fetched(browser: Browser, address: str) -> dict[str, Any]:
 
 def measure() -> dict[str, Any]:
     """Both pages."""
-    path = chromium()
-    if path is None:
-        raise SystemExit("no Chromium on this machine: install Debian's package chromium, or set LAGWISE_CHROMIUM")
-    with tempfile.TemporaryDirectory(prefix="lagwise-wire-") as made, launched(path) as browser:
+    with tempfile.TemporaryDirectory(prefix="lagwise-wire-") as made, browser_of_machine() as browser:
         folder = Path(made)
         PagesLake(Lake(str(folder / "lake")), SMALL, datetime.now(UTC)).write()
         with served(folder, free_port(), refresh_seconds=3600) as (address, _):
@@ -70,11 +66,7 @@ def measure() -> dict[str, Any]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.pages_wire", description=(__doc__ or "").splitlines()[0]
-    )
-    parser.add_argument("--small", action="store_true", help="the same: it is small anyway")
-    parser.parse_args()
+    options_parser(__doc__, "the same: it is small anyway").parse_args()
     print(json.dumps(measure(), indent=2))
 
 

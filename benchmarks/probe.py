@@ -1,4 +1,4 @@
-"""What the probe costs and how right it is: T1 and T2 it tells beside the true ones, from one thread to the knee.
+"""What the probe costs and how right it is: T1 and T2 as it reports them against the true ones, up to the knee.
 
 The work is a sleep (T1) and PBKDF2 (T2), which releases the interpreter lock and needs next to no memory. The truth
 comes from the wall clock, not from the clocks that the probe reads. T1: the sleep, and by how much sleeps are late.
@@ -15,7 +15,6 @@ Then handlers that hold the lock: whether the probe says so. And what the collec
     python -m benchmarks.probe [--seconds 5] [--one-process] [--small] [--json]
 """
 
-import argparse
 import hashlib
 import json
 import multiprocessing
@@ -33,6 +32,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from benchmarks.common import options_parser
 from lagwise.domain.capacity.service_times import ServiceTimes, parse_service_times
 from lagwise.domain.sizing.formulas import knee_threads
 from lagwise.probe import Probe
@@ -53,37 +53,35 @@ _PIECE_SECONDS = 0.000_4
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One run: the true times, in seconds per message, and what the probe told."""
+    """One run: the true times, in seconds per message, and what the probe reported."""
 
     cpu_share: float
     threads: int
     true_t1: float
     true_t2: float
-    told: ServiceTimes
+    reported: ServiceTimes
 
     @property
     def errors(self) -> tuple[float, float]:
         """Relative errors of T1 and T2."""
-        return self.told.t1_seconds / self.true_t1 - 1, self.told.t2_seconds / self.true_t2 - 1
+        return self.reported.t1_seconds / self.true_t1 - 1, self.reported.t2_seconds / self.true_t2 - 1
 
     def line(self) -> str:
         t1, t2 = self.errors
-        told = self.told
-        queued, lock = told.run_queue_seconds or 0.0, told.lock_wait_seconds or 0.0
+        its = self.reported
+        queued, lock = its.run_queue_seconds or 0.0, its.lock_wait_seconds or 0.0
         return (
-            f"{self.cpu_share:9.0%}{self.threads:9}{told.messages:10}"
-            f"{self.true_t1 * 1e3:9.2f}{told.t1_seconds * 1e3:9.2f}{t1:7.1%}"
-            f"{self.true_t2 * 1e3:9.2f}{told.t2_seconds * 1e3:9.2f}{t2:7.1%}"
-            f"{queued * 1e3:9.2f}{(told.t1_seconds + queued) * 1e3:9.2f}{lock * 1e3:10.2f}  {told.t1_doubt or ''}"
+            f"{self.cpu_share:9.0%}{self.threads:9}{its.messages:10}"
+            f"{self.true_t1 * 1e3:9.2f}{its.t1_seconds * 1e3:9.2f}{t1:7.1%}"
+            f"{self.true_t2 * 1e3:9.2f}{its.t2_seconds * 1e3:9.2f}{t2:7.1%}"
+            f"{queued * 1e3:9.2f}{(its.t1_seconds + queued) * 1e3:9.2f}{lock * 1e3:10.2f}  {its.t1_doubt or ''}"
         )
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser = options_parser(__doc__, "few and short runs: does it work at all?", has_json=True)
     parser.add_argument("--seconds", type=float, default=5.0, help="length of a run (default 5)")
     parser.add_argument("--one-process", action="store_true", help="the threads as those of one process")
-    parser.add_argument("--small", action="store_true", help="few and short runs: does it work at all?")
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
     options = parser.parse_args()
     seconds = 1.0 if options.small else options.seconds
     everything = os.sched_getaffinity(0)
@@ -95,28 +93,28 @@ def main() -> int:
     say(f"the meter of the interpreter lock takes {result['meter_share']:.2%} of a core")
     say(f"looking at {_COMMITS:,} commits without a text costs {result['commits_milliseconds']:.1f} ms\n")
     say("milliseconds:                       T1                       T2               Tq  T1 + Tq  a wait for")
-    say("CPU share  threads  messages     true     told  error     true     told  error     told  (naive)  the lock")
+    say("CPU share  threads  messages     true reported  error     true reported  error reported  (naive)  the lock")
     points = []
     for share in CPU_SHARES[1::2] if options.small else CPU_SHARES:
         for point in runs(share, cores, seconds, few=options.small, one_process=options.one_process):
             points.append(point)
             say(point.line())
-    sure = [point for point in points if point.told.t1_doubt is None]
+    sure = [point for point in points if point.reported.t1_doubt is None]
     worst = [max((abs(point.errors[0]) for point in sure), default=0.0), max(abs(p.errors[1]) for p in points)]
     say(f"\nworst: T1 {worst[0]:.1%}, T2 {worst[1]:.1%}; T1 of the {len(sure)} runs of {len(points)} without a doubt")
     say(f"the goal is {GOAL:.0%}; load {os.getloadavg()[0]:.1f}\n")
     # On one core threads that compute wait for the core, and not for the lock.
     os.sched_setaffinity(0, everything)
     locked = {threads: holding_the_lock(threads, seconds) for threads in (1, 24)}
-    for threads, told in locked.items():
+    for threads, its in locked.items():
         say(
-            f"{threads} threads that hold the interpreter lock: T1 {told.t1_seconds * 1e3:.2f} ms of a true "
-            f"{_LOCKED_SLEEP_SECONDS * 1e3:.0f} ms, a wait for the lock {(told.lock_wait_seconds or 0) * 1e3:.2f} ms, "
-            f"doubt: {told.t1_doubt}"
+            f"{threads} threads that hold the interpreter lock: T1 {its.t1_seconds * 1e3:.2f} ms of a true "
+            f"{_LOCKED_SLEEP_SECONDS * 1e3:.0f} ms, a wait for the lock {(its.lock_wait_seconds or 0) * 1e3:.2f} ms, "
+            f"doubt: {its.t1_doubt}"
         )
     if options.json:
         result |= {"points": [asdict(point) for point in points], "worst": {"t1": worst[0], "t2": worst[1]}}
-        result["locked"] = {threads: asdict(told) for threads, told in locked.items()}
+        result["locked"] = {threads: asdict(reported) for threads, reported in locked.items()}
         print(json.dumps(result, indent=2, default=str))
     return 0 if options.small or max(worst) <= GOAL else 1
 
@@ -180,14 +178,14 @@ def run(share: float, total: float, threads: int, seconds: float, *, one_process
     work = Work(sleep_seconds, pieces, rounds, end)
     found = [work.done_by(range(threads))] if one_process else in_processes(work, threads)
     whole = [one.undisturbed_seconds for one in found if one.undisturbed_seconds is not None]
-    return Point(share, threads, true_t1, pieces * statistics.mean(whole), together([one.told for one in found]))
+    return Point(share, threads, true_t1, pieces * statistics.mean(whole), together([one.reported for one in found]))
 
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """What the probe told of a process, and the mean time of its pieces that nothing disturbed."""
+    """What the probe reported of a process, and the mean time of its pieces that nothing disturbed."""
 
-    told: ServiceTimes
+    reported: ServiceTimes
     undisturbed_seconds: float | None
 
 
@@ -225,9 +223,9 @@ class Work:
             worker.start()
         for worker in workers:
             worker.join()
-        return Done(told_by(probe), statistics.mean(whole) if whole else None)
+        return Done(reported_by(probe), statistics.mean(whole) if whole else None)
 
-    def tell(self, number: int, to: Connection) -> None:
+    def report(self, number: int, to: Connection) -> None:
         """In a process of its own: what came of it goes ``to`` the one that asked."""
         to.send(self.done_by(range(number, number + 1)))
 
@@ -237,21 +235,21 @@ def in_processes(work: Work, threads: int) -> list[Done]:
     forks = multiprocessing.get_context("fork")
     pipes = [forks.Pipe(duplex=False) for _ in range(threads)]
     for number, (_, to) in enumerate(pipes):
-        forks.Process(target=work.tell, args=(number, to), daemon=True).start()
+        forks.Process(target=work.report, args=(number, to), daemon=True).start()
     return [its.recv() for its, _ in pipes]
 
 
-def together(told: list[ServiceTimes]) -> ServiceTimes:
-    """What several probes told, by their messages."""
-    messages = [one.messages for one in told]
+def together(reported: list[ServiceTimes]) -> ServiceTimes:
+    """What several probes reported, by their messages."""
+    messages = [one.messages for one in reported]
 
     def mean(name: str) -> float:
-        values = [getattr(one, name) for one in told]
-        assert None not in values, f"this system does not tell {name}"
+        values = [getattr(one, name) for one in reported]
+        assert None not in values, f"this system does not report {name}"
         return statistics.fmean(values, messages)
 
     names = ("t1_seconds", "t2_seconds", "run_queue_seconds", "lock_wait_seconds")
-    return replace(told[0], messages=sum(messages), **{name: mean(name) for name in names})
+    return replace(reported[0], messages=sum(messages), **{name: mean(name) for name in names})
 
 
 def switches_so_far() -> int:
@@ -260,10 +258,10 @@ def switches_so_far() -> int:
     return usage.ru_nvcsw + usage.ru_nivcsw
 
 
-def told_by(probe: Probe) -> ServiceTimes:
-    told = parse_service_times(probe.metadata())
-    assert told is not None
-    return told
+def reported_by(probe: Probe) -> ServiceTimes:
+    reported = parse_service_times(probe.metadata())
+    assert reported is not None
+    return reported
 
 
 def burn(rounds: int) -> None:
@@ -285,7 +283,7 @@ _LOCKED_SLEEP_SECONDS = 0.016
 
 
 def holding_the_lock(threads: int, seconds: float) -> ServiceTimes:
-    """What the probe tells of handlers that sleep 16 ms and then calculate in Python for 1 to 2 ms."""
+    """What the probe reports of handlers that sleep 16 ms and then calculate in Python for 1 to 2 ms."""
     probe = Probe(0)
 
     @probe.handler
@@ -303,7 +301,7 @@ def holding_the_lock(threads: int, seconds: float) -> ServiceTimes:
         worker.start()
     for worker in workers:
         worker.join()
-    return told_by(probe)
+    return reported_by(probe)
 
 
 if __name__ == "__main__":

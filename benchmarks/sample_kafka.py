@@ -8,19 +8,17 @@ a dictionary per row. Figures are of this machine in this hour; the ratio means 
 Two layouts, because librdkafka's cost grows with the square of a group's partitions: ``wide`` is 10 groups of 10,000
 partitions and 200 of 5, ``narrow`` is 200 groups of 500 and 10 of 100.
 
-    python benchmarks/sample_kafka.py [--samples 21] [--small] [--json]
+    python -m benchmarks sample [--samples 21] [--small] [--json]
 """
 
 import argparse
 import contextlib
 import json
 import os
-import statistics
-import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -29,15 +27,26 @@ from random import Random
 from typing import Any
 
 import psutil
-import pyarrow as pa
 from confluent_kafka import ConsumerGroupTopicPartitions, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
 
+from benchmarks.common import (
+    cpu_seconds,
+    in_child,
+    machine,
+    machine_line,
+    options_parser,
+    say,
+    spread,
+    spread_cell,
+    timed_runs,
+)
 from lagwise.config import AnyCluster, Cluster, Config, NameFilter
 from lagwise.operational.engine import open_engine
 from lagwise.tables.raw import COMMITS, RAW_TABLES, WATERMARKS
 from lagwise.tables.store import Lake
-from lagwise_collectors.pipeline import pipeline_of
+from lagwise_collectors.pipeline import Pipeline, pipeline_of
+from lagwise_collectors.protocol import Source
 from lagwise_collectors.reader_process.isolated_source import IsolatedSource
 from lagwise_collectors.run import leadership_of
 from lagwise_sandbox.broker import KafkaBroker
@@ -63,10 +72,8 @@ SMALL = Size(10, 10, {"wide": [(2, 100), (10, 5)], "narrow": [(5, 50), (2, 10)]}
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser = options_parser(__doc__, "a hundredth of the size, to see that it works", has_json=True)
     parser.add_argument("--samples", type=int, default=21, help="samples to take of each layout (default 21)")
-    parser.add_argument("--small", action="store_true", help="a hundredth of the size, to see that it works")
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
     parser.add_argument("--plain", nargs=3, metavar=("BOOTSTRAP", "LAYOUT", "SAMPLES"), help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.plain:
@@ -89,7 +96,8 @@ def main() -> int:
                     f"the samples hold {ours['rows']}, but there are {expected} and {len(names)} partitions"
                 )
             say(arguments, f"{layout}: the plain way …")
-            plain = in_child("--plain", broker.bootstrap, layout, str(max(2, arguments.samples // 5)))
+            samples = str(max(2, arguments.samples // 5))
+            plain = in_child("benchmarks.sample_kafka", "--plain", broker.bootstrap, layout, samples)
             result["layouts"][layout] = {
                 "groups": sum(count for count, _ in groups),
                 "group_partitions": sum(count * width for count, width in groups),
@@ -166,43 +174,50 @@ def cluster_of(bootstrap: str, layout: str) -> Cluster:
 
 
 def measure_ours(cluster: AnyCluster, samples: int) -> dict[str, Any]:
-    """Samples as ``lagwise collect`` takes them. The first, which starts the reader and learns, is told by itself."""
+    """Samples as ``lagwise collect`` takes them. The first, which starts the reader and learns, counts by itself."""
     with tempfile.TemporaryDirectory(prefix="lagwise-bench-") as folder:
         config = Config(data=folder, clusters=(cluster,))
         lake = Lake(config.lake_uri)
         lake.create(*RAW_TABLES)
-        engine = open_engine(config.database_url)
         source = IsolatedSource(cluster)
-        with leadership_of(cluster, lake, engine).taken() as leadership:
-            pipeline = pipeline_of(cluster.name, source, config, lake, leadership)
-            try:
-                walls, cpus, told = [], [], []
+        with opened_pipeline(source, cluster, config, lake) as pipeline:
+            walls, cpus, written = [], [], []
 
-                def one() -> None:
-                    cost = pipeline.run()
-                    assert not cost.errors, cost.errors
-                    assert cost.waiting == 0, cost.trouble
-                    told.append(cost.rows)
+            def one() -> None:
+                cost = pipeline.run()
+                assert not cost.errors, cost.errors
+                assert cost.waiting == 0, cost.trouble
+                written.append(cost.rows)
 
-                first = timed(one, lambda: source.pid)
-                for _ in range(samples):
-                    wall, cpu = timed(one, lambda: source.pid)
-                    walls.append(wall)
-                    cpus.append(cpu)
-                assert source.pid is not None
-                rss = [psutil.Process(pid).memory_info().rss / 2**20 for pid in (os.getpid(), source.pid)]
-                disk = sum(path.stat().st_size for path in Path(folder).rglob("*.parquet"))
-            finally:
-                pipeline.close()
-        engine.dispose()
+            first = timed(one, lambda: source.pid)
+            for _ in range(samples):
+                wall, cpu = timed(one, lambda: source.pid)
+                walls.append(wall)
+                cpus.append(cpu)
+            assert source.pid is not None
+            rss = [psutil.Process(pid).memory_info().rss / 2**20 for pid in (os.getpid(), source.pid)]
+            disk = sum(path.stat().st_size for path in Path(folder).rglob("*.parquet"))
     return {
         "first": {"wall_seconds": first[0], "cpu_seconds": first[1]},
         "wall_seconds": spread(walls),
         "cpu_seconds": spread(cpus),
         "rss_mib": {"collector": rss[0], "reader": rss[1]},
-        "rows": told[-1],
+        "rows": written[-1],
         "disk_bytes_per_sample": disk / (samples + 1),
     }
+
+
+@contextlib.contextmanager
+def opened_pipeline(source: Source, cluster: AnyCluster, config: Config, lake: Lake) -> Iterator[Pipeline]:
+    """The product's pipeline from a source to a lake, with the right to write to it."""
+    engine = open_engine(config.database_url)
+    with leadership_of(cluster, lake, engine).taken() as leadership:
+        pipeline = pipeline_of(cluster.name, source, config, lake, leadership)
+        try:
+            yield pipeline
+        finally:
+            pipeline.close()
+    engine.dispose()
 
 
 def timed(work: Callable[[], None], reader: Callable[[], int | None]) -> tuple[float, float]:
@@ -210,8 +225,7 @@ def timed(work: Callable[[], None], reader: Callable[[], int | None]) -> tuple[f
 
     def cpu() -> float:
         pid = reader()
-        times = psutil.Process(pid).cpu_times() if pid is not None else None
-        return time.process_time() + (times.user + times.system if times else 0.0)
+        return time.process_time() + (cpu_seconds(psutil.Process(pid)) if pid is not None else 0.0)
 
     before, began = cpu(), time.perf_counter()
     work()
@@ -228,17 +242,11 @@ def timed(work: Callable[[], None], reader: Callable[[], int | None]) -> tuple[f
 def measure_plain(bootstrap: str, layout: str, samples: int) -> dict[str, Any]:
     """The same rows in the plain way: one request after the other, a dictionary per row."""
     admin = AdminClient({"bootstrap.servers": bootstrap})
-    walls, cpus = [], []
     with tempfile.TemporaryDirectory(prefix="lagwise-bench-") as folder:
         lake = Lake(folder)
         lake.create(*RAW_TABLES)
-        for _ in range(samples):
-            wall, cpu = time.perf_counter(), time.process_time()
-            plain_sample(admin, layout, lake)
-            walls.append(time.perf_counter() - wall)
-            cpus.append(time.process_time() - cpu)
-    rss = psutil.Process().memory_info().rss / 2**20
-    return {"wall_seconds": spread(walls), "cpu_seconds": spread(cpus), "rss_mib": {"collector": rss}}
+        costs = timed_runs(lambda: plain_sample(admin, layout, lake), samples)
+    return {**costs, "rss_mib": {"collector": psutil.Process().memory_info().rss / 2**20}}
 
 
 def plain_sample(admin: AdminClient, layout: str, lake: Lake) -> None:
@@ -261,37 +269,11 @@ def plain_sample(admin: AdminClient, layout: str, lake: Lake) -> None:
             ends.setdefault((tp.topic, tp.partition), {})[column] = future.result().offset
     marks = [{**common, "topic": topic, "partition": p, **offsets} for (topic, p), offsets in ends.items()]
     for table_, rows in ((COMMITS, commits), (WATERMARKS, marks)):
-        fields = [field for field in table_.arrow if field.name != "day"]
-        lake.append(table_, pa.Table.from_pylist(rows, schema=pa.schema(fields)))
-
-
-def in_child(*arguments: str) -> dict[str, Any]:
-    """Run this script in a process of its own, so that neither way warms or burdens the other."""
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
-    command = [sys.executable, str(Path(__file__).resolve()), *arguments]
-    ran = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=True)
-    answer: dict[str, Any] = json.loads(ran.stdout)
-    return answer
-
-
-def spread(values: list[float]) -> dict[str, float]:
-    return {"min": min(values), "median": statistics.median(values), "max": max(values)}
-
-
-def machine() -> dict[str, Any]:
-    return {"cpus": os.cpu_count(), "load_before": os.getloadavg()[0]}
-
-
-def say(arguments: argparse.Namespace, line: str) -> None:
-    if not arguments.json:
-        print(line, file=sys.stderr, flush=True)
+        lake.append(table_, table_.from_rows(rows))
 
 
 def table(result: dict[str, Any]) -> str:
-    lines = [
-        f"machine: {result['machine']['cpus']} CPUs, load {result['machine']['load_before']:.1f} before, "
-        f"{result['machine']['load_after']:.1f} after"
-    ]
+    lines = [machine_line(result["machine"])]
     for layout, found in result["layouts"].items():
         lines += [
             "",
@@ -301,7 +283,7 @@ def table(result: dict[str, Any]) -> str:
         ]
         for way in ("lagwise", "plain"):
             costs = found[way]
-            cells = [" / ".join(f"{costs[k][s]:.2f}" for s in ("min", "median", "max")) for k in _TIMES]
+            cells = [spread_cell(costs[kind]) for kind in ("wall_seconds", "cpu_seconds")]
             rss = " + ".join(f"{value:.0f}" for value in costs["rss_mib"].values())
             lines.append(f"  {way:10}{cells[0]:>30}{cells[1]:>30}{rss:>12}")
         first, ratio = found["lagwise"]["first"], found["ratio"]
@@ -310,8 +292,6 @@ def table(result: dict[str, Any]) -> str:
         lines.append(f"  on disk {found['lagwise']['disk_bytes_per_sample'] / 1e6:.2f} MB a sample before compaction")
     return "\n".join(lines)
 
-
-_TIMES = ("wall_seconds", "cpu_seconds")
 
 if __name__ == "__main__":
     with contextlib.suppress(KeyboardInterrupt):

@@ -6,7 +6,6 @@ whole process, user and system: noticing and reading what is new, and the HTTP s
 Every group is asked once before the measurement begins.
 """
 
-import argparse
 import http.client
 import json
 import subprocess
@@ -23,6 +22,7 @@ from pathlib import Path
 import psutil
 import yaml
 
+from benchmarks.common import cpu_seconds, options_parser
 from benchmarks.pages_cast import CLUSTER, INTERVAL_SECONDS, Size, back
 from benchmarks.pages_lake import PagesLake
 from lagwise.tables.capacity import CAPACITY
@@ -73,8 +73,8 @@ class ScalingLake:
 
     def _sample(self, at: datetime) -> None:
         sample = {"sample_id": f"{at:%H%M%S}", "cluster": CLUSTER, "sampled_at": at}
-        told = {"state": "Stable", "type": "classic", "assignor": "range", "member_count": _MEMBERS}
-        self._lake.append(GROUPS, GROUPS.from_rows([{**sample, **told, "group": g} for g, _ in self._groups]))
+        described = {"state": "Stable", "type": "classic", "assignor": "range", "member_count": _MEMBERS}
+        self._lake.append(GROUPS, GROUPS.from_rows([{**sample, **described, "group": g} for g, _ in self._groups]))
 
 
 def write_rounds(folder: str, size: Size, ready: "object") -> None:
@@ -120,12 +120,6 @@ def _status(port: int, path: str) -> int | None:
         connection.close()
 
 
-def cpu_seconds(process: psutil.Process) -> float:
-    """User and system time that the process has had."""
-    times = process.cpu_times()
-    return float(times.user + times.system)
-
-
 def measure(size: Size, seconds: float) -> dict[str, object]:
     """All figures. Each question has a connection of its own, which is the dearest way."""
     groups = [f"/scaling/{CLUSTER}/group-{g:04d}" for g in range(size.groups)]
@@ -169,8 +163,7 @@ def measure(size: Size, seconds: float) -> dict[str, object]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.scaling", description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--small", action="store_true", help="few groups, a few seconds: does it run at all?")
+    parser = options_parser(__doc__, "few groups, a few seconds: does it run at all?")
     parser.add_argument("--seconds", type=float, help="how long to ask (default: 120, small: 5)")
     options = parser.parse_args()
     size, seconds = (_SMALL, 5.0) if options.small else (_LARGE, 120.0)

@@ -4,7 +4,6 @@ Lakes of 5,001 and 10,000 groups, 30 % of which are in trouble, with a day of sa
 times, after one that is not counted. Output goes to a file, as in a script.
 """
 
-import argparse
 import json
 import os
 import statistics
@@ -15,11 +14,11 @@ import time
 from datetime import UTC, datetime
 from pathlib import Path
 
+from benchmarks.common import options_parser
 from benchmarks.pages_cast import CLUSTER, INTERVAL_SECONDS, Size, back
 from benchmarks.pages_lake import PagesLake
-from lagwise.tables import ALL_TABLES
+from benchmarks.synthetic_lake import make_lake
 from lagwise.tables.raw import SAMPLES
-from lagwise.tables.store import Lake
 
 #: The bound.
 WALL_S = 1.0
@@ -34,8 +33,7 @@ _SMALL, _LARGE = (40,), (5001, 10_000)
 
 def write(folder: Path, groups: int) -> None:
     """The lake: one round just now, and a day of samples."""
-    lake, now = Lake(str(folder / "lake")), datetime.now(UTC)
-    lake.create(*ALL_TABLES)
+    lake, now = make_lake(str(folder / "lake")), datetime.now(UTC)
     size = Size(groups=groups, partitions=4, topics=100, minutes=0, hours=0, day_minutes=0)
     read = {
         "cluster": CLUSTER, "system": "kafka", "interval_seconds": INTERVAL_SECONDS, "groups": groups,
@@ -83,9 +81,7 @@ def measure(groups: int, times: int) -> dict[str, object]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.status", description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--small", action="store_true", help="few groups, once each: does it run at all?")
-    small = parser.parse_args().small
+    small = options_parser(__doc__, "few groups, once each: does it run at all?").parse_args().small
     sizes, times = (_SMALL, 1) if small else (_LARGE, 9)
     print(json.dumps([measure(groups, times) for groups in sizes], indent=2))
 

@@ -6,10 +6,7 @@ same session computes only the slopes of one hour straight from the raw samples,
 without minute buckets would have to do.
 """
 
-import argparse
-import json
 import statistics
-import sys
 import tempfile
 import time
 from datetime import UTC, datetime, timedelta
@@ -19,6 +16,8 @@ import psutil
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
+from benchmarks.common import options_parser, print_figures
+from benchmarks.curves import INTERVAL_SECONDS, analysed
 from benchmarks.synthetic_lake import Shape, make_lake, write_samples, write_topics
 from lagwise.config import Config, SparkSettings
 from lagwise.tables.minutes import FIVE_MINUTES, MINUTES, WATERMARK_MINUTES
@@ -27,8 +26,6 @@ from lagwise.tables.store import Lake
 from lagwise_spark.jobs.tick import tick
 from lagwise_spark.session import start_session
 from lagwise_spark.tuning import LARGE_GROUP_PARTITIONS
-
-INTERVAL_SECONDS = 15.0
 
 
 def slopes_from_raw(session: SparkSession, lake: Lake) -> float:
@@ -60,14 +57,7 @@ def measure(shape: Shape, samples: int, rounds: int, warm_up: int) -> dict[str, 
         session_seconds = time.monotonic() - began
         try:
             first = tick(session, lake, config)
-            costs = []
-            for i in range(warm_up + rounds):
-                write_samples(lake, shape, start, 1, INTERVAL_SECONDS, first=samples + i)
-                cost = tick(session, lake, config)
-                assert cost is not None
-                costs.append(cost)
-                progress = f"round {i + 1} of {warm_up + rounds}: {cost.wall_seconds:.1f} s"
-                print(progress, "(warming up)" if i < warm_up else "", file=sys.stderr)
+            costs = list(analysed(session, lake, config, shape, start, range(samples, samples + warm_up + rounds)))
             warm = costs[warm_up:]
             jvm_mebibytes = sum(p.memory_info().rss for p in psutil.Process().children()) / 2**20
             baseline = slopes_from_raw(session, lake)
@@ -99,19 +89,13 @@ def measure(shape: Shape, samples: int, rounds: int, warm_up: int) -> dict[str, 
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--small", action="store_true", help="a smoke test: 250 group-partitions, 15 minutes")
+    parser = options_parser(__doc__, "a smoke test: 250 group-partitions, 15 minutes", has_json=True)
     parser.add_argument("--rounds", type=int, default=20, help="warm rounds to measure (default 20: five minutes)")
     parser.add_argument("--warm-up", type=int, default=10, help="rounds before these (default 10)")
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
     options = parser.parse_args()
     shape = Shape(100, 2, 10) if options.small else Shape(10_000, 10, 200)
     figures = measure(shape, 60 if options.small else 240, options.rounds, options.warm_up)
-    if options.json:
-        print(json.dumps(figures))
-        return
-    for name, value in figures.items():
-        print(f"{name.replace('_', ' '):28} {value}")
+    print_figures(figures, as_json=options.json)
 
 
 if __name__ == "__main__":

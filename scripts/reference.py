@@ -1,7 +1,7 @@
 """Writes docs/reference from the code, and the numbers of the alert message's JSON Schema.
 
-The settings' models, the tables' declarations, the record of a group and the commands' help are the only sources;
-nothing is said twice. ``reference.py --check`` writes nothing and fails if a file is not current.
+The settings' models, the tables' declarations, the record of a group and the commands' help are the only sources.
+``reference.py --check`` writes nothing and fails if a file is not current.
 """
 
 import json
@@ -75,7 +75,7 @@ def cli() -> str:
     text = f"""{_GENERATED}
 # Commands
 
-Exit codes: 0 it worked; 1 it did not, and one line on stderr says why; 2 the command was not given as it should be.
+Exit codes: 0 success; 1 failure, explained in one line on stderr; 2 the command line is wrong.
 What commands print with `--json` is stable: keys are added, never renamed or removed. Each prints one JSON document
 on stdout (`replay` one a line); times are ISO 8601 in UTC with a `Z`, lengths of time are seconds, and what is not
 known is `null`.
@@ -114,13 +114,13 @@ def addresses() -> str:
     text = f"""{_GENERATED}
 # Addresses of the dashboard
 
-What a page shows is in its address, and a link shows somebody else the same. Names and values are quoted as in any
-address. A name means the same on every page. A page says so when its address holds a name that it does not have, or a
-value it does not accept; it never shows something else silently.
+What a page shows is in its address, so a link shows others the same. Names and values are quoted as in any address. A
+name means the same on every page. A page reports a name in its address that it does not have, and a value that it does
+not accept; it never silently shows something else.
 
 ## On every page
 
-These say what is looked at. A page that does not use them keeps them for the others: the menu hands them on.
+These select what is shown. A page that does not use them keeps them for the others: the menu passes them on.
 
 {_parameters(parameters.KEPT)}
 """

@@ -245,7 +245,7 @@ def _meanings(model: type[BaseModel]) -> dict[str, str]:
 
 
 def _entry(model: type[BaseModel]) -> str:
-    """What tells one of several kinds of entries; nothing for the system that clusters have where none is named."""
+    """The tag of an entry, where there are several kinds; empty for the system that a cluster has by default."""
     system = model.model_fields.get("system")
     return "" if system is not None and not system.is_required() else tag_of(model) or ""
 

@@ -18,7 +18,6 @@ With 1 ms, less than a turn, equal times keep nobody in step.
     python -m benchmarks.capacity [--seconds 15] [--mix 4] [--times random] [--t2 1] [--one-process] [--small] [--json]
 """
 
-import argparse
 import json
 import os
 import sys
@@ -32,6 +31,7 @@ from pyspark.sql import SparkSession
 from benchmarks.capacity.judge import HEADER, Point, counts, line, said, verdict
 from benchmarks.capacity.runs import WARM_UP_SECONDS, Bench, Run, fill
 from benchmarks.capacity.work import Mix, pin
+from benchmarks.common import options_parser
 from lagwise.config import SparkSettings
 from lagwise.domain.sizing.formulas import knee_threads, node_ceiling_per_second
 from lagwise_sandbox.broker import KafkaBroker
@@ -44,15 +44,13 @@ MIXES = tuple(
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser = options_parser(__doc__, "one mix, two short runs: does it work at all?", has_json=True)
     parser.add_argument("--seconds", type=float, default=15.0, help="length of a run (default 15)")
     parser.add_argument("--cores", type=int, default=1, help="cores of the consumers' own (default 1)")
     parser.add_argument("--mix", type=float, action="append", help="only mixes with this T1:T2 (1, 4, 19)")
     parser.add_argument("--t2", type=float, help="only mixes with this T2 in milliseconds (5, and 1 of equal times)")
     parser.add_argument("--times", choices=("random", "constant"), help="only mixes whose times are so")
     parser.add_argument("--one-process", action="store_true", help="consumers as threads of one process")
-    parser.add_argument("--small", action="store_true", help="one mix, two short runs: does it work at all?")
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
     options = parser.parse_args()
     mine = sorted(os.sched_getaffinity(0))
     if len(mine) <= options.cores:

@@ -9,13 +9,13 @@ from lagwise.domain.sizing.formulas import knee_threads
 #: The goals: how far advice may differ from the others, how far a prediction from what was done, and how much of the
 #: best throughput found the advised threads must do.
 SAME_WITHIN, PREDICTED_WITHIN, SHARE_OF_BEST = 0.10, 0.10, 0.93
-#: Factors of the knee at which the threads are measured, beside one thread.
+#: Factors of the knee at which the threads are measured, in addition to one thread.
 SWEEP = (0.5, 1.0, 1.5, 2.0, 3.0, 4.0)
 
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What a run with so many threads did, and what the consumers told of a message, in seconds."""
+    """What a run with so many threads did, and what the consumers reported of a message, in seconds."""
 
     threads: int
     rate_per_second: float
@@ -49,8 +49,8 @@ class Point:
 
     def naive_threads(self, cores: int) -> float:
         """What the bare formula says with T1 = wall − CPU, the time in the run queue in it."""
-        told = self.measured
-        return knee_threads(cores, told.t1_seconds + told.run_queue_seconds, told.t2_seconds)
+        measured = self.measured
+        return knee_threads(cores, measured.t1_seconds + measured.run_queue_seconds, measured.t2_seconds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,18 +96,18 @@ def verdict(points: Sequence[Point], advised_runs: Mapping[int, float]) -> Verdi
 
 HEADER = (
     "threads  messages/s    T1 ms   T2 ms    Tq ms  lock ms |  formula  advised  predicted | wall − CPU: formula\n"
-    "                            as Lagwise was told         |         as Lagwise advises    |       (naive)"
+    "                            as consumers reported       |         as Lagwise advises    |       (naive)"
 )
 
 
 def line(point: Point, cores: int) -> str:
     """One run as a line under HEADER."""
-    told, advised = point.measured, point.advised
+    seen, advised = point.measured, point.advised
     return (
-        f"{told.threads:7}{told.rate_per_second:12.1f}{told.t1_seconds * 1e3:9.2f}{told.t2_seconds * 1e3:8.2f}"
-        f"{told.run_queue_seconds * 1e3:9.2f}{told.lock_wait_seconds * 1e3:9.2f} |"
+        f"{seen.threads:7}{seen.rate_per_second:12.1f}{seen.t1_seconds * 1e3:9.2f}{seen.t2_seconds * 1e3:8.2f}"
+        f"{seen.run_queue_seconds * 1e3:9.2f}{seen.lock_wait_seconds * 1e3:9.2f} |"
         f"{advised.knee_threads:9.2f}{advised.threads:9}{advised.rate_per_second:11.1f} |"
-        f"{point.naive_threads(cores):12.1f}{'  T1 doubtful' if told.doubtful else ''}"
+        f"{point.naive_threads(cores):12.1f}{'  T1 doubtful' if seen.doubtful else ''}"
     )
 
 

@@ -126,7 +126,7 @@ def main() -> int:
     print("READY", flush=True)
     for _ in sys.stdin:
         print(crew.total(), time.monotonic(), flush=True)
-    return 0  # which ends the consumers' processes, in the middle of a message: nobody reads their group again
+    return 0  # which ends the consumers' processes, in the middle of a message: their group is not read again
 
 
 if __name__ == "__main__":

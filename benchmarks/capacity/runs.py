@@ -19,15 +19,14 @@ from pyspark.sql import SparkSession
 
 from benchmarks.capacity.judge import Advised, Measured
 from benchmarks.capacity.work import Mix
+from benchmarks.sample_kafka import opened_pipeline
 from lagwise.config import Cluster, Config
-from lagwise.operational.engine import open_engine
 from lagwise.platform.die_with_parent import dying_with_parent
 from lagwise.tables import ALL_TABLES
 from lagwise.tables.service_times import SERVICE_TIMES
 from lagwise.tables.store import Lake
 from lagwise_collectors.kafka.source import KafkaSource
-from lagwise_collectors.pipeline import Pipeline, pipeline_of
-from lagwise_collectors.run import leadership_of
+from lagwise_collectors.pipeline import Pipeline
 from lagwise_sandbox.broker import KafkaBroker
 from lagwise_spark.jobs.capacity import plan
 from lagwise_spark.jobs.tick import tick
@@ -131,23 +130,19 @@ class Run:
         self._lake.create(*ALL_TABLES)
 
     def measure(self, mix: Mix, threads: int, processes: int) -> Measured:
-        """Run the consumers, and collect what they tell."""
+        """Run the consumers, and collect what they report."""
         (cluster,) = self.config.clusters
         assert isinstance(cluster, Cluster)
-        engine = open_engine(self.config.database_url)
-        with leadership_of(cluster, self._lake, engine).taken() as leadership:
-            pipeline = pipeline_of("bench", KafkaSource(cluster), self.config, self._lake, leadership)
-            try:
-                with Node(self._bench, mix, self._topic, self._group, threads, processes) as node:
-                    time.sleep(WARM_UP_SECONDS)
-                    count, began = node.handled()
-                    self._collect(pipeline, until=began + self._bench.seconds)
-                    done, ended = node.handled()
-                    time.sleep(1.5)  # until the last text is committed
-                    pipeline.run()
-            finally:
-                pipeline.close()
-        engine.dispose()
+        with (
+            opened_pipeline(KafkaSource(cluster), cluster, self.config, self._lake) as pipeline,
+            Node(self._bench, mix, self._topic, self._group, threads, processes) as node,
+        ):
+            time.sleep(WARM_UP_SECONDS)
+            count, began = node.handled()
+            self._collect(pipeline, until=began + self._bench.seconds)
+            done, ended = node.handled()
+            time.sleep(1.5)  # until the last text is committed
+            pipeline.run()
         return self._told(threads, (done - count) / (ended - began))
 
     def advice(self, session: SparkSession) -> Advised:

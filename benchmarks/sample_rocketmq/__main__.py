@@ -8,13 +8,12 @@ same machine in the same minutes:
 - the requests of a sample one after the other, their answers thrown away unread: what broker and sockets take alone;
 - the way of ``mqadmin consumerProgress``, two requests for each group (203, 208), also one after the other and unread.
 
-In these nobody is online. At last each group gets a member that owns every queue and can be asked for it, and its retry
-topic. That costs more, which is told and not judged. Figures are of this machine in this hour.
+In these no member is online. At last each group gets its retry topic, and a member that owns every queue and can be
+asked for it. That costs more, which is reported and not judged. Figures are of this machine in this hour.
 
     python -m benchmarks sample-rocketmq [--samples 21] [--small] [--json]
 """
 
-import argparse
 import contextlib
 import json
 import os
@@ -28,7 +27,8 @@ from typing import Any
 
 import psutil
 
-from benchmarks.sample_kafka import machine, measure_ours, say, spread
+from benchmarks.common import cpu_seconds, machine, machine_line, options_parser, say, spread_cell, timed_runs
+from benchmarks.sample_kafka import measure_ours
 from benchmarks.sample_rocketmq.filling import Committed, Size, fill
 from benchmarks.sample_rocketmq.members import READY
 from lagwise.config import RocketmqCluster
@@ -64,10 +64,8 @@ WAYS = {
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser = options_parser(__doc__, "a thousandth of the size, to see that it works", has_json=True)
     parser.add_argument("--samples", type=int, default=21, help="samples to take (default 21)")
-    parser.add_argument("--small", action="store_true", help="a thousandth of the size, to see that it works")
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
     arguments = parser.parse_args()
     size, samples = SMALL if arguments.small else FULL, arguments.samples
     result: dict[str, Any] = {"machine": machine(), "group_partitions": size.group_partitions, "groups": size.groups}
@@ -127,7 +125,7 @@ def measure_collect(
 
 
 def until_served(source: RocketmqSource) -> None:
-    """A broker that has just started cannot tell its state, and fails at it."""
+    """A broker that has just started cannot report its state, and fails at it."""
     deadline = time.monotonic() + 60
     while errors := source.collect().header["errors"]:
         if time.monotonic() > deadline:
@@ -180,9 +178,9 @@ def measure_online(cluster: RocketmqCluster, size: Size, samples: int, broker: p
 
 def measure_written(cluster: RocketmqCluster, samples: int, broker: psutil.Process) -> dict[str, Any]:
     """Samples the way ``lagwise collect`` takes them, into a lake."""
-    before = cpu_of(broker)
+    before = cpu_seconds(broker)
     found = measure_ours(cluster, samples)
-    return {**found, "broker_cpu_seconds": (cpu_of(broker) - before) / (samples + 1)}
+    return {**found, "broker_cpu_seconds": (cpu_seconds(broker) - before) / (samples + 1)}
 
 
 def requests_of_sample(size: Size) -> list[Request]:
@@ -210,7 +208,7 @@ def requests_of_tool(size: Size) -> list[Request]:
 
 
 def measure_in_turn(address: str, asked: Sequence[Request], times: int, broker: psutil.Process) -> dict[str, Any]:
-    """Each request after the answer to the one before; nobody reads the bodies."""
+    """Each request after the answer to the one before; the bodies are not read."""
     with contextlib.closing(Connection(address, ConnectionSettings(_TIMEOUT_SECONDS))) as connection:
         lengths = []
 
@@ -232,38 +230,20 @@ def measure(work: Callable[[], None], times: int, broker: psutil.Process, *, war
     """Wall and CPU seconds of the work in this process, and the broker's CPU for it, after some to warm up."""
     for _ in range(warm_up):
         work()
-    walls, cpus, before = [], [], cpu_of(broker)
-    for _ in range(times):
-        wall, cpu = time.perf_counter(), time.process_time()
-        work()
-        walls.append(time.perf_counter() - wall)
-        cpus.append(time.process_time() - cpu)
-    return {
-        "wall_seconds": spread(walls),
-        "cpu_seconds": spread(cpus),
-        "broker_cpu_seconds": (cpu_of(broker) - before) / times,
-    }
-
-
-def cpu_of(process: psutil.Process) -> float:
-    """CPU seconds that a process has used."""
-    used = process.cpu_times()
-    return used.user + used.system
+    before = cpu_seconds(broker)
+    costs = timed_runs(work, times)
+    return {**costs, "broker_cpu_seconds": (cpu_seconds(broker) - before) / times}
 
 
 def table(result: dict[str, Any]) -> str:
-    around = result["machine"]
     lines = [
-        f"machine: {around['cpus']} CPUs, load {around['load_before']:.1f} before, {around['load_after']:.1f} after",
+        machine_line(result["machine"]),
         f"{result['groups']} groups, {result['group_partitions']:,} group-partitions",
         f"  {'':34}{'wall s (min / median / max)':>30}{'CPU s (min / median / max)':>30}{'broker, CPU s':>16}",
     ]
     for way, name in WAYS.items():
         costs = result[way]
-        cells = [
-            " / ".join(f"{costs[kind][which]:.2f}" for which in ("min", "median", "max"))
-            for kind in ("wall_seconds", "cpu_seconds")
-        ]
+        cells = [spread_cell(costs[kind]) for kind in ("wall_seconds", "cpu_seconds")]
         lines.append(f"  {name:34}{cells[0]:>30}{cells[1]:>30}{costs['broker_cpu_seconds']:>16.2f}")
     ours = result["collect"]["wall_seconds"]["median"]
     for way in ("unread", "tool"):

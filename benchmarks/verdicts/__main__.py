@@ -5,13 +5,13 @@ minutes, as the page has them: enough when a trace has come. ``--spark`` has the
 well, which must say what the definition says; ``--small`` does without the day of noise and writes nothing.
 """
 
-import argparse
 import os
 import statistics
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from benchmarks.common import options_parser
 from benchmarks.verdicts import page
 from benchmarks.verdicts.noise import false_alarms
 from benchmarks.verdicts.rules import LAGWISE, baselines, exactly_right, said_by, said_by_lagwise, statuses_of
@@ -57,8 +57,7 @@ def disagreements(traces: Sequence[Trace]) -> int:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.verdicts", description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--small", action="store_true", help="without the day of noise; writes nothing")
+    parser = options_parser(__doc__, "without the day of noise; writes nothing")
     parser.add_argument("--traces", action="store_true", help="leave the figures of the day of noise as they are")
     parser.add_argument("--spark", action="store_true", help="hold the real analysis against the definition as well")
     options = parser.parse_args()

@@ -1,6 +1,6 @@
 """Burrow's rules (linkedin/Burrow, core/internal/evaluator/caching.go), as they are published, in our own words.
 
-Burrow reads every commit from ``__consumer_offsets``; a sampled history tells less, and this is what it can reproduce:
+Burrow reads every commit from ``__consumer_offsets``; a sampled history has less, and this is what it can reproduce:
 
 * A commit is a sample in which the offset moved, or in which a member owns the partition: clients commit at every
   interval whether or not they got on. Of a consumer that died without a word, the samples until the coordinator notices

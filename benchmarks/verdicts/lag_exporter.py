@@ -44,7 +44,7 @@ class LookupTable:
             self.points.popleft()
 
     def written_at(self, offset: int) -> float:
-        """When this offset was written: NaN where that cannot be told, minus infinity on a line without slope."""
+        """When this offset was written: NaN where that is unknown, minus infinity on a line without slope."""
         if len(self.points) < 2:
             return math.nan
         points = list(self.points)

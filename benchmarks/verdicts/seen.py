@@ -7,7 +7,7 @@ from typing import NamedTuple
 from lagwise.domain.vocabulary import Status
 from lagwise.traces.trace import Trace, moment
 
-#: Statuses that somebody is to be told of.
+#: Statuses that need attention.
 TROUBLE = frozenset(
     {
         Status.LOSING_DATA,

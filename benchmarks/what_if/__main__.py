@@ -7,23 +7,21 @@ Lag is read as the product reads it, from committed offsets and high watermarks.
     python -m benchmarks.what_if [--scene crash] [--small] [--json]
 """
 
-import argparse
 import json
 import os
 import sys
 from dataclasses import asdict
 from typing import Any
 
+from benchmarks.common import options_parser
 from benchmarks.what_if.compare import GOAL, HEADER, compare, line
 from benchmarks.what_if.scene import SCENES, play
 from lagwise_sandbox.broker import KafkaBroker
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser = options_parser(__doc__, "one scene: does it work at all?", has_json=True)
     parser.add_argument("--scene", action="append", choices=sorted(SCENES), help="only these")
-    parser.add_argument("--small", action="store_true", help="one scene: does it work at all?")
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
     options = parser.parse_args()
     say: Any = (lambda text: None) if options.json else (lambda text: print(text, flush=True))
     say(f"load {os.getloadavg()[0]:.1f}")

@@ -14,9 +14,9 @@ from confluent_kafka import Consumer
 from benchmarks.capacity.work import Mix, Work
 from lagwise.platform.die_with_parent import end_with_parent
 
-#: So late a commit tells of what was handled.
+#: How often what was handled is committed.
 COMMIT_SECONDS = 0.2
-#: So often a member asks whether the group rebalances.
+#: How often a member asks whether the group rebalances.
 HEARTBEAT_SECONDS = 0.5
 
 

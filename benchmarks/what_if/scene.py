@@ -58,7 +58,7 @@ _COMMON = Scenario(
     partitions=8,
 )
 SCENES = {
-    # All consumers stand still for 15 s, nobody is thrown out: a pause of the machines, or of what they call.
+    # All consumers stand still for 15 s, no member is removed: a pause of the machines, or of what they call.
     "pause": Scene(
         replace(_COMMON, interruption=Interruption(at_seconds=10.0, seconds=15.0, reassigned_after_seconds=None)),
         begins_seconds=10.0,
@@ -140,11 +140,11 @@ class _Stream:
 
 def turns(shares: Sequence[float]) -> Iterator[int]:
     """Partitions in turn, each as often as its share says."""
-    owed = [0.0] * len(shares)
+    due = [0.0] * len(shares)
     while True:
-        owed = [had + share for had, share in zip(owed, shares, strict=True)]
-        partition = max(range(len(shares)), key=owed.__getitem__)
-        owed[partition] -= 1.0
+        due = [had + share for had, share in zip(due, shares, strict=True)]
+        partition = max(range(len(shares)), key=due.__getitem__)
+        due[partition] -= 1.0
         yield partition
 
 

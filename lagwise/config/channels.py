@@ -34,22 +34,23 @@ class _OverTls(_Channel):
 Certificates are always checked: for a self-signed certificate, give that certificate here."""
 
 
-class Webhook(_OverTls):
+class _Posted(_OverTls):
+    url: HttpAddress
+    """Address to which alerts are posted. It may be a reference, for an address that carries a token."""
+    authorization: Reference | None = None
+    """Value of the header `Authorization` (`Bearer …`, `Basic …`), as a reference; null sends none."""
+
+
+class Webhook(_Posted):
     """A receiver of alerts: JSON by POST, signed."""
 
     type: Literal["webhook"] = "webhook"
     """The kind of channel: JSON as `lagwise.alert.v1`."""
-    url: HttpAddress
-    """Address to which alerts are posted. It may be a reference, for an address that carries a token."""
     secret: Reference | None = None
     """Key of the HMAC-SHA256 signature, as a reference `${env:NAME}` or `${file:/path}`; null sends unsigned."""
-    authorization: Reference | None = None
-    """Value of the header `Authorization` (`Bearer …`, `Basic …`), as a reference; null sends none."""
 
 
-class _AlertmanagerLabels(_OverTls):
-    authorization: Reference | None = None
-    """Value of the header `Authorization` (`Bearer …`, `Basic …`), as a reference; null sends none."""
+class _AlertmanagerLabels(_Posted):
     labels: dict[str, str] = {}
     """Labels to add to every alert, for routing (`team: payments`)."""
 
@@ -69,8 +70,6 @@ class AlertmanagerWebhook(_AlertmanagerLabels):
 
     type: Literal["alertmanager_webhook"]
     """The kind of channel: JSON as Alertmanager sends it to a receiver, version 4."""
-    url: HttpAddress
-    """Address to which alerts are posted. It may be a reference, for an address that carries a token."""
 
 
 class Alertmanager(_AlertmanagerLabels):

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
+from pydantic.fields import FieldInfo
 
 from lagwise.config.secrecy import holds_of
 from lagwise.config.source import variable_of
@@ -46,12 +47,12 @@ def describe(error: ValidationError, root: type[BaseModel], environment: Mapping
         path = clean(".".join(str(step) for step in written)) or "settings"
         variable = _variable(written, environment or {})
         if problem["type"] == "extra_forbidden":
-            said = f"there is no such setting; known here: {', '.join(sorted(_keys_at(location[:-1], root)))}"
+            message = f"there is no such setting; known here: {', '.join(sorted(_keys_at(location[:-1], root)))}"
         elif problem["type"] == "union_tag_invalid":
-            said = f"must be one of {problem['ctx']['expected_tags']}, not {clean(repr(problem['ctx']['tag']))}"
+            message = f"must be one of {problem['ctx']['expected_tags']}, not {clean(repr(problem['ctx']['tag']))}"
         else:
-            said = _in_words(problem["msg"]) + _instead(problem["type"], written, problem["input"], root)
-        lines.append(f"  {path}{f' ({variable})' if variable else ''}: {said}")
+            message = _in_words(problem["msg"]) + _instead(problem["type"], written, problem["input"], root)
+        lines.append(f"  {path}{f' ({variable})' if variable else ''}: {message}")
     return "\n".join(lines)
 
 
@@ -75,7 +76,7 @@ def _instead(kind: str, written: tuple[int | str, ...], value: Any, root: type[B
 def _may_hold_a_secret(written: tuple[int | str, ...], root: type[BaseModel]) -> bool:
     models = [root]
     for step in (step for step in written if isinstance(step, str)):
-        fields = [field for m in models for name, field in m.model_fields.items() if step in (name, field.alias)]
+        fields = _fields(models, step)
         if is_secret_key(step) or any(holds_of(field) for field in fields):
             return True
         models = [below for field in fields for below in models_of(field.annotation)]
@@ -102,12 +103,17 @@ def _keys_at(location: tuple[int | str, ...], root: type[BaseModel]) -> list[str
 
 def _below(models: list[type[BaseModel]], key: str) -> list[type[BaseModel]]:
     """The models that a key may hold; none if these models do not have the key (the tag of a union is not a key)."""
-    fields = [f for m in models for n, f in m.model_fields.items() if key in (n, f.alias)]
+    fields = _fields(models, key)
     return models_of(fields[0].annotation) if fields else []
 
 
+def _fields(models: list[type[BaseModel]], key: str) -> list[FieldInfo]:
+    """The settings that these models declare under a key, as written in the file."""
+    return [field for model in models for name, field in model.model_fields.items() if key in (name, field.alias)]
+
+
 def models_of(annotation: Any) -> list[type[BaseModel]]:
-    """The models that a setting of this type can hold: several where their tag tells them apart."""
+    """The models that a setting of this type can hold: several where a tag distinguishes them."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return [annotation]
     return [model for argument in get_args(annotation) for model in models_of(argument)]

@@ -43,7 +43,7 @@ references: `${env:NAME}` or `${file:/path}`."""
     side_topics: SideTopicSettings = SideTopicSettings()
     """Retry and dead-letter topics of the topics that watched groups read."""
     skip_control_records: bool = True
-    """Fetch the next record when a group stands still just before the end, to tell unread records from control \
+    """Fetch the next record when a group stands still just before the end, to distinguish unread records from control \
 records of transactions and gaps of compaction, which also take offsets. Needs Read on those topics. If false, \
 control records and gaps count as lag."""
     offsets_topic: bool = False

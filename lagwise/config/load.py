@@ -1,4 +1,4 @@
-"""Loads the settings: a YAML file, overridden by the environment, validated as a whole."""
+"""Loads the settings (a YAML file, overridden by the environment), validates them, and resolves their references."""
 
 import os
 from collections.abc import Mapping
@@ -11,6 +11,7 @@ from lagwise.config.errors import describe
 from lagwise.config.model import Config
 from lagwise.config.source import read_tree
 from lagwise.platform.errors import ConfigError
+from lagwise.platform.secrets import is_reference, resolve
 
 
 def load_config(path: Path | None = None, *, environment: Mapping[str, str] | None = None) -> Config:
@@ -44,3 +45,26 @@ def validated(tree: Mapping[str, Any], *, where: str, environment: Mapping[str, 
         problems = describe(error, Config, environment)
     # Raised out here, because pydantic's error as a context would keep every module it passed through from being freed.
     raise ConfigError(f"the settings in {where} cannot be used:\n{problems}")
+
+
+def resolve_everything(config: Config) -> int:
+    """Resolve every reference in the settings and return their number. Raises ConfigError naming each that fails."""
+    problems: list[str] = []
+    resolved = _walk(config.model_dump(mode="json"), "", problems)
+    if problems:
+        raise ConfigError("the settings name secrets that cannot be read:\n" + "\n".join(problems))
+    return resolved
+
+
+def _walk(node: Any, path: str, problems: list[str]) -> int:
+    if isinstance(node, dict):
+        return sum(_walk(value, f"{path}.{key}" if path else str(key), problems) for key, value in node.items())
+    if isinstance(node, list):
+        return sum(_walk(value, f"{path}.{position}", problems) for position, value in enumerate(node))
+    if not isinstance(node, str) or not is_reference(node):
+        return 0
+    try:
+        resolve(node)
+    except ConfigError as error:
+        problems.append(f"  {path}: {error}")
+    return 1

@@ -56,8 +56,8 @@ def first_command(
     transaction_seconds: float | None = None,
     stands_still: bool | None = None,
 ) -> str:
-    """What to run first about a group of this status: the command that shows most of what is behind it. Where
-    partitions stand still (``stands_still``, be it beside something worse), who owns them is the first question."""
+    """What to run first about a group of this status: the command that shows most of its causes. Where partitions
+    stand still (``stands_still``, even if something worse holds, too), their owner is the first question."""
     if reason == UnknownReason.UNREADABLE:
         return "lagwise doctor"
     rocketmq = rocketmq_named(cluster, clusters)

@@ -8,13 +8,13 @@ from typing import Any, Generic, TypeVar
 T = TypeVar("T")
 N = TypeVar("N", int, float)
 
-#: Before the name of an order: turned round.
+#: Before the name of an order: reversed.
 REVERSED = "-"
 
 
 @dataclass(frozen=True, slots=True)
 class Parameter(Generic[T]):
-    """One name in the query of an address. ``allowed`` says in words what it may be, to go on "must be" with.
+    """One name in the query of an address. ``allowed`` completes "must be …".
 
     ``parse`` gets the texts behind every occurrence of the name, at least one, and raises ValueError for what cannot
     be. ``write`` is its inverse; an address without the name means ``default``, and so does one with nothing behind it,
@@ -76,13 +76,13 @@ def choices(name: str, meaning: str, options: Iterable[str]) -> Parameter[tuple[
 
 @dataclass(frozen=True, slots=True)
 class SortOrder(Parameter[str]):
-    """What a table is sorted by: one of the ``keys``, or one turned round."""
+    """What a table is sorted by: one of the ``keys``, or one reversed."""
 
     keys: tuple[str, ...]
 
 
 def order(name: str, meaning: str, keys: Iterable[str]) -> SortOrder:
-    """What a table is sorted by: one of the keys, the first of them where nothing is said, or one turned round."""
+    """What a table is sorted by: one of the keys, the first by default, or one reversed."""
     known = tuple(keys)
 
     def parse(given: Sequence[str]) -> str:
@@ -90,7 +90,7 @@ def order(name: str, meaning: str, keys: Iterable[str]) -> SortOrder:
         _known(word.removeprefix(REVERSED), known)
         return word
 
-    allowed = f"one of {', '.join(known)}; turned round with a {REVERSED} before it"
+    allowed = f"one of {', '.join(known)}; reversed with a {REVERSED} before it"
     return SortOrder(name, meaning, allowed, known[0], parse, _as_text, known)
 
 

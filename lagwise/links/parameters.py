@@ -1,6 +1,6 @@
 """Every name that may stand in the query of an address of the dashboard. A name means the same on every page.
 
-Those in :data:`KEPT` say what is looked at: every page accepts them, whether it uses them or not, and hands them on to
+Those in :data:`KEPT` select what is shown: every page accepts them, whether it uses them or not, and passes them on to
 the others.
 """
 
@@ -45,7 +45,7 @@ RANGE = choice(
 )
 FROM = moment("from", "Instead of `range`: the beginning of the span. Needs `to`.")
 TO = moment("to", "Instead of `range`: the end of the span.")
-#: Handed on from page to page.
+#: Passed on from page to page.
 KEPT: tuple[Parameter[Any], ...] = (CLUSTER, GROUP, TOPIC, RANGE, FROM, TO)
 
 # Filters and orders
@@ -58,7 +58,7 @@ GROUP_SORT = order(
     "The order of the groups.",
     ("worst", "age", "lag", "catch_up", "in", "out", "loss", "since", "members", "name", "cluster"),
 )
-SHOWN_AS = choice("as", "A table, or cards. A phone is shown cards where nothing is said.", ("table", "cards"), "")
+SHOWN_AS = choice("as", "A table, or cards. By default a phone shows cards.", ("table", "cards"), "")
 WITHIN = choice("within", "Only what is lost within this time.", ("1h", "6h", "24h", "7d", "any"), "any")
 
 # Lists that may be longer than a page

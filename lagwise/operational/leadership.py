@@ -18,6 +18,8 @@ from lagwise.platform.log_throttle import LogThrottle
 
 #: How often a process that waits for a one-off job asks again.
 _POLL_SECONDS = 1.0
+#: How long the end of a process waits for a renewal that is under way.
+_JOIN_SECONDS = 2.0
 
 
 class NotLeader(LagwiseError):
@@ -59,11 +61,11 @@ class Leadership:
         self.ask()
         self._thread.start()
 
-    def stop(self, within_seconds: float = 2.0) -> None:
+    def stop(self) -> None:
         """Give the lease back. Call it when nothing that needs the lease runs any more."""
         self._stop.set()
         if self._thread.is_alive():
-            self._thread.join(within_seconds)
+            self._thread.join(_JOIN_SECONDS)
         if self.lease.trouble is None:  # an unreachable database would only delay the end of the process
             self.lease.give_back()
 

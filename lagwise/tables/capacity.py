@@ -175,7 +175,7 @@ CAPACITY = Table(
         Column("member_rate_per_second", FLOAT, "what one member can do; null is not known"),
         Column("unit", TEXT, "what is sized: node, member, or subtask (of a Flink job)", nullable=False),
         Column("capacity_low_per_second", FLOAT, "what all members can do with this skew: lower end, or bound"),
-        Column("capacity_high_per_second", FLOAT, "… upper end; null where there is only the lower bound"),
+        Column("capacity_high_per_second", FLOAT, "the same: upper end; null where only the lower bound is known"),
         Column(
             "capacity_source",
             TEXT,
@@ -204,8 +204,8 @@ CAPACITY = Table(
         Column(
             "slots_free",
             INT32,
-            "… task slots of its cluster that no job has; null is not known, or the cluster starts TaskManagers on "
-            "demand",
+            "of a Flink job: task slots of its cluster that no job has; null is not known, or the cluster starts "
+            "TaskManagers on demand",
         ),
         Column("binds", TEXT, "what binds: cpu, waiting, time, partitions, skew, ordering, downstream or demand"),
         Column("change", TEXT, "the cheapest change that helps, in a sentence; null where none is needed"),

@@ -96,12 +96,12 @@ def inspect_files(lake: Lake, table: Table, *, named: Collection[str] = (), thor
         if sizes.get(one.file) == one.size_bytes and not thorough and one.file.rpartition("/")[2] not in named:
             continue
         try:
-            fault = _fault_of(lake, storage, one)
+            damage = _damage_of(lake, storage, one)
         except LakeError as error:
             found.unchecked.append(str(error))
             continue
-        if fault is not None:
-            found.damaged.append(replace(one, fault=fault[0], detail=fault[1]))
+        if damage is not None:
+            found.damaged.append(damage)
     return found
 
 
@@ -116,34 +116,33 @@ def _active(delta: DeltaTable, table: Table) -> Iterator[Damage]:
             "",
             rows=action["num_records"],
             size_bytes=action["size_bytes"],
-            first_at=utc(action.get(f"min.{table.clock}")),
-            last_at=utc(action.get(f"max.{table.clock}")),
+            first_at=_utc(action.get(f"min.{table.clock}")),
+            last_at=_utc(action.get(f"max.{table.clock}")),
             day=day_of(file),
         )
 
 
-def utc(at: datetime | None) -> datetime | None:
-    """The same moment, as UTC writes it."""
+def _utc(at: datetime | None) -> datetime | None:
     return None if at is None else at.astimezone(UTC)
 
 
-def _fault_of(lake: Lake, storage: Storage, one: Damage) -> tuple[Fault, str] | None:
+def _damage_of(lake: Lake, storage: Storage, one: Damage) -> Damage | None:
     """What is wrong with a file; None if nothing is. Raises LakeError if it cannot be read now."""
     path = f"{one.table.path}/{one.file}"
     try:
         content = storage.read(path)
     except FileNotFoundError:
-        return Fault.MISSING, "no such file"
+        return replace(one, fault=Fault.MISSING, detail="no such file")
     written = one.size_bytes
     if written is not None and len(content) != written:
         fault = Fault.TRUNCATED if len(content) < written else Fault.CORRUPT
-        return fault, f"{len(content):,} bytes of {written:,}"
+        return replace(one, fault=fault, detail=f"{len(content):,} bytes of {written:,}")
     detail = unreadable(content, one.table, one.rows, Path(lake.uri, path) if lake.is_local else None)
-    return None if detail is None else (Fault.CORRUPT, detail)
+    return None if detail is None else replace(one, fault=Fault.CORRUPT, detail=detail)
 
 
 def unreadable(content: bytes, table: Table, rows: int | None, place: Path | None) -> str | None:
-    """Why this content is not a data file of the table with so many rows (None: unknown); None if it is one.
+    """Why this content is not a data file of the table with this number of rows (None: unknown); None if it is one.
 
     ``place`` is the path of the file on a disk. DuckDB then reads it too: it rejects content that pyarrow accepts.
     """

@@ -197,9 +197,9 @@ def _incomplete(actions: list[Action]) -> str | None:
     info: Action = next((a["commitInfo"] for a in actions if "commitInfo" in a), {})
     counts: Action = info.get("operationMetrics") or {}
     for what, key in (("add", "num_added_files"), ("remove", "num_removed_files")):
-        said, there = counts.get(key), sum(what in a for a in actions)
-        if isinstance(said, int) and there < said:
-            return f"it names {there} of {said} files to {what}"
+        counted, named = counts.get(key), sum(what in a for a in actions)
+        if isinstance(counted, int) and named < counted:
+            return f"it names {named} of {counted} files to {what}"
     return None
 
 

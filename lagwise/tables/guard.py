@@ -1,8 +1,8 @@
 """Refuse tables whose Delta features our readers would misread.
 
 With column mapping, delta-rs' Arrow readers return columns of nulls without a word; with deletion vectors, a plain
-list of files still holds deleted rows. Neither is switched on by us, so finding one means that somebody altered the
-table, and the honest answer is an error instead of wrong numbers.
+list of files still holds deleted rows. Lagwise switches on neither, so a table that has one was altered by other
+software, and reading it is an error instead of wrong numbers.
 """
 
 from collections.abc import Iterable, Iterator
@@ -28,7 +28,7 @@ def check_protocol(delta: DeltaTable, location: str) -> None:
     if foreign or (protocol.min_reader_version > 1 and not features):
         named = ", ".join(foreign) or f"reader version {protocol.min_reader_version}"
         raise LakeError(
-            f"the table {location} uses {named}, which Lagwise cannot read correctly: somebody altered the table. "
+            f"the table {location} uses {named}, which Lagwise cannot read correctly: other software altered it. "
             "Re-create it without, from raw if it is an analysis table."
         )
 

@@ -24,7 +24,7 @@ from lagwise.tables.store import Lake
 
 #: A day's partition with at least this many files is worth compacting; once the day is over, two are.
 COMPACT_FROM_FILES = 40
-#: Forecasts are made anew every day; older ones tell nothing any more.
+#: A topic is forecast again every day; older forecasts are of no use.
 FORECASTS_DAYS = 3
 #: Readers finish within this time; older files that no version needs are removed.
 KEEP_FILES_HOURS = 1

@@ -1,7 +1,7 @@
 """Orphan files: data files that no readable part of a table's log names.
 
 After damage to a log, an orphan is a file that a lost entry added, or what is left of a failed write or of a merge. Its
-rows tell which: it is added to the table again only if the table has none of them.
+rows show which: it is added to the table again only if the table has none of them.
 """
 
 import json

@@ -48,8 +48,8 @@ class Repaired:
     recovered: int = 0
 
     def __str__(self) -> str:
-        said = f"{plural(len(self.set_aside), 'damaged file')} set aside"
-        return f"{said}, {plural(self.recovered, 'file')} recovered" if self.recovered else said
+        moved = f"{plural(len(self.set_aside), 'damaged file')} set aside"
+        return f"{moved}, {plural(self.recovered, 'file')} recovered" if self.recovered else moved
 
 
 def inspect(
@@ -68,7 +68,7 @@ def inspect(
     for table in tables:
         progress(table)
         try:
-            # While its log is damaged, nobody knows what the table's files are.
+            # While its log is damaged, the table's files are unknown.
             damaged = inspect_log(table, storage).damaged if lake.is_local else []
             of_table = Inspection(damaged) if damaged else inspect_files(lake, table, named=named, thorough=thorough)
         except LakeError as trouble:

@@ -1,4 +1,4 @@
-"""What consumers and jobs tell of their work: a part of the raw layer."""
+"""The raw layer's tables of what consumers and jobs report about their work."""
 
 from lagwise.tables.keys import GROUP, SAMPLE, TOPIC
 from lagwise.tables.schema import FLOAT, INT32, INT64, TEXT, TIMESTAMP, Column, Table, list_of
@@ -84,7 +84,7 @@ JOBS = Table(
         Column(
             "slots_total",
             INT32,
-            "task slots of its cluster; null is not known, and 0 is what a cluster tells that starts TaskManagers on "
+            "task slots of its cluster; null is not known; 0 is reported by a cluster that starts TaskManagers on "
             "demand and has none",
         ),
         Column("slots_free", INT32, "free task slots; null is not known"),

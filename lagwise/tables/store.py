@@ -103,7 +103,7 @@ class Lake:
             return delta
 
     def version(self, table: Table) -> int | None:
-        """Number of the table's newest version, which every write makes anew; None if it does not exist yet.
+        """Number of the table's newest version, which changes with every write; None if the table does not exist yet.
 
         Raises LakeError.
         """
@@ -111,15 +111,15 @@ class Lake:
         return None if delta is None else delta.version()
 
     def forget(self, table: Table) -> None:
-        """Open the table anew the next time: its log was changed in another way than by a commit."""
+        """Open the table again the next time: its log was changed in another way than by a commit."""
         with self._lock:
             self._open.pop(table.name, None)
 
     def append(self, table: Table, rows: pa.Table, *, transactions: Mapping[str, int] | None = None) -> None:
         """Append rows in one commit; the ``day`` column is derived. Raises LakeError, having written nothing.
 
-        ``transactions`` (numbers by writer) are kept with the commit: :meth:`last_transaction` tells a writer that was
-        interrupted, or never learnt how a commit went, whether its rows are there.
+        ``transactions`` (numbers by writer) are kept with the commit: from :meth:`last_transaction` a writer that was
+        interrupted, or never learnt how a commit went, sees whether its rows are there.
         """
         if rows.num_rows == 0:
             return
@@ -148,8 +148,8 @@ class Lake:
             )
 
     def commit(self, table: Table, actions: Sequence[AddAction | RemoveAction]) -> bool:
-        """Add and remove these data files in one commit; False, with nothing done, where somebody has just removed one
-        of them. Raises LakeError."""
+        """Add and remove these data files in one commit; False, with nothing done, if another process has just removed
+        one of them. Raises LakeError."""
         delta = self.open(table)
         if delta is None:
             raise LakeError(f"there is no table {self.location(table)}")
@@ -178,8 +178,7 @@ class Lake:
         until: datetime | None = None,
     ) -> list[str]:
         """Data files of the newest version, for other readers. ``days`` (first, last; ISO dates) leaves out other days'
-        files, ``since`` and ``until`` those without a row whose clock lies between the two, as far as their statistics
-        tell."""
+        files, ``since`` and ``until`` those that by their statistics have no row whose clock lies between the two."""
         delta = self.open(table)
         return [] if delta is None else self._files(delta, table, wanted_files(table, days, since, until))
 
@@ -192,7 +191,7 @@ class Lake:
 
     def _files(self, delta: DeltaTable, table: Table, wanted: list[tuple[str, str, Any]] | None) -> list[str]:
         uris = delta.file_uris(file_pruning_predicate=wanted)
-        # Of a lake on a disk delta-rs tells paths, and spells them as URIs all the same.
+        # Of a lake on a disk delta-rs returns paths, escaped like URIs.
         found = [unquote(uri) for uri in uris] if self.is_local else uris
         folder = f"{self.location(table)}/"
         return [file for file in found if not self._is_left_out(table, file.removeprefix(folder))]

@@ -1,4 +1,4 @@
-"""The lake for readers: pages and commands leave damaged files of histories out of their answers, and say so."""
+"""The lake for readers: answers of pages and commands leave out damaged files of histories, and state that."""
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime

@@ -1,7 +1,7 @@
-"""How fast the lag of a group has grown over the last minutes, hour and day, for whoever looks at it.
+"""How fast the lag of a group has grown over the last minutes, hour and day, for people.
 
-Verdicts look at the window that suits the group's commits, and keep that one's trend. Here all windows are told, from
-the same buckets, up to the last whole minute.
+A verdict rests on the window that suits the group's commits, and keeps only that trend. Here are those of all windows,
+from the same buckets, up to the last whole minute.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -27,7 +27,7 @@ from lagwise.tables.store import Lake
 #: The tables that are read.
 TABLES = (MINUTES, FIVE_MINUTES, DAYS, WATERMARK_MINUTES, PARTITION_STATUS)
 #: A window counts as full from this share of it on; before that, what it holds is called by its length.
-FULL = 0.9
+_FULL = 0.9
 
 _SUMS = "samples, sum_t, sum_tt, sum_lag, sum_lag_lag, sum_t_lag, steps, sum_dt_dt, sum_dt_dlag, sum_dlag_dlag"
 
@@ -79,7 +79,7 @@ _QUERY = f"""
 
 @dataclass(frozen=True, slots=True)
 class WindowTrend:
-    """Growth of a group's lag over the window that ends now: the sum over those of its partitions that tell a trend, in
+    """Growth of a group's lag over the window that ends now: the sum over those of its partitions that show a trend, in
     records per second, and its confidence interval (99 %, or better). ``partitions`` is how many they are; the rest is
     None without any. ``span_seconds`` is how much of the window there is a history of."""
 
@@ -93,7 +93,7 @@ class WindowTrend:
     @property
     def length(self) -> str:
         """How long it is, or its history where that does not fill it."""
-        if self.span_seconds >= FULL * self.window_seconds:
+        if self.span_seconds >= _FULL * self.window_seconds:
             return "24 h" if self.window_seconds == DAY_SECONDS else duration(self.window_seconds)
         return duration(self.span_seconds // MINUTE_SECONDS * MINUTE_SECONDS)
 
@@ -126,7 +126,7 @@ def in_words(found: Iterable[WindowTrend]) -> str:
     """``5 min: grows by 12.3 records/s (8.1 to 16.5) · 1 h: no clear trend``; windows without a trend, or without a
     minute of history, are left out, and of those that a short history makes equally long, all but the one that reaches
     back farthest."""
-    told = {
+    growths = {
         t.length: growth(t.slope_per_second, t.low_per_second, t.high_per_second)
         for t in found
         if t.span_seconds >= MINUTE_SECONDS
@@ -134,23 +134,21 @@ def in_words(found: Iterable[WindowTrend]) -> str:
         and t.low_per_second is not None
         and t.high_per_second is not None
     }
-    return " · ".join(f"{length}: {words}" for length, words in told.items())
+    return " · ".join(f"{length}: {words}" for length, words in growths.items())
 
 
 def _sum(window_seconds: float, partitions: Sequence[Mapping[str, Any]], end: datetime) -> WindowTrend:
     """Slopes add up, and so do the ends of their intervals: partitions that share a member or a database stray
     together, so that their errors cannot be taken to cancel out."""
     names = Statistics.__dataclass_fields__
-    told = (trend_of(Statistics(**{name: row[name] for name in names})) for row in partitions)
-    found = [trend for trend in told if trend is not None]
+    trends_of = (trend_of(Statistics(**{name: row[name] for name in names})) for row in partitions)
+    found = [trend for trend in trends_of if trend is not None]
     span = max((end - row["first_at"]).total_seconds() for row in partitions)
-    if not found:
-        return WindowTrend(window_seconds, span, 0, None, None, None)
     return WindowTrend(
         window_seconds,
         span,
-        len(found),
-        sum(t.slope for t in found),
-        sum(t.low for t in found),
-        sum(t.high for t in found),
+        partitions=len(found),
+        slope_per_second=sum(t.slope for t in found) if found else None,
+        low_per_second=sum(t.low for t in found) if found else None,
+        high_per_second=sum(t.high for t in found) if found else None,
     )

@@ -12,7 +12,7 @@ from lagwise.platform.errors import LagwiseError
 
 Row = dict[str, Any]
 
-#: The line of its file that a row comes from, beside its columns.
+#: The key under which a row holds its line number in the file.
 LINE = "line"
 
 
@@ -61,63 +61,68 @@ def _limit(text: str) -> int | None:
     return int(text) if text else None
 
 
-WATERMARKS = (
-    CsvColumn("time_s", _time),
-    CsvColumn("topic", _name),
-    CsvColumn("partition", _count),
-    CsvColumn("log_start", _count_or_null),
-    CsvColumn("high_watermark", _count_or_null),
-    CsvColumn("last_stable", _count_or_null, needed=False),
-    CsvColumn("topic_id", _text, needed=False),
-)
-COMMITS = (
-    CsvColumn("time_s", _time),
-    CsvColumn("group", _name),
-    CsvColumn("topic", _name),
-    CsvColumn("partition", _count),
-    CsvColumn("committed", _count_or_null),
-    CsvColumn("next_record", _count_or_null, needed=False),
-)
-GROUPS = (
-    CsvColumn("time_s", _time),
-    CsvColumn("group", _name),
-    CsvColumn("state", _text),
-    CsvColumn("type", _text, needed=False),
-)
-ASSIGNMENTS = (
-    CsvColumn("time_s", _time),
-    CsvColumn("group", _name),
-    CsvColumn("member_id", _name),
-    CsvColumn("client_id", _text, needed=False),
-    CsvColumn("host", _text, needed=False),
-    CsvColumn("topic", _text),
-    CsvColumn("partition", _count_or_null),
-)
-TOPICS = (
-    CsvColumn("topic", _name),
-    CsvColumn("retention_ms", _limit),
-    CsvColumn("retention_bytes", _limit, needed=False),
-    CsvColumn("cleanup_policy", _text, needed=False),
-    CsvColumn("segment_ms", _limit, needed=False),
-)
-TRUTH = (
-    CsvColumn("group", _name),
-    CsvColumn("topic", _text),
-    CsvColumn("partition", _count_or_null),
-    CsvColumn("from_s", _time),
-    CsvColumn("to_s", _time),
-    CsvColumn("status", _name),
-)
+#: The columns of each file.
+CSV_FILES: dict[str, tuple[CsvColumn, ...]] = {
+    "watermarks.csv": (
+        CsvColumn("time_s", _time),
+        CsvColumn("topic", _name),
+        CsvColumn("partition", _count),
+        CsvColumn("log_start", _count_or_null),
+        CsvColumn("high_watermark", _count_or_null),
+        CsvColumn("last_stable", _count_or_null, needed=False),
+        CsvColumn("topic_id", _text, needed=False),
+    ),
+    "commits.csv": (
+        CsvColumn("time_s", _time),
+        CsvColumn("group", _name),
+        CsvColumn("topic", _name),
+        CsvColumn("partition", _count),
+        CsvColumn("committed", _count_or_null),
+        CsvColumn("next_record", _count_or_null, needed=False),
+    ),
+    "groups.csv": (
+        CsvColumn("time_s", _time),
+        CsvColumn("group", _name),
+        CsvColumn("state", _text),
+        CsvColumn("type", _text, needed=False),
+    ),
+    "assignments.csv": (
+        CsvColumn("time_s", _time),
+        CsvColumn("group", _name),
+        CsvColumn("member_id", _name),
+        CsvColumn("client_id", _text, needed=False),
+        CsvColumn("host", _text, needed=False),
+        CsvColumn("topic", _text),
+        CsvColumn("partition", _count_or_null),
+    ),
+    "topics.csv": (
+        CsvColumn("topic", _name),
+        CsvColumn("retention_ms", _limit),
+        CsvColumn("retention_bytes", _limit, needed=False),
+        CsvColumn("cleanup_policy", _text, needed=False),
+        CsvColumn("segment_ms", _limit, needed=False),
+    ),
+    "truth.csv": (
+        CsvColumn("group", _name),
+        CsvColumn("topic", _text),
+        CsvColumn("partition", _count_or_null),
+        CsvColumn("from_s", _time),
+        CsvColumn("to_s", _time),
+        CsvColumn("status", _name),
+    ),
+}
+#: The files that a trace may lack.
+_OPTIONAL_FILES = frozenset({"groups.csv", "assignments.csv", "topics.csv", "truth.csv"})
 
 
-def read_rows(folder: Path, name: str, columns: tuple[CsvColumn, ...], *, required: bool = True) -> list[Row]:
-    """The rows of a CSV file in a trace's folder. Raises TraceError; a file that is not ``required`` may be absent."""
+def read_rows(folder: Path, name: str) -> list[Row]:
+    """The rows of a CSV file in a trace's folder. Raises TraceError."""
     path = folder / name
-    if not path.exists() and not required:
+    if not path.exists() and name in _OPTIONAL_FILES:
         return []
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
-            return list(_parsed(path, csv.DictReader(file, strict=True), columns))
+            return list(_parsed(path, csv.DictReader(file, strict=True), CSV_FILES[name]))
     except OSError as error:
         raise TraceError(f"{path} cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:

@@ -112,10 +112,10 @@ def _commits(
 
 
 def _described(samples: Samples, files: Mapping[str, list[Row]]) -> dict[tuple[int, str], tuple[Row, list[Row]]]:
-    """State and assignments of every group at every sample from the first that tells of it.
+    """State and assignments of every group at every sample from the first that has a row of it.
 
     A recorder may write them only when they change: what was last seen still holds, and a settled group with members
-    owns what it owned unless told otherwise.
+    owns what it owned until a row changes that.
     """
     states = {(index, row["group"]): row for index, row in samples.place(files["groups.csv"])}
     owners: dict[tuple[int, str], list[Row]] = {}

@@ -1,4 +1,4 @@
-"""Traces: a recorded or constructed history in a folder of CSV files, with its truth beside it.
+"""Traces: a recorded or constructed history in a folder of CSV files, with its truth.
 
 The format is described in ``docs/traces.md``. A trace becomes rows of the raw tables, so that everything behind the
 collectors treats it exactly as it treats a live cluster.
@@ -78,13 +78,7 @@ def read_trace(folder: Path) -> Trace:
     """Read a trace folder. Raises TraceError naming what is wrong and where."""
     head = files.read_head(folder)
     interval = float(head["sample_interval_s"])
-    rows = {
-        "watermarks.csv": files.read_rows(folder, "watermarks.csv", files.WATERMARKS),
-        "commits.csv": files.read_rows(folder, "commits.csv", files.COMMITS),
-        "groups.csv": files.read_rows(folder, "groups.csv", files.GROUPS, required=False),
-        "assignments.csv": files.read_rows(folder, "assignments.csv", files.ASSIGNMENTS, required=False),
-        "topics.csv": files.read_rows(folder, "topics.csv", files.TOPICS, required=False),
-    }
+    rows = {name: files.read_rows(folder, name) for name in files.CSV_FILES}
     times = sample_times((row["time_s"] for name in ("watermarks.csv", "commits.csv") for row in rows[name]), interval)
     if not times:
         raise TraceError(f"{folder}: watermarks.csv and commits.csv hold no rows, so there is nothing to replay")
@@ -99,7 +93,7 @@ def read_trace(folder: Path) -> Trace:
         risk_horizon_s=float(head.get("risk_horizon_s", 6 * 3600.0)),
         sample_times=times,
         rows=raw_rows(folder, Samples(times, interval), rows),
-        truth=tuple(_truth(folder, row) for row in files.read_rows(folder, "truth.csv", files.TRUTH, required=False)),
+        truth=tuple(_truth(folder, row) for row in rows["truth.csv"]),
         lag_objectives_s={group: float(seconds) for group, seconds in head.get("lag_objectives_s", {}).items()},
     )
 

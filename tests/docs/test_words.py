@@ -215,27 +215,16 @@ class TestTraces:
         stories = sorted(csv_files.read_head(folder)["story"] for folder in FOLDERS)
         assert [one for one, other in pairwise(stories) if one == other] == []
 
-    @pytest.mark.parametrize(
-        ("file", "columns"),
-        [
-            ("watermarks.csv", csv_files.WATERMARKS),
-            ("commits.csv", csv_files.COMMITS),
-            ("groups.csv", csv_files.GROUPS),
-            ("assignments.csv", csv_files.ASSIGNMENTS),
-            ("topics.csv", csv_files.TOPICS),
-            ("truth.csv", csv_files.TRUTH),
-        ],
-    )
-    def test_the_columns_of_a_file_are_those_that_are_read(
-        self, file: str, columns: tuple[csv_files.CsvColumn, ...]
-    ) -> None:
-        documented = {row[0].strip("`"): code(row[1]) for row in table(TRACES, "file")}
-        assert documented[file] == [column.name for column in columns]
-        for folder in FOLDERS:
-            if (folder / file).exists():
-                header = (folder / file).read_text(encoding="utf-8").partition("\n")[0].split(",")
+    @pytest.mark.parametrize("file", csv_files.CSV_FILES)
+    def test_the_columns_of_a_file_are_those_that_are_read(self, file: str) -> None:
+        documented = {row[0].strip("`"): code(row[1]) for row in table(TRACES, "file")}[file]
+        columns = csv_files.CSV_FILES[file]
+        assert documented == [column.name for column in columns]
+        for path in (folder / file for folder in FOLDERS):
+            if path.exists():
+                header = path.read_text(encoding="utf-8").partition("\n")[0].split(",")
                 optional = {column.name for column in columns if not column.needed}
-                assert [name for name in documented[file] if name in header or name not in optional] == header
+                assert [name for name in documented if name in header or name not in optional] == header
 
     def test_every_file_of_a_trace_is_described_and_no_other(self) -> None:
         described = {row[0].strip("`") for row in table(TRACES, "file")}

@@ -37,15 +37,6 @@ HOURS = 24.0
 INTERVAL_S = 15.0
 STEP_S = 5.0
 DAY_S = 86_400.0
-#: What is read from each file.
-PARSED = {
-    "watermarks.csv": csv_files.WATERMARKS,
-    "commits.csv": csv_files.COMMITS,
-    "groups.csv": csv_files.GROUPS,
-    "assignments.csv": csv_files.ASSIGNMENTS,
-    "topics.csv": csv_files.TOPICS,
-    "truth.csv": csv_files.TRUTH,
-}
 
 Files = dict[str, list[tuple[Any, ...]]]
 
@@ -221,7 +212,7 @@ def trace_of(numbers: Iterable[int], hours: float) -> Trace:
 
 def _parsed(name: str, line: int, row: tuple[Any, ...]) -> Row:
     """A row of a file as it would be read: null in the columns that the file lacks."""
-    absent: Row = {column.name: None for column in PARSED[name]}
+    absent: Row = {column.name: None for column in csv_files.CSV_FILES[name]}
     return absent | {LINE: line} | dict(zip(COLUMNS[name], row, strict=True))
 
 

@@ -17,7 +17,7 @@ def _check_settings(config: "Config") -> int:
     Returns how many references were resolved. Raises LagwiseError.
     """
     from lagwise.config.auth_file import check_auth_file
-    from lagwise.config.references import resolve_everything
+    from lagwise.config.load import resolve_everything
     from lagwise_alerts.outbox.database import open_engine
     from lagwise_alerts.rules.rule_file import load_rules
 

@@ -142,7 +142,7 @@ def _database(config: Config) -> Iterator[Diagnosis]:
 
 
 def _alerts(config: Config) -> Iterator[Diagnosis]:
-    from lagwise.config.references import resolve_everything
+    from lagwise.config.load import resolve_everything
     from lagwise_alerts.operate import test_message
     from lagwise_alerts.rules.rule_file import load_rules
 
