@@ -79,8 +79,8 @@ def test_a_look_that_has_not_ended_is_not_joined_by_another(tmp_path: Path) -> N
     assert look(sources) == ({}, {"external_offsets_timeout": 1})
     assert place.looks == 1
     place.gate.set()
-    assert lane._thread is not None
-    lane._thread.join()
+    assert lane._result is not None
+    lane._result.result()
     # What the late look found is not taken for an answer to the new one.
     assert set(look(sources)[0]) == {"billing"}
     assert place.looks == 2

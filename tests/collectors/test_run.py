@@ -19,7 +19,7 @@ from lagwise.domain.vocabulary import EventKind
 from lagwise.platform import health
 from lagwise.tables.raw import COMMITS, EVENTS, RAW_TABLES, SAMPLES
 from lagwise.tables.store import Lake
-from lagwise_collectors.run import PART, collect_forever, collect_once
+from lagwise_collectors.run import collect_forever, collect_once
 from lagwise_sandbox.broker import KafkaBroker
 from tests.collectors.kafka import Lab, eventually
 
@@ -61,7 +61,7 @@ class Running:
         assert not self._thread.is_alive()
 
     def line(self) -> str:
-        beat = health.read(self._config.state).get(PART)
+        beat = health.read(self._config.state).get(health.COLLECTOR)
         return beat.line if beat else ""
 
 

@@ -53,6 +53,7 @@ def check_access(cluster: Cluster) -> list[Check]:
 class _Steps:
     client: KafkaClient
     cluster: Cluster
+    types: Mapping[str, str | None] = field(default_factory=dict)
     groups: list[KafkaGroup] = field(default_factory=list)
     topics: dict[str, KafkaTopic] = field(default_factory=dict)
     #: A position at which there is a record.
@@ -144,13 +145,13 @@ class _Steps:
             return self.cluster.groups.selects(name)
 
         listing = list_groups(self.client, selects, errors)
-        self._types: Mapping[str, str | None] = listing.types
+        self.types = listing.types
         if not seen:
             return "no group is visible: there is none, or the account may not describe groups"
         return f"{plural(seen, 'group')} visible, {len(listing.types)} of them watched"
 
     def _describe_groups(self, errors: ErrorTally) -> str:
-        self.groups = describe_groups(self.client, getattr(self, "_types", {}), errors)
+        self.groups = describe_groups(self.client, self.types, errors)
         members = sum(len(group.members) for group in self.groups)
         return f"{plural(sum(g.error is None for g in self.groups), 'group')} with {plural(members, 'member')}"
 
