@@ -34,7 +34,7 @@ def look(sources: OffsetSources, selects: Any = lambda name: True) -> tuple[dict
     errors = ErrorTally()
     sources.begin()
     found = sources.finish(selects, errors)
-    return {group.name: group for _, group in found.groups}, errors.counts
+    return {group.name: group for group in found.groups}, errors.counts
 
 
 # --- time-outs ---
@@ -174,7 +174,8 @@ def joined(
     found: ExternalGroup, groups: list[KafkaGroup], commits: CommitColumns, topics: tuple[str, ...] = ()
 ) -> tuple[KafkaGroup | None, dict[tuple[str, int], tuple[int | None, str | None]], dict[str, int]]:
     errors = ErrorTally()
-    merge_with_kafka(ExternalOffsets([("there", found)]), groups, commits, TopicNames(lambda: topics), errors)
+    found.source = "there"
+    merge_with_kafka(ExternalOffsets([found]), groups, commits, TopicNames(lambda: topics), errors)
     rows: dict[tuple[str, int], tuple[int | None, str | None]] = {}
     for (topic, partition), row in commits.rows_by_partition({found.name}).get(found.name, {}).items():
         rows[topic, partition] = commits.committed[row], commits.owner[row]

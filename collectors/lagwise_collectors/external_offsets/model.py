@@ -84,6 +84,8 @@ class ExternalGroup:
     #: None: it makes no checkpoints.
     checkpoint_interval_seconds: float | None = None
     error: str | None = None
+    #: The name of its source in the settings.
+    source: str = ""
 
     @property
     def follows_kafka(self) -> bool:
