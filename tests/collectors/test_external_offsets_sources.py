@@ -158,7 +158,7 @@ def test_the_doctor_tries_each_source(tmp_path: Path) -> None:
     assert checks[1].advice is not None
 
 
-# --- beside Kafka's own ---
+# --- together with Kafka's own ---
 
 
 def commits_of(group: str, offsets: dict[tuple[str, int], int | None]) -> CommitColumns:
