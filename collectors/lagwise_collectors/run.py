@@ -5,6 +5,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 from typing import TypeGuard
@@ -27,8 +28,6 @@ from lagwise_collectors.sampling_schedule import FixedRate, rest_after_failures
 
 log = logging.getLogger("lagwise.collectors")
 
-#: Name of the heartbeat.
-PART = "collector"
 #: How long threads may take to end by themselves after the stop signal.
 _STOP_SECONDS = 4.0
 
@@ -44,11 +43,9 @@ def collect_once(config: Config) -> list[RunCost]:
 
     def sample(cluster: AnyCluster) -> RunCost:
         with leadership_of(cluster, lake, engine).taken() as leadership:
-            pipeline = pipeline_of(cluster.name, _source_of(cluster, config), config, lake, leadership)
-            try:
+            source = _source_of(cluster, config)
+            with closing(pipeline_of(cluster.name, source, config, lake, leadership)) as pipeline:
                 return pipeline.run()
-            finally:
-                pipeline.close()
 
     with ThreadPoolExecutor(max(1, len(config.clusters))) as pool:
         runs = [pool.submit(sample, cluster) for cluster in config.clusters]
@@ -113,11 +110,8 @@ def collect_forever(config: Config, stop: threading.Event, state: Path) -> None:
 
 def check_access(cluster: AnyCluster) -> list[Check]:
     """Try everything that collecting from the cluster needs, for ``lagwise doctor``."""
-    source = IsolatedSource(cluster)
-    try:
+    with closing(IsolatedSource(cluster)) as source:
         return source.check()
-    finally:
-        source.close()
 
 
 def _collect(
@@ -165,7 +159,7 @@ class _Heart:
     """The one heartbeat of all clusters."""
 
     def __init__(self, state: Path, names: Sequence[str]) -> None:
-        self._heart = health.Heart(state, PART)
+        self._heart = health.Heart(state, health.COLLECTOR)
         self._lines = {name: f"{name}: first sample under way" for name in names}
         self._waiting_for: dict[str, int | None] = dict.fromkeys(names)
         self._lock = threading.Lock()

@@ -2,6 +2,8 @@
 
 import math
 
+_MAX_REST_SECONDS = 60.0
+
 
 class FixedRate:
     """Ticks at ``start``, ``start + interval``, … of a monotonic clock in seconds.
@@ -31,8 +33,8 @@ class FixedRate:
         return passed - done
 
 
-def rest_after_failures(failures: int, interval_seconds: float, most_seconds: float = 60.0) -> float:
+def rest_after_failures(failures: int, interval_seconds: float) -> float:
     """Seconds to wait after this many failed samples in a row: doubling, up to a limit."""
     if failures <= 1:
         return 0.0
-    return min(max(interval_seconds, most_seconds), interval_seconds * 2.0 ** min(failures - 1, 20))
+    return min(max(interval_seconds, _MAX_REST_SECONDS), interval_seconds * 2.0 ** min(failures - 1, 20))

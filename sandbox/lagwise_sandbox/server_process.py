@@ -98,7 +98,7 @@ def free_ports(wanted: int) -> Ports:
 
 
 def is_listening(port: int) -> bool:
-    """Whether somebody accepts connections on the loopback port."""
+    """Whether a process accepts connections on the loopback port."""
     with socket.socket() as probe:
         probe.settimeout(1)
         return probe.connect_ex(("127.0.0.1", port)) == 0

@@ -1,7 +1,7 @@
 """A web server that gives the answers of a Flink cluster, as they were recorded.
 
 ``golden/flink.json`` was recorded from Flink 1.20.3 with flink-connector-kafka 3.4.0-1.20 (the job of ``FlinkJob.java``
-beside it, 20,000 records in 4 partitions) against a Kafka 4.3.0 of the sandbox: a job that keeps up, one that does not
+next to it, 20,000 records in 4 partitions) against a Kafka 4.3.0 of the sandbox: a job that keeps up, one that does not
 commit to Kafka, one without checkpoints, one that waits to be restarted (all of the topic ``orders``), one that takes
 200 ms a record, and one more that keeps up (of ``shop.orders-v1``). Left out is what nobody reads: other metrics,
 summaries, the history.

@@ -112,7 +112,7 @@ class Lab:
 
 
 class Member:
-    """A consumer in a thread of its own, in which alone it is used: commits beside a poll may never return."""
+    """A consumer in a thread of its own, in which alone it is used: commits during a poll may never return."""
 
     def __init__(self, settings: dict[str, Any], topic: str, revoke_when: threading.Event | None) -> None:
         self._settings = settings

@@ -32,7 +32,7 @@ def sample(
 
     ``groups`` is state by name (a state beginning with ! is an error; default: all that have commits, Empty);
     ``members`` what each member owns, by group; ``topics`` id and partitions (an id of None: the topic is unknown);
-    ``static`` instance ids by member; ``metadata`` of commits, whose owners then are told too.
+    ``static`` instance ids by member; ``metadata`` of commits, whose owners then are reported too.
     """
     at = START + number * INTERVAL
     commits = commits or {}

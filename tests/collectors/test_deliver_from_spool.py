@@ -113,9 +113,9 @@ class TestDelivery:
         assert in_order_of_writing(lake) == [0, 1, 2, 3]
         assert numbers(lake, COMMITS) == [n for n in range(4) for _ in range(4)]
         assert list(folder.iterdir()) == []
-        told = [r.getMessage() for r in caplog.records if r.levelno >= logging.ERROR]
-        assert len(told) == 1  # one clear line, not one a round
-        assert "1 samples are kept in the spool" in told[0]
+        reported = [r.getMessage() for r in caplog.records if r.levelno >= logging.ERROR]
+        assert len(reported) == 1  # one clear line, not one a round
+        assert "1 samples are kept in the spool" in reported[0]
         assert "4 samples were delivered" in caplog.records[-1].getMessage()
 
     @pytest.mark.parametrize("refusing", [GROUPS, COMMITS, WATERMARKS, SAMPLES])
@@ -284,10 +284,10 @@ class TestSpool:
                 assert sink.write(whole(number)).waiting <= 3
         sink.write(whole(9))
         assert in_order_of_writing(lake) == [6, 7, 8, 9]
-        told = [error for row in lake.read(SAMPLES).to_pylist() for error in row["errors"]]
-        assert {error["kind"] for error in told} == {"samples_dropped"}
-        # Those that told of dropped ones and were dropped themselves are told for: 0 to 5, each once.
-        assert sum(error["count"] for error in told) == 6
+        reported = [error for row in lake.read(SAMPLES).to_pylist() for error in row["errors"]]
+        assert {error["kind"] for error in reported} == {"samples_dropped"}
+        # Samples that reported dropped ones and were dropped themselves are reported again: 0 to 5, each once.
+        assert sum(error["count"] for error in reported) == 6
         assert any("dropped" in r.getMessage() for r in caplog.records)
 
     def test_where_the_disk_takes_nothing_either_samples_stay_in_memory(

@@ -118,7 +118,7 @@ def test_a_job_that_is_being_restarted_reads_what_it_read_before(started: Starte
     server.job["state"] = "RESTARTING"
     group = only(reader.read())
     assert (group.state, group.job) == ("RESTARTING", None)
-    assert committed(group) == {0: None, 1: None, 2: None, 3: None}  # what Kafka has is told by Kafka
+    assert committed(group) == {0: None, 1: None, 2: None, 3: None}  # what Kafka has is reported by Kafka
 
 
 def test_a_job_that_never_ran_while_anybody_looked_has_nothing_to_tell_but_its_state(started: Started) -> None:

@@ -163,10 +163,15 @@ def test_a_running_flink_job_with_an_empty_group_is_not_dead(lab: Lab) -> None:
         row = group_row(snapshot, group)
         assert (row["state"], row["type"], row["source"], row["member_count"]) == ("RUNNING", "flink", "jobs", 1)
         assert row["checkpoint_interval_seconds"] == 2.0
-        (told,) = rows(snapshot, JOBS)
-        assert (told["group"], told["source"], told["job_id"], told["job"]) == (group, "jobs", flink.jid, "orders-job")
-        assert [vertex["name"] for vertex in told["vertices"]] == ["Source: kafka-orders", "price", "Sink: Writer"]
-        assert (told["slots_total"], told["slots_free"], told["vertices"][0]["slots_held"]) == (3, 1, 2)
+        (reported,) = rows(snapshot, JOBS)
+        assert (reported["group"], reported["source"], reported["job_id"], reported["job"]) == (
+            group,
+            "jobs",
+            flink.jid,
+            "orders-job",
+        )
+        assert [vertex["name"] for vertex in reported["vertices"]] == ["Source: kafka-orders", "price", "Sink: Writer"]
+        assert (reported["slots_total"], reported["slots_free"], reported["vertices"][0]["slots_held"]) == (3, 1, 2)
         assert committed(snapshot, group) == {(topic, p): (offset, flink.jid) for p in range(4)}
         assert seen.said(group) == (Status.OK, None)
         # The source goes on, its checkpoints do not: every lag metric of Flink says 0.
@@ -180,7 +185,7 @@ def test_a_running_flink_job_with_an_empty_group_is_not_dead(lab: Lab) -> None:
         verdict = seen.judged().groups[group]
         assert verdict.status is Status.STOPPED
         assert "Its Flink job does not run (FAILED)" in verdict.sentence
-        # Nobody answers: how far the group is Kafka still tells; whether the job runs nobody does.
+        # No answer: Kafka still shows how far the group is, but whether the job runs is unknown.
         flink.answers["/v1/jobs/overview"] = 503
         snapshot = seen.sample()
         assert snapshot.errors == {"external_offsets_unreachable": 1}
@@ -222,8 +227,8 @@ def test_files_and_checkpoints_beside_groups_of_kafka(lab: Lab, tmp_path: Path) 
         }
         assert committed(snapshot, lab.name("mail")) == {(topic, 0): (12, None)}
         assert committed(snapshot, lab.name("query")) == {(topic, 0): (13, None)}
-        (told,) = (r["committed_at"] for r in rows(snapshot, COMMITS) if r["group"] == lab.name("query"))
-        assert abs(told - datetime.now(UTC)) < timedelta(minutes=10)
+        (reported,) = (r["committed_at"] for r in rows(snapshot, COMMITS) if r["group"] == lab.name("query"))
+        assert abs(reported - datetime.now(UTC)) < timedelta(minutes=10)
         # A topic that is not there costs the group that names it.
         assert seen.said(lab.name("typo")) == (Status.UNKNOWN, UnknownReason.UNREADABLE)
         lags = {pair.group: judged.verdict.lag for pair, judged in seen.judged().partitions.items()}

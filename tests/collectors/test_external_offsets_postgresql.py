@@ -152,7 +152,7 @@ def test_a_server_that_is_gone_costs_its_groups_and_comes_back(progress: Progres
     def look() -> tuple[dict[str, str | None], ErrorTally]:
         errors = ErrorTally()
         sources.begin()
-        return {group.name: group.error for _, group in sources.finish(lambda name: True, errors).groups}, errors
+        return {group.name: group.error for group in sources.finish(lambda name: True, errors).groups}, errors
 
     assert look()[0] == {"billing": None}
     progress.server.stop()

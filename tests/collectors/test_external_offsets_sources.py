@@ -35,7 +35,7 @@ def look(sources: OffsetSources, selects: Any = lambda name: True) -> tuple[dict
     errors = ErrorTally()
     sources.begin()
     found = sources.finish(selects, errors)
-    return {group.name: group for _, group in found.groups}, errors.counts
+    return {group.name: group for group in found.groups}, errors.counts
 
 
 # --- time-outs ---
@@ -80,8 +80,8 @@ def test_a_look_that_has_not_ended_is_not_joined_by_another(tmp_path: Path) -> N
     assert look(sources) == ({}, {"external_offsets_timeout": 1})
     assert place.looks == 1
     place.gate.set()
-    assert lane._thread is not None
-    lane._thread.join()
+    assert lane._result is not None
+    lane._result.result()
     # What the late look found is not taken for an answer to the new one.
     assert set(look(sources)[0]) == {"billing"}
     assert place.looks == 2
@@ -159,7 +159,7 @@ def test_the_doctor_tries_each_source(tmp_path: Path) -> None:
     assert checks[1].advice is not None
 
 
-# --- beside Kafka's own ---
+# --- together with Kafka's own ---
 
 
 def commits_of(group: str, offsets: dict[tuple[str, int], int | None]) -> CommitColumns:
@@ -175,7 +175,8 @@ def joined(
     found: ExternalGroup, groups: list[KafkaGroup], commits: CommitColumns, topics: tuple[str, ...] = ()
 ) -> tuple[KafkaGroup | None, dict[tuple[str, int], tuple[int | None, str | None]], dict[str, int]]:
     errors = ErrorTally()
-    merge_with_kafka(ExternalOffsets([("there", found)]), groups, commits, TopicNames(lambda: topics), errors)
+    found.source = "there"
+    merge_with_kafka(ExternalOffsets([found]), groups, commits, TopicNames(lambda: topics), errors)
     rows: dict[tuple[str, int], tuple[int | None, str | None]] = {}
     for (topic, partition), row in commits.rows_by_partition({found.name}).get(found.name, {}).items():
         rows[topic, partition] = commits.committed[row], commits.owner[row]

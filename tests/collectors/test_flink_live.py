@@ -56,12 +56,12 @@ def test_a_job_that_keeps_up_is_not_dead_though_its_group_is_empty(lab: Lab, cla
         row = group_row(seen.last, group)
         assert (row["state"], row["type"], row["member_count"]) == ("RUNNING", "flink", 1)
         assert row["checkpoint_interval_seconds"] == 1.0
-        (told,) = rows(seen.last, JOBS)
-        assert owners == {told["job_id"]}
-        assert [vertex["name"] for vertex in told["vertices"]] == ["Source: kafka-orders", "price", "Sink: Writer"]
+        (reported,) = rows(seen.last, JOBS)
+        assert owners == {reported["job_id"]}
+        assert [vertex["name"] for vertex in reported["vertices"]] == ["Source: kafka-orders", "price", "Sink: Writer"]
         # One TaskManager of three slots, and vertices of two subtasks each that share them.
-        assert (told["slots_total"], told["slots_free"]) == (3, 1)
-        assert {vertex["slots_held"] for vertex in told["vertices"]} == {2}
+        assert (reported["slots_total"], reported["slots_free"]) == (3, 1)
+        assert {vertex["slots_held"] for vertex in reported["vertices"]} == {2}
         for _ in range(12):
             lab.produce(topic, dict.fromkeys(range(4), 10))
             seen.sample()
@@ -80,11 +80,11 @@ def test_an_overloaded_job_is_stalled_while_its_source_has_read_everything(lab: 
         assert {offset for offset, _ in committed(seen.last, group).values()} == {None}
 
         def fetched() -> list[dict[str, Any]] | None:
-            """Flink fetches its metrics every ten seconds: looks in between tell nothing."""
-            (told,) = rows(seen.sample(), JOBS)
-            assert told["checkpoints_completed"] == 0
-            known = all(vertex["busy_share"] is not None for vertex in told["vertices"][:2])
-            return told["vertices"] if known else None
+            """Flink fetches its metrics every ten seconds: reads in between show nothing."""
+            (reported,) = rows(seen.sample(), JOBS)
+            assert reported["checkpoints_completed"] == 0
+            known = all(vertex["busy_share"] is not None for vertex in reported["vertices"][:2])
+            return reported["vertices"] if known else None
 
         source, price, _ = eventually(fetched)
         assert price["busy_share"] > 0.9
@@ -101,18 +101,18 @@ def test_busy_time_tells_what_the_job_can_do(lab: Lab, classpath: str) -> None:
         def is_read(records: int) -> bool:
             those = committed(seen.sample(), group)
             assert seen.last is not None
-            looks.extend(v for told in rows(seen.last, JOBS) for v in told["vertices"] if v["name"] == "price")
+            looks.extend(v for reported in rows(seen.last, JOBS) for v in reported["vertices"] if v["name"] == "price")
             return {offset for offset, _ in those.values()} == {records}
 
         for batch in range(1, 21):  # each waits for a checkpoint, about a second
             lab.produce(topic, dict.fromkeys(range(4), 15))
             eventually(lambda wanted=15 * batch: is_read(wanted))
-        told = [v for v in looks if v["busy_share"] is not None and v["records_in_per_second"] is not None]
-        busy = fmean(v["busy_share"] for v in told)
+        reported = [v for v in looks if v["busy_share"] is not None and v["records_in_per_second"] is not None]
+        busy = fmean(v["busy_share"] for v in reported)
         assert 0.1 < busy < 0.9
-        can_do = fmean(v["records_in_per_second"] for v in told) / busy
+        can_do = fmean(v["records_in_per_second"] for v in reported) / busy
         # Never more than it can do; and less, as waking up from a wait of 10 ms takes its time, too.
-        assert 0.65 <= can_do / (told[0]["parallelism"] * 100) <= 1.1
+        assert 0.65 <= can_do / (reported[0]["parallelism"] * 100) <= 1.1
 
 
 def test_a_job_without_checkpoints_does_not_commit(lab: Lab, classpath: str) -> None:

@@ -65,7 +65,7 @@ class TestValues:
         lab.commit(group, topic, {0: 4, 1: 7})
         snapshot = source.collect()
         assert commits_of(snapshot, group) == {(topic, 0): (4, None), (topic, 1): (7, None)}
-        # Every partition of a watched topic is read, also the one that nobody committed.
+        # Every partition of a watched topic is read, also the one without a commit.
         assert watermarks_of(snapshot, topic) == {0: (0, 10, 10), 1: (0, 7, 7), 2: (0, 0, 0)}
         header = snapshot.header
         assert (header["groups"], header["group_partitions"], header["partitions"]) == (1, 2, 3)

@@ -1,4 +1,4 @@
-"""Trouble on the other side, made on real brokers: each costs only itself, and is told in one clear line."""
+"""Trouble on the other side, made on real brokers: each costs only itself, and is reported in one clear line."""
 
 import contextlib
 import json
@@ -206,7 +206,7 @@ class TestPrivileges:
         assert {seen[theirs, p]["error"] for p in range(3)} == {"topic_not_authorized"}
         assert {seen[theirs, p]["high_watermark"] for p in range(3)} == {None}
         assert snapshot.errors["topic_not_authorized"] >= 1
-        # Settings need a further privilege; without it the topic is told with what is known.
+        # Settings need a further privilege; without it the topic is reported with what is known.
         [row] = rows(snapshot, TOPICS)
         assert (row["topic"], row["partitions"], row["retention_ms"]) == (mine, 3, None)
         assert snapshot.errors["config_topic_not_authorized"] == 1

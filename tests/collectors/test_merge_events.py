@@ -1,4 +1,4 @@
-"""Exact events beside the differences of samples: told once, by whoever saw it best, whatever becomes of the tail."""
+"""Exact events and differences of samples: the better source writes each of them once, whatever becomes of the tail."""
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
@@ -23,7 +23,7 @@ LIVE, BEHIND = EventSourceState(is_caught_up=True), EventSourceState(is_caught_u
 
 
 class Script:
-    """A tail that tells what it is told to: one entry a round."""
+    """A tail that follows a script: one entry a round."""
 
     def __init__(self, *rounds: tuple[EventSourceState, list[Event]]) -> None:
         self._rounds = list(rounds)
@@ -52,7 +52,7 @@ def exact_rebalance(at: datetime, group: str = "g") -> Event:
     return Event(EventKind.REBALANCE, at, group, generation=2, source=EventSource.OFFSETS_TOPIC)
 
 
-def told(tail: Script, *samples: Snapshot) -> list[list[tuple[str, str]]]:
+def written(tail: Script, *samples: Snapshot) -> list[list[tuple[str, str]]]:
     """Kind and source of the events of each round."""
     exact, known, rounds = EventMerge(tail), PreviousSample(), []
     for one in samples:
@@ -70,19 +70,22 @@ EXACTLY = ("rebalance", "offsets_topic")
 
 def test_while_the_tail_is_live_it_tells_and_the_samples_do_not() -> None:
     tail = Script((LIVE, []), (LIVE, [exact_rebalance(START + INTERVAL / 2)]))
-    assert told(tail, sample(0, groups=STABLE, members=ONE), sample(1, groups=STABLE, members=TWO)) == [[], [EXACTLY]]
+    assert written(tail, sample(0, groups=STABLE, members=ONE), sample(1, groups=STABLE, members=TWO)) == [
+        [],
+        [EXACTLY],
+    ]
 
 
 def test_changes_of_state_are_what_samples_saw() -> None:
     tail = Script((LIVE, []), (LIVE, []))
-    rounds = told(tail, sample(0, groups=STABLE, members=ONE), sample(1, groups={"g": "Empty"}))
+    rounds = written(tail, sample(0, groups=STABLE, members=ONE), sample(1, groups={"g": "Empty"}))
     assert rounds[1] == [("state_changed", "samples")]
 
 
 def test_while_the_tail_is_behind_the_samples_tell_and_it_does_not_repeat_that_later() -> None:
     late = [exact_rebalance(START + INTERVAL / 2), exact_rebalance(START + 1.5 * INTERVAL)]
     tail = Script((LIVE, []), (BEHIND, []), (LIVE, late))
-    rounds = told(
+    rounds = written(
         tail,
         sample(0, groups=STABLE, members=ONE),
         sample(1, groups=STABLE, members=TWO),
@@ -92,10 +95,10 @@ def test_while_the_tail_is_behind_the_samples_tell_and_it_does_not_repeat_that_l
 
 
 def test_what_happened_while_the_collector_was_off_is_told_by_the_tail() -> None:
-    """The first sample of a start is compared with nothing, so the samples tell nothing of the time before."""
+    """The first sample of a start is compared with nothing, so the samples show nothing of the time before."""
     before = exact_rebalance(START - timedelta(hours=1))
     tail = Script((BEHIND, [before]), (LIVE, [exact_rebalance(START - timedelta(minutes=1))]))
-    assert told(tail, sample(0, groups=STABLE, members=ONE), sample(1, groups=STABLE, members=ONE)) == [
+    assert written(tail, sample(0, groups=STABLE, members=ONE), sample(1, groups=STABLE, members=ONE)) == [
         [EXACTLY],
         [EXACTLY],
     ]
@@ -106,7 +109,7 @@ def test_samples_that_could_not_be_read_told_nothing_that_the_tail_would_repeat(
     down.note("unreachable", "nothing answers")
     late = [exact_rebalance(START + INTERVAL / 2)]
     tail = Script((BEHIND, []), (BEHIND, []), (LIVE, late))
-    rounds = told(
+    rounds = written(
         tail,
         sample(0, errors=down),
         sample(1, groups=STABLE, members=ONE),
@@ -118,7 +121,7 @@ def test_samples_that_could_not_be_read_told_nothing_that_the_tail_would_repeat(
 def test_one_that_is_live_for_the_first_time_was_silent_until_just_now() -> None:
     both = [exact_rebalance(START + INTERVAL - timedelta(seconds=1)), exact_rebalance(START + 1.1 * INTERVAL)]
     tail = Script((BEHIND, []), (EventSourceState(is_caught_up=True, is_first_time=True), both[:1]), (LIVE, both[1:]))
-    rounds = told(
+    rounds = written(
         tail,
         sample(0, groups=STABLE, members=ONE),
         sample(1, groups=STABLE, members=TWO),
@@ -135,7 +138,7 @@ def test_groups_without_records_that_are_read_are_told_by_samples(kind: str) -> 
         place = groups.schema.get_field_index("type")
         return made.with_rows(GROUPS, groups.set_column(place, "type", pa.array([kind], pa.string())))
 
-    assert told(Script((LIVE, []), (LIVE, [])), of(0, ONE), of(1, TWO))[1] == [BY_SAMPLES]
+    assert written(Script((LIVE, []), (LIVE, [])), of(0, ONE), of(1, TWO))[1] == [BY_SAMPLES]
 
 
 def test_offsets_that_went_with_their_topic_are_explained_by_that() -> None:
@@ -146,7 +149,7 @@ def test_offsets_that_went_with_their_topic_are_explained_by_that() -> None:
     ]
     tail = Script((LIVE, []), (LIVE, []), (LIVE, lost))
     topics: list[dict[str, tuple[str | None, int]]] = [{"t": ("a", 1)}, {"t": (None, 1)}, {}]
-    rounds = told(tail, *(sample(n, commits=commits, topics=topics[n]) for n in range(3)))
+    rounds = written(tail, *(sample(n, commits=commits, topics=topics[n]) for n in range(3)))
     assert rounds[1:] == [[("topic_gone", "samples")], [("offsets_gone", "offsets_topic")]]
 
 
@@ -161,7 +164,7 @@ def test_the_number_of_events_of_a_sample_stays_bounded() -> None:
 def test_the_tail_is_told_each_topics_name_once() -> None:
     tail = Script((LIVE, []), (LIVE, []), (LIVE, []))
     topics: list[dict[str, tuple[str | None, int]]] = [{"t": ("a", 2)}, {"t": ("a", 2), "u": ("b", 1)}, {"u": ("b", 1)}]
-    told(tail, *(sample(n, groups=STABLE, topics=topics[n]) for n in range(3)))
+    written(tail, *(sample(n, groups=STABLE, topics=topics[n]) for n in range(3)))
     assert tail.topics == [{"a": "t"}, {"b": "u"}, {}]
 
 
@@ -224,9 +227,9 @@ class TestCadence:
         assert self.filled(CommitCadence(), rows, None) == [(None, None)]
 
     def test_the_time_of_an_offset_that_is_kept_elsewhere_stays(self) -> None:
-        rows = sample(0, commits={("g", "t", 0): 5, ("elsewhere", "t", 0): 7}).rows(COMMITS)
+        rows = sample(0, commits={("g", "t", 0): 5, ("other", "t", 0): 7}).rows(COMMITS)
         place = rows.schema.get_field_index("committed_at")
-        times = [START if group == "elsewhere" else None for group in rows["group"].to_pylist()]
+        times = [START if group == "other" else None for group in rows["group"].to_pylist()]
         rows = rows.set_column(place, "committed_at", pa.array(times, COMMITS.arrow.field("committed_at").type))
         filled = self.filled(CommitCadence(), rows, [self.pair(0, 3)], all_commits=True)
         assert sorted(filled, key=str) == sorted([(self.at(0), 3), (START.timestamp(), None)], key=str)
@@ -237,5 +240,5 @@ class TestCadence:
         self.filled(cadence, one, [self.pair(0, 0)], all_commits=True)
         assert self.filled(cadence, one, [self.pair(1, 1)]) == [(self.at(0), 0)]
         both = sample(1, commits={("a", "t", 0): 1, ("g", "t", 0): 5, ("g", "t", 1): 5}).rows(COMMITS)
-        # Nobody knows when the first was committed on: the tail has never told.
+        # When the first was committed is unknown: the tail has never reported it.
         assert self.filled(cadence, both, []) == [(None, None), (self.at(0), 0), (self.at(1), 0)]

@@ -1,4 +1,4 @@
-"""What comes next where a group stands still: told by fetching once, remembered, and asked again only for a reason."""
+"""The next record where a group stands still: fetched once, remembered, and asked again only for a reason."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -118,8 +118,8 @@ class TestWhenItIsAskedFor:
         known = NextRecords(log)
         commits = [LogPosition("t", number, 9) for number in range(MAX_LOOK_UPS + 20)]
         all_ends = {commit[:2]: (0, 10) for commit in commits}
-        told = [known.after(commits, all_ends).count(10) for _ in range(4)]
-        assert told == [0, MAX_LOOK_UPS, MAX_LOOK_UPS + 20, MAX_LOOK_UPS + 20]
+        reported = [known.after(commits, all_ends).count(10) for _ in range(4)]
+        assert reported == [0, MAX_LOOK_UPS, MAX_LOOK_UPS + 20, MAX_LOOK_UPS + 20]
 
     def test_what_is_not_told_in_time_is_asked_for_again(self) -> None:
         asked = []
@@ -275,7 +275,7 @@ class TestOnABroker:
         before.close()
         self.delete_all(lab, topic, 5)
         assert self.next_of(KafkaSource(lab.cluster(), state=state)) == {0: 5}
-        assert self.next_of(KafkaSource(lab.cluster())) == {0: None}, "the file it is that tells"
+        assert self.next_of(KafkaSource(lab.cluster())) == {0: None}, "only the file knows"
 
     def test_a_record_that_retention_deleted_is_still_a_loss_after_a_restart(self, lab: Lab, tmp_path: Path) -> None:
         topic, state = lab.topic(partitions=1), tmp_path / "lab.json"

@@ -1,4 +1,4 @@
-"""What the samples tell of skips. A reader takes 250 of 600 records that are written from sample to sample, on each of
+"""Skips as the samples show them. A reader takes 250 of 600 records that are written from sample to sample, on each of
 its partitions; each case says what happens then."""
 
 from collections.abc import Mapping, Sequence
@@ -73,7 +73,7 @@ def test_partitions_that_come_and_go_do_not_hide_it() -> None:
 
 
 def test_after_a_skip_it_is_as_slow_as_before() -> None:
-    """A skip says nothing of how fast a reader is: the next one is told too."""
+    """A skip says nothing about how fast a reader is: the next one is reported too."""
     known, _ = at_sample(slow_reader(), NOW, {0: BEFORE, 1: END}, END)
     later = END + 20_000
     known, _ = at_sample(known, NOW + INTERVAL, {0: BEFORE, 1: END + 10}, later)

@@ -147,7 +147,7 @@ CAUSES: list[tuple[str, Callable[[], Topic], RebalanceCause, list[str]]] = [
         [],
     ),
     (
-        "both timeouts fit: not told apart",
+        "both timeouts fit: not reported apart",
         lambda: (
             Topic()
             .classic("g", 1, b=Classic(T[:2], session_ms=45_000, poll_ms=50_000))
@@ -274,7 +274,7 @@ class TestNewProtocol:
 
     def begun(self) -> Topic:
         topic = Topic()
-        topic.commit("g", 1, *T[:4])  # … which tells the name
+        topic.commit("g", 1, *T[:4])  # … which shows the name
         topic.ledger.groups.topics[TOPIC_ID] = "t"
         topic.ledger.groups.session_ms, topic.ledger.groups.heartbeat_ms = 45_000, 5_000
         topic.member("g", "a").epoch("g", 2).target("g", 2, a=I[:4]).has("g", "a", 2, I[:4])

@@ -1,4 +1,4 @@
-"""Bytes of ``__consumer_offsets``: as Kafka 4.3's own classes write them in every version, and as nobody should."""
+"""Bytes of ``__consumer_offsets``: as Kafka 4.3's own classes write them in every version, and malformed."""
 
 import json
 from pathlib import Path

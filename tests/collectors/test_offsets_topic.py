@@ -51,7 +51,7 @@ while True:
 
 @dataclass
 class Seen:
-    """What the tail told, and the names of the stories' groups."""
+    """What the tail reported, and the names of the stories' groups."""
 
     lab: Lab
     events: list[dict[str, Any]]
@@ -62,7 +62,7 @@ class Seen:
 
 
 class Follower:
-    """A tail in a reader process, and everything it told."""
+    """A tail in a reader process, and everything it reported."""
 
     def __init__(self, lab: Lab, state: Path) -> None:
         self.tail = IsolatedTail(lab.cluster(offsets_topic=True), state)

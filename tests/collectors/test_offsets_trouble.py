@@ -35,15 +35,15 @@ def live(tail: IsolatedTail) -> bool:
 
 
 def rewinds(tail: IsolatedTail, group: str) -> list[tuple[str, str]]:
-    """Rewinds of the group that the tail tells now, once there are some."""
+    """Rewinds of the group that the tail reports now, once there are some."""
 
-    def told() -> list[tuple[str, str]]:
+    def reported() -> list[tuple[str, str]]:
         snapshot, _, _ = tail.take({})
         rows = [] if snapshot is None else snapshot.rows(EVENTS).to_pylist()
         tail.acknowledge()
         return [(r["before"], r["after"]) for r in rows if r["group"] == group and r["kind"] == "commit_rewound"]
 
-    found: list[tuple[str, str]] = eventually(told)
+    found: list[tuple[str, str]] = eventually(reported)
     return found
 
 

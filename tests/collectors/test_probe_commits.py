@@ -102,8 +102,8 @@ def test_offsets_of_a_batch_from_many_partitions(lab: Lab, source: KafkaSource, 
     probe.commit(consumer, offsets=ends, asynchronous=False)
     consumer.close()
     snapshot = source.collect()
-    told = {row["partition"]: row["metadata"] for row in rows(snapshot, COMMITS)}
-    assert told == {0: probe.metadata(), 1: "of somebody else", 2: probe.metadata()}
+    reported = {row["partition"]: row["metadata"] for row in rows(snapshot, COMMITS)}
+    assert reported == {0: probe.metadata(), 1: "of somebody else", 2: probe.metadata()}
     [row] = new_measurements(None, snapshot).rows.to_pylist()
     assert (row["partition"], row["messages"]) == (0, 6)
 

@@ -37,8 +37,8 @@ def rows(*snapshots: Snapshot) -> list[list[dict[str, Any]]]:
 
 
 def test_a_row_tells_what_the_text_tells_and_who_owns_the_partition() -> None:
-    told = {("shop", "orders", 2): text(more=" c=8 s=10.5 tl=0.00004 cores=4")}
-    [[row]] = rows(snapshot(0, told, members={"shop": {"web#1": [("orders", 2)]}}))
+    reported = {("shop", "orders", 2): text(more=" c=8 s=10.5 tl=0.00004 cores=4")}
+    [[row]] = rows(snapshot(0, reported, members={"shop": {"web#1": [("orders", 2)]}}))
     assert row == {
         "sample_id": "0",
         "cluster": "shop",
@@ -79,8 +79,8 @@ def test_a_doubt_about_t1_is_told() -> None:
 
 
 def test_a_text_on_many_partitions_is_one_measurement_of_each_topic() -> None:
-    told = {("shop", topic, p): text() for topic in ("orders", "bills") for p in (5, 3, 4)}
-    [found] = rows(snapshot(0, told))
+    reported = {("shop", topic, p): text() for topic in ("orders", "bills") for p in (5, 3, 4)}
+    [found] = rows(snapshot(0, reported))
     assert [(row["topic"], row["partition"]) for row in found] == [("bills", 3), ("orders", 3)]
 
 
@@ -144,8 +144,8 @@ def test_columns_need_no_dictionary_and_may_have_come_over_the_wire() -> None:
 
 @given(st.lists(st.text(max_size=40) | st.text(max_size=40).map("lw1 t1=1 ".__add__), max_size=6))
 def test_metadata_of_others_is_left_alone(texts: list[str]) -> None:
-    told = {("shop", "orders", number): theirs for number, theirs in enumerate(texts)}
-    assert rows(snapshot(0, told), snapshot(1, told)) == [[], []]
+    reported = {("shop", "orders", number): theirs for number, theirs in enumerate(texts)}
+    assert rows(snapshot(0, reported), snapshot(1, reported)) == [[], []]
 
 
 def test_of_a_hundred_thousand_commits_only_texts_are_looked_at() -> None:

@@ -1,4 +1,4 @@
-"""How long a broker keeps messages on its disk, and how it is: from what it tells, as numbers."""
+"""How long a broker keeps messages on its disk, and its health: from the numbers that it reports."""
 
 import json
 from collections.abc import Mapping
@@ -44,8 +44,8 @@ def test_what_a_broker_tells() -> None:
         earliest_at=1_795_394_815.729,
         send_wait_seconds=0.012,
     )
-    told = {"fileReservedTime": "72", "diskMaxUsedSpaceRatio": "99", "diskSpaceCleanForciblyRatio": "80"}
-    assert BrokerSettings.of(told) == BrokerSettings(reserved_seconds=3 * DAY, filling=0.95, forced=0.80)
+    reported = {"fileReservedTime": "72", "diskMaxUsedSpaceRatio": "99", "diskSpaceCleanForciblyRatio": "80"}
+    assert BrokerSettings.of(reported) == BrokerSettings(reserved_seconds=3 * DAY, filling=0.95, forced=0.80)
 
 
 @pytest.mark.parametrize(
@@ -67,16 +67,16 @@ def test_where_the_size_of_the_disk_is_not_known(change: dict[str, str], why: st
 @pytest.mark.parametrize("value", ["", "x", "-1", "9" * 30, "1.5", "null"])
 def test_what_makes_no_sense_is_not_known(value: str) -> None:
     names = json.loads(RUNTIME)["table"]
-    told = {name: value for name in names if "DiskRatio" not in name}
-    assert BrokerState.of(told, NOW) == BrokerState(at=NOW)
+    reported = {name: value for name in names if "DiskRatio" not in name}
+    assert BrokerState.of(reported, NOW) == BrokerState(at=NOW)
     assert BrokerSettings.of(dict.fromkeys(["fileReservedTime", "diskMaxUsedSpaceRatio"], value)) == BrokerSettings()
 
 
 @pytest.mark.parametrize(
     ("settings", "state", "kept_seconds"),
     [
-        pytest.param(THREE_DAYS, BrokerState(), 3 * DAY, id="nothing is told but the setting"),
-        pytest.param(BrokerSettings(), BrokerState(), None, id="nothing is told at all"),
+        pytest.param(THREE_DAYS, BrokerState(), 3 * DAY, id="nothing is reported but the setting"),
+        pytest.param(BrokerSettings(), BrokerState(), None, id="nothing is reported at all"),
         pytest.param(THREE_DAYS, log(3 * DAY, 100 * GIB, 0.60), 3 * DAY, id="a disk with room"),
         # 100 GiB in 10 hours, and 261 GiB more to come (a quarter of the disk, and half a hundredth): 36.1 hours.
         pytest.param(
@@ -90,8 +90,8 @@ def test_what_makes_no_sense_is_not_known(value: str) -> None:
         ),
         pytest.param(THREE_DAYS, log(10 * HOUR, 100 * GIB, 0.89), 10 * HOUR, id="beyond it"),
         pytest.param(THREE_DAYS, log(100 * HOUR, 100 * GIB, 0.89), 3 * DAY, id="beyond it, but of no use to anybody"),
-        pytest.param(THREE_DAYS, log(400, GIB, 0.89), 400, id="minutes are told as they are"),
-        pytest.param(THREE_DAYS, log(600, 50 * GIB, 0.60), 3 * DAY, id="a log that has just begun tells nothing"),
+        pytest.param(THREE_DAYS, log(400, GIB, 0.89), 400, id="minutes are reported as they are"),
+        pytest.param(THREE_DAYS, log(600, 50 * GIB, 0.60), 3 * DAY, id="a log that has just begun shows nothing"),
         pytest.param(
             THREE_DAYS, log(600, 50 * GIB, 0.80), 600 * (1 + 0.055 * 20.48), id="but on a disk that fills it does"
         ),
@@ -103,7 +103,7 @@ def test_what_makes_no_sense_is_not_known(value: str) -> None:
             BrokerSettings(reserved_seconds=3 * DAY, deletes_forcibly=False),
             log(10 * HOUR, 100 * GIB, 0.89),
             3 * DAY,
-            id="told not to delete before the time",
+            id="reported not to delete before the time",
         ),
     ],
 )
@@ -111,7 +111,7 @@ def test_how_long_messages_are_kept(settings: BrokerSettings, state: BrokerState
     assert keeping(state, settings).kept_seconds == pytest.approx(kept_seconds)
 
 
-def told(state: BrokerState, settings: BrokerSettings = THREE_DAYS) -> Mapping[str, str]:
+def reported(state: BrokerState, settings: BrokerSettings = THREE_DAYS) -> Mapping[str, str]:
     """What is wrong: a sentence by its kind."""
     return dict(broker_troubles(keeping(state, settings)))
 
@@ -142,19 +142,19 @@ def told(state: BrokerState, settings: BrokerSettings = THREE_DAYS) -> Mapping[s
     ],
 )
 def test_what_is_wrong_with_a_broker(state: BrokerState, kind: str, says: str) -> None:
-    found = told(state)
+    found = reported(state)
     assert list(found) == [kind]
     assert says in found[kind]
 
 
 def test_a_disk_that_is_not_cleaned_by_force_is_told_so() -> None:
     settings = BrokerSettings(reserved_seconds=DAY, deletes_forcibly=False)
-    assert "beyond 90% it accepts no new messages" in told(BrokerState(NOW, 0.88), settings)["disk_filling"]
-    assert "delete" not in told(BrokerState(NOW, 0.95), settings)["disk_full"]
+    assert "beyond 90% it accepts no new messages" in reported(BrokerState(NOW, 0.88), settings)["disk_filling"]
+    assert "delete" not in reported(BrokerState(NOW, 0.95), settings)["disk_full"]
 
 
 def test_a_broker_that_is_well_is_not_told_of() -> None:
-    assert told(log(DAY, 10 * GIB, 0.5)) == {}
+    assert reported(log(DAY, 10 * GIB, 0.5)) == {}
 
 
 def test_the_fuller_one_of_two_disks_counts() -> None:

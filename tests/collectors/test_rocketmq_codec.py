@@ -192,13 +192,13 @@ def test_what_the_other_bodies_say() -> None:
         True,
     )
     assert online.filters == {"orders": "*"}
-    told = requests.member_report_of(TOLD)
-    assert (told.stats, told.threads) == ({}, None)
-    assert told.progress == {
+    reported = requests.member_report_of(TOLD)
+    assert (reported.stats, reported.threads) == ({}, None)
+    assert reported.progress == {
         requests.Queue("orders", "broker-a", 0): None,
         requests.Queue("orders", "broker-a", 1): 9,
     }
-    assert (told.is_orderly, told.is_popping, told.unacknowledged) == (True, True, 112)
+    assert (reported.is_orderly, reported.is_popping, reported.unacknowledged) == (True, True, 112)
 
 
 @pytest.mark.parametrize(
@@ -316,9 +316,9 @@ WORK = {
 
 
 def test_a_members_work_is_told_by_topic() -> None:
-    told = requests.member_report_of(json.dumps(WORK).encode())
-    assert told.stats == {"orders": ConsumeStats(0.1015, 1182)}
-    assert told.threads == 20
+    reported = requests.member_report_of(json.dumps(WORK).encode())
+    assert reported.stats == {"orders": ConsumeStats(0.1015, 1182)}
+    assert reported.threads == 20
 
 
 def test_a_member_tells_which_messages_it_wants() -> None:
@@ -327,9 +327,9 @@ def test_a_member_tells_which_messages_it_wants() -> None:
         {"topic": "bills", "subString": "a > " + "9" * 500, "expressionType": "SQL92"},
         {"topic": "all", "subString": ""},
     ]
-    told = requests.member_report_of(json.dumps({"subscriptionSet": wanted}).encode())
-    bills = told.filters.pop("bills")
-    assert told.filters == {"orders": "paid || sent", "all": "*"}
+    reported = requests.member_report_of(json.dumps({"subscriptionSet": wanted}).encode())
+    bills = reported.filters.pop("bills")
+    assert reported.filters == {"orders": "paid || sent", "all": "*"}
     assert len(bills) <= 200
     assert bills.startswith("a > 999")
     other = {"topic": "bills", "subString": "a > " + "9" * 501, "expressionType": "SQL92"}

@@ -19,7 +19,7 @@ TOPICS = {"orders": TopicConfig(3, "delete"), "%RETRY%g": TopicConfig(1, "delete
 
 
 def group_of(
-    told: dict[str, MemberReport | None],
+    reported: dict[str, MemberReport | None],
     *,
     broadcasting: bool = False,
     pulling: bool = False,
@@ -31,12 +31,12 @@ def group_of(
 ) -> RocketmqGroup:
     """The group ``g`` with these members, and what each answered (None: nothing)."""
     answers = MemberAnswers(lambda: 0.0)
-    due = answers.due({"g": ReachableMembers(dict.fromkeys(told, "broker-a"), broadcasting)})
-    said = [told[client] or RocketmqTrouble("member_timeout", "hangs") for _, client in due]
+    due = answers.due({"g": ReachableMembers(dict.fromkeys(reported, "broker-a"), broadcasting)})
+    said = [reported[client] or RocketmqTrouble("member_timeout", "hangs") for _, client in due]
     answers.take(due, said, ErrorTally())
     view = BrokerView(RocketmqBroker("broker-a", "h:1", True, 1), topics=TOPICS)
     view.online["g"] = OnlineGroup(
-        dict.fromkeys(told, "10.0.0.1"), frozenset({"orders"}), broadcasting, pulling, filters or {}
+        dict.fromkeys(reported, "10.0.0.1"), frozenset({"orders"}), broadcasting, pulling, filters or {}
     )
     view.fetched = {"g": {"orders": fetched or {}}}
     return assemble_group("g", [view], answers, last, is_lost=False, local=local, asks_members=asks_members)
@@ -95,15 +95,15 @@ def test_a_broadcasting_group_is_as_far_as_its_slowest_member() -> None:
 
 
 def test_each_broadcasting_member_lags_by_what_it_has_not_read_itself() -> None:
-    told = {
+    reported = {
         "a": MemberReport({Q[0]: 9, Q[1]: 4, Q[2]: 1}),
         "b": MemberReport({Q[0]: 2, Q[1]: 8}),
         "c": MemberReport(dict.fromkeys(Q, 99)),
     }
-    group = group_of(told, broadcasting=True)
+    group = group_of(reported, broadcasting=True)
     ends = {Q[0]: QueueRange(5, 10, None), Q[1]: QueueRange(0, 10, None), Q[2]: QueueRange(0, 10, None)}
     add_member_lags(group, ends)
-    # Of c, whose offsets are those of a topic that was there before, nothing is unread; b does not tell of a queue.
+    # Of c, whose offsets are those of a topic that was there before, nothing is unread; b does not report a queue.
     assert {member.client_id: member.lag for member in group.members} == {"a": 1 + 6 + 9, "b": None, "c": 0}
     add_member_lags(group, {q: ends[q] for q in (Q[0], Q[1])})
     assert [member.lag for member in group.members] == [None, None, None]
@@ -161,13 +161,13 @@ def test_files_are_named_where_they_say_what_members_do_not(
 
 def test_what_members_subscribe_to_and_how_many_of_them() -> None:
     paid, all_of_it = {"orders": "paid", "%RETRY%g": "*"}, {"orders": "*", "%RETRY%g": "*", "bills": "*"}
-    told = {
+    reported = {
         "a": MemberReport(filters=paid),
         "b": MemberReport(filters=all_of_it),
         "c": MemberReport(filters=paid),
         "d": None,
     }
-    assert group_of(told, filters={"orders": "late"}).subscriptions == [
+    assert group_of(reported, filters={"orders": "late"}).subscriptions == [
         ("bills", "*", 1, 3),
         ("orders", "*", 1, 3),
         ("orders", "paid", 2, 3),

@@ -123,7 +123,7 @@ def test_the_path_must_tell_client_and_group() -> None:
 def test_a_member_that_is_not_there_holds_the_group_back() -> None:
     group = group_of({"a": MemberReport(dict.fromkeys(Q, 9))}, broadcasting=True, local={"b": {Q[0]: 2, Q[1]: 30}})
     assert group.progress == {Q[0]: 2, Q[1]: 9, Q[2]: 9}
-    assert group.owners == {Q[1]: "a", Q[2]: "a"}  # nobody works on what waits for b
+    assert group.owners == {Q[1]: "a", Q[2]: "a"}  # what waits for b has no owner
     assert [member.client_id for member in group.members] == ["a"]
 
 

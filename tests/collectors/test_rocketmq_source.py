@@ -213,15 +213,15 @@ def test_members_tell_how_long_a_message_takes(scene: Scene) -> None:
     """A millisecond, on one of two threads. Once a member has been at work for a minute, its rate is that of a minute:
     before that, its rate times a minute is more messages than there ever were."""
 
-    def told() -> list[dict[str, Any]]:
+    def reported() -> list[dict[str, Any]]:
         seen = scene.look()
         found = [row for row in rows(seen.snapshot, SERVICE_TIMES) if row["group"] == "G_TWO"]
         assert sum(row["messages"] for row in found) <= seen.stored("orders")
-        # A client that started late has a burst to read, and tells of its rate first: until it reads what is written.
+        # A client that started late reads a burst first, and reports the rate of that until it has caught up.
         is_usual = all(row["messages"] <= 60 * 40 for row in found)
         return found if is_usual and len({row["member_id"] for row in found}) == 2 else []
 
-    for row in eventually(told):
+    for row in eventually(reported):
         assert (row["topic"], row["source"], row["threads"], row["t1_seconds"]) == ("orders", "consume_rt", 2, None)
         assert 0.0005 < row["seconds_per_message"] < 0.1
         assert 0 < row["messages"] <= 60 * 40
@@ -245,11 +245,11 @@ def test_members_tell_which_messages_they_want(scene: Scene) -> None:
     def wanted(group: str) -> list[dict[str, Any]] | None:
         return scene.look().group(group).get("subscriptions")
 
-    def told() -> list[dict[str, Any]] | None:
+    def reported() -> list[dict[str, Any]] | None:
         found = wanted("G_TAGS")
         return found if found and {one["of"] for one in found} == {2} else None
 
-    assert eventually(told) == [
+    assert eventually(reported) == [
         {"topic": "orders", "filter": "*", "members": 1, "of": 2},
         {"topic": "orders", "filter": "other || sandbox", "members": 1, "of": 2},
     ]
@@ -258,7 +258,7 @@ def test_members_tell_which_messages_they_want(scene: Scene) -> None:
 
 
 def test_of_a_broadcasting_group_that_nobody_asks_the_broker_has_a_hint(scene: Scene, rocketmq: Rocketmq) -> None:
-    """Brokers are told every five seconds what was fetched."""
+    """Members report every five seconds to the brokers what they have fetched."""
 
     def hinted() -> Seen | None:
         seen = Seen(once(cluster_of(rocketmq, ask_members=False)))

@@ -88,7 +88,7 @@ def test_a_sample_of_a_broker(lab: Lab) -> None:
 
 
 def test_the_retries_of_a_group_that_went_away_are_not_forgotten(lab: Lab) -> None:
-    """Whether there are any or not: a partition of which nothing is told any more looks like one that expired."""
+    """Whether there are any or not: a partition that is no longer reported looks like one that expired."""
     empty = Broker(
         topics={"orders": 1, "%RETRY%billing": 1, "%RETRY%never": 1}, groups={"billing": ["orders"], "never": []}
     )
@@ -99,8 +99,8 @@ def test_the_retries_of_a_group_that_went_away_are_not_forgotten(lab: Lab) -> No
     )
     lab.broker(empty)
     rows = lab.source().collect().rows(COMMITS).to_pylist()
-    told = [(row["group"], row["topic"], row["committed"]) for row in rows]
-    assert told == [("billing", "%RETRY%billing", 0), ("billing", "orders", 40)]
+    reported = [(row["group"], row["topic"], row["committed"]) for row in rows]
+    assert reported == [("billing", "%RETRY%billing", 0), ("billing", "orders", 40)]
 
 
 def test_the_next_name_server_is_asked_where_one_is_down(lab: Lab) -> None:
@@ -154,7 +154,7 @@ def test_a_broker_that_hangs_costs_only_itself(lab: Lab, code: int) -> None:
     snapshot = source.collect()
     assert time.monotonic() - began < 4  # its time-out of a second once, and not for each step
     assert set(snapshot.errors) == {"timeout"}
-    # What was committed there last still stands, with ends that nobody knows.
+    # What was committed there last still stands, with unknown ends.
     assert lags(snapshot) == {("orders", 0): 60, ("orders", 1): 60, ("orders", 10_000): None, ("orders", 10_001): None}
     del hanging.instead[code]
     assert source.collect().errors == {}
@@ -244,7 +244,7 @@ def test_a_slave_is_read_where_there_is_no_master(lab: Lab) -> None:
     ],
 )
 def test_the_levels_of_a_full_disk(lab: Lab, used: str, kind: str | None, kept_hours: int | None) -> None:
-    """Up to the second level messages are kept for their time; beyond it nobody can tell without the log's size."""
+    """Up to the second level messages are kept for their time; beyond it that is unknown without the log's size."""
     body = json.dumps({"table": {"commitLogDiskRatio": used}}).encode()
     lab.broker(Broker(instead={28: lambda _code, _fields: (0, body)}))
     snapshot = lab.source().collect()
@@ -324,24 +324,24 @@ def test_a_damaged_file_of_numbers_is_told_and_made_anew(
 
 
 def test_what_members_did_counts_after_a_minute_of_work() -> None:
-    """Before that, they tell a rate over less than a minute."""
+    """Before that, they report a rate over less than a minute."""
     now = [0.0]
     answers = MemberAnswers(lambda: now[0])
     present = {"g": ReachableMembers({"a": "broker-a"}, is_broadcasting=True)}  # asked in each sample
 
-    def told(second: float, began: str, *topics: str) -> set[str]:
+    def reported(second: float, began: str, *topics: str) -> set[str]:
         now[0] = second
         said = MemberReport(stats={topic: ConsumeStats(0.01, 100) for topic in topics}, started=began)
         answers.take(answers.due(present), [said], ErrorTally())
         return {topic for _, _, topic, _ in answers.latest_stats()}
 
-    assert told(0, "1", "orders") == set()
-    assert told(59, "1", "orders") == set()
-    assert told(60, "1", "orders", "late") == {"orders"}
-    assert told(90, "1", "late") == set()
-    assert told(120, "1", "orders", "late") == {"orders", "late"}  # one that paused counts on
-    assert told(130, "2", "orders") == set()  # its process was started anew
-    assert told(190, "2", "orders") == {"orders"}
+    assert reported(0, "1", "orders") == set()
+    assert reported(59, "1", "orders") == set()
+    assert reported(60, "1", "orders", "late") == {"orders"}
+    assert reported(90, "1", "late") == set()
+    assert reported(120, "1", "orders", "late") == {"orders", "late"}  # one that paused counts on
+    assert reported(130, "2", "orders") == set()  # its process was started anew
+    assert reported(190, "2", "orders") == {"orders"}
     answers.take(answers.due(present), [RocketmqTrouble("member_timeout", "hangs")], ErrorTally())
     assert list(answers.latest_stats()) == []
 

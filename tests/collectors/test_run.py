@@ -19,7 +19,7 @@ from lagwise.domain.vocabulary import EventKind
 from lagwise.platform import health
 from lagwise.tables.raw import COMMITS, EVENTS, RAW_TABLES, SAMPLES
 from lagwise.tables.store import Lake
-from lagwise_collectors.run import PART, collect_forever, collect_once
+from lagwise_collectors.run import collect_forever, collect_once
 from lagwise_sandbox.broker import KafkaBroker
 from tests.collectors.kafka import Lab, eventually
 
@@ -61,7 +61,7 @@ class Running:
         assert not self._thread.is_alive()
 
     def line(self) -> str:
-        beat = health.read(self._config.state).get(PART)
+        beat = health.read(self._config.state).get(health.COLLECTOR)
         return beat.line if beat else ""
 
 
@@ -163,9 +163,9 @@ def test_a_cluster_that_cannot_be_read_is_told_once_and_tried_less_often(
     assert all(row["errors"][0]["kind"] == "unreachable" for row in rows)
     # Three failures in a row: four seconds of rest, less what the start of a sample was late.
     assert (rows[3]["started_at"] - rows[2]["started_at"]).total_seconds() > 2.9
-    told = [r.getMessage() for r in caplog.records if "cannot be read" in r.getMessage()]
-    assert len(told) == 1
-    assert told[0].startswith("nobody: cannot be read, unreachable: ")
+    reported = [r.getMessage() for r in caplog.records if "cannot be read" in r.getMessage()]
+    assert len(reported) == 1
+    assert reported[0].startswith("nobody: cannot be read, unreachable: ")
 
 
 def test_stopping_does_not_wait_for_the_next_tick(tmp_path: Path, nobody: Cluster) -> None:

@@ -53,7 +53,7 @@ class TestCommits:
     @pytest.mark.parametrize(
         ("after", "why"),
         [
-            ({("g", "u", 0): 1}, "the row is missing: nothing is committed, and nobody owns it"),
+            ({("g", "u", 0): 1}, "the row is missing: nothing is committed, and it has no owner"),
             ({("g", "t", 0): None, ("g", "u", 0): 1}, "the row is null: somebody owns it, and nothing is committed"),
         ],
     )
@@ -167,7 +167,7 @@ class TestTopics:
         ]
 
     def test_how_long_rocketmq_keeps_messages_is_no_setting_of_a_topic(self) -> None:
-        """It follows its brokers' disks: each topic would be told to have changed, again and again."""
+        """It follows its brokers' disks: each topic would be reported as changed, again and again."""
 
         def of(hours: int, policy: str) -> pa.Table:
             row = {"topic": "t", "retention_ms": hours * 3_600_000, "cleanup_policy": policy, "sampled_at": START}
@@ -212,7 +212,7 @@ class TestGroups:
         assert (event["partitions_moved"], event["duration_seconds"]) == (2, None)
 
     def test_a_rebalance_that_was_seen_under_way_is_one_event_when_it_is_over(self) -> None:
-        """While a classic group prepares a rebalance nobody owns anything: that is no move."""
+        """While a classic group prepares a rebalance no partition has an owner: that is no move."""
         happened = events(
             sample(0, groups=STABLE, members=ONE),
             sample(1, groups=PREPARING, members={"g": {"a": [], "b": []}}),

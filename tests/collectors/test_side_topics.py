@@ -93,5 +93,5 @@ def test_they_are_watched_although_nobody_commits_on_them(broker: KafkaBroker) -
     source.close()
     assert snapshot.errors == {}
     assert {r["topic"]: r["high_watermark"] for r in rows(snapshot, WATERMARKS)} == {topic: 0, dead: 7, retry: 0}
-    told = {r["topic"]: (r["role"], r["main_topic"]) for r in rows(snapshot, TOPICS)}
-    assert told == {topic: (None, None), dead: ("dead_letter", topic), retry: ("retry", topic)}
+    reported = {r["topic"]: (r["role"], r["main_topic"]) for r in rows(snapshot, TOPICS)}
+    assert reported == {topic: (None, None), dead: ("dead_letter", topic), retry: ("retry", topic)}

@@ -14,7 +14,6 @@ import yaml
 from lagwise.platform import health
 from lagwise.tables.raw import COMMITS, SAMPLES
 from lagwise.tables.store import Lake
-from lagwise_collectors.run import PART
 from lagwise_sandbox.broker import KafkaBroker
 from tests.collectors.kafka import Lab, eventually
 
@@ -61,7 +60,7 @@ def test_one_reads_and_the_other_waits_its_turn(start: Start, tmp_path: Path) ->
 
     def by(process: subprocess.Popen[str]) -> bool:
         """Whether the heartbeat of the folder is this process's, and says that it reads."""
-        beat = health.read(tmp_path / "data").get(PART)
+        beat = health.read(tmp_path / "data").get(health.COLLECTOR)
         return beat is not None and beat.pid == process.pid and beat.line.startswith("shop: 1 group, ")
 
     def more_samples() -> bool:

@@ -63,8 +63,8 @@ def test_the_cache_is_in_the_users_cache_folder(tmp_path: Path, monkeypatch: pyt
 
 def _fetch_tools(cache: Path, progress: list[str] | None = None) -> list[Path]:
     """The smallest real artifact: the same path as the broker's 47 jars, in a second."""
-    told = (progress if progress is not None else []).append
-    return jars.resolved(KAFKA_TOOLS, told, cache)
+    reported = (progress if progress is not None else []).append
+    return jars.resolved(KAFKA_TOOLS, reported, cache)
 
 
 @needs_java

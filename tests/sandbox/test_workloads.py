@@ -1,4 +1,4 @@
-"""The demo's load does what its stories tell: seen through the AdminClient, without any of the product's verdicts."""
+"""The demo's load does what its stories say: seen through the AdminClient, without any of the product's verdicts."""
 
 import itertools
 import os

@@ -30,15 +30,15 @@ def merge_with_kafka(
     if not external.groups:
         return
     commits.committed_at += [None] * (len(commits.topic) - len(commits.committed_at))
-    rows = commits.rows_by_partition({group.name for _, group in external.groups})
+    rows = commits.rows_by_partition({group.name for group in external.groups})
     known = {group.name: group for group in groups}
-    for source, found in external.groups:
+    for found in external.groups:
         its_rows = rows.get(found.name, {})
         if found.follows_kafka and found.error is None:
             try:
                 names.restore(found, {topic for topic, _ in its_rows})
             except OffsetSourceTrouble as trouble:
-                errors.note(trouble.kind, f"offsets from {source}: {trouble}")
+                errors.note(trouble.kind, f"offsets from {found.source}: {trouble}")
                 found.error, found.offsets, found.job = trouble.kind, [], None
         group = known.get(found.name)
         if group is None:
@@ -47,15 +47,15 @@ def merge_with_kafka(
             group = KafkaGroup(found.name)
             groups.append(group)
         if not group.members:
-            _describe(group, source, found, is_in_kafka=found.name in known)
+            _describe(group, found, is_in_kafka=found.name in known)
         if found.error is None:
             _add(found, commits, its_rows)
     if external.read_at is not None:
         commits.read_at = max(commits.read_at or external.read_at, external.read_at)
 
 
-def _describe(group: KafkaGroup, source: str, found: ExternalGroup, *, is_in_kafka: bool) -> None:
-    group.source, group.type = source, found.type
+def _describe(group: KafkaGroup, found: ExternalGroup, *, is_in_kafka: bool) -> None:
+    group.source, group.type = found.source, found.type
     if found.error is not None:
         group.state = None
         # What a Flink job has committed can be read from Kafka. Only its state and its name are unknown.

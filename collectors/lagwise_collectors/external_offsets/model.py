@@ -84,6 +84,8 @@ class ExternalGroup:
     #: None: it makes no checkpoints.
     checkpoint_interval_seconds: float | None = None
     error: str | None = None
+    #: The name of its source in the settings.
+    source: str = ""
 
     @property
     def follows_kafka(self) -> bool:
@@ -97,10 +99,6 @@ class SourceResult:
 
     groups: dict[str, ExternalGroup] = field(default_factory=dict)
     errors: ErrorTally = field(default_factory=ErrorTally)
-
-    def group(self, name: str, kind: str) -> ExternalGroup:
-        """The group of this name, created where it is new."""
-        return self.groups.setdefault(name, ExternalGroup(name, kind))
 
     def mark_unreadable(self, name: str, kind: str, trouble: OffsetSourceTrouble) -> None:
         """Mark a group as unreadable: where a part of its offsets is missing, its progress is unknown."""
@@ -181,30 +179,26 @@ def groups_of_records(records: Iterable[Mapping[str, Any]], kind: str, *, where:
     or the last where they have no times.
     """
     result = SourceResult()
-    unreadable: set[str] = set()
-    positions: dict[tuple[str, str, int], int] = {}
+    by_group: dict[str, dict[tuple[str, int], ExternalOffset]] = {}
     for number, record in enumerate(records, 1):
         name = None
         try:
             name = group_named(record.get("group"))
+            offsets = by_group.setdefault(name, {})
             offset = offset_of(record)
         except ValueError as error:
             trouble = OffsetSourceTrouble("malformed", f"record {number} of {where}: {error}")
             if name is None:
                 result.errors.note(trouble.kind, str(trouble))
             else:
-                unreadable.add(name)
                 result.mark_unreadable(name, kind, trouble)
             continue
-        if name in unreadable:
-            continue
-        offsets = result.group(name, kind).offsets
-        key = (name, offset.topic, offset.partition)
-        if key not in positions:
-            positions[key] = len(offsets)
-            offsets.append(offset)
-            continue
-        before = offsets[positions[key]]
+        key = offset.topic, offset.partition
+        before = offsets.get(key, offset)
         if before.updated_at is None or offset.updated_at is None or offset.updated_at >= before.updated_at:
-            offsets[positions[key]] = offset
+            offsets[key] = offset
+    result.groups = {
+        name: result.groups.get(name) or ExternalGroup(name, kind, offsets=list(offsets.values()))
+        for name, offsets in by_group.items()
+    }
     return result

@@ -88,8 +88,7 @@ def reader_of(settings: ExternalOffsetSource, clock: Callable[[], datetime]) -> 
 class ExternalOffsets:
     """What all sources returned in one sample."""
 
-    #: Source name and group.
-    groups: list[tuple[str, ExternalGroup]] = field(default_factory=list)
+    groups: list[ExternalGroup] = field(default_factory=list)
     #: When the last source was read.
     read_at: datetime | None = None
 
@@ -135,7 +134,8 @@ class OffsetSources:
             for group in groups:
                 if selects(group.name) and group.name not in seen:
                     seen.add(group.name)
-                    result.groups.append((name, group))
+                    group.source = name
+                    result.groups.append(group)
         return result
 
 
@@ -161,5 +161,5 @@ def _check(settings: ExternalOffsetSource) -> Check:
     if errors:
         kind = next(iter(errors.counts))
         return Check(name, False, errors.example(kind), None, _ADVICE.get(kind), required=False)
-    offsets = sum(len(group.offsets) for _, group in result.groups)
+    offsets = sum(len(group.offsets) for group in result.groups)
     return Check(name, True, f"{plural(len(result.groups), 'group')}, {plural(offsets, 'offset')}", required=False)

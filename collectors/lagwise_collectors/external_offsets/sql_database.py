@@ -117,18 +117,18 @@ def _cancelled_after(seconds: float, connection: Connection) -> Iterator[None]:
 
 def _trouble(error: DBAPIError) -> OffsetSourceTrouble:
     """By what drivers raise: they agree on classes of errors and on little else."""
-    said = _line(error)
-    if any(word in said.lower() for word in ("password", "authentication", "access denied", "permission denied")):
-        return OffsetSourceTrouble("refused", said)
-    if "interrupted" in said.lower() or "cancel" in said.lower():
-        return OffsetSourceTrouble("timeout", said)
+    reason = _line(error)
+    if any(word in reason.lower() for word in ("password", "authentication", "access denied", "permission denied")):
+        return OffsetSourceTrouble("refused", reason)
+    if "interrupted" in reason.lower() or "cancel" in reason.lower():
+        return OffsetSourceTrouble("timeout", reason)
     is_gone = error.connection_invalidated or (isinstance(error, OperationalError) and error.statement is None)
     if is_gone or isinstance(error, InterfaceError):
-        return OffsetSourceTrouble("unreachable", said)
-    return OffsetSourceTrouble("malformed", said)
+        return OffsetSourceTrouble("unreachable", reason)
+    return OffsetSourceTrouble("malformed", reason)
 
 
 def _line(error: SQLAlchemyError) -> str:
     """The driver's words in one line, without the query."""
-    said = str(error.orig if isinstance(error, DBAPIError) and error.orig is not None else error)
-    return redact(said.strip().splitlines()[0] if said.strip() else type(error).__name__)
+    reason = str(error.orig if isinstance(error, DBAPIError) and error.orig is not None else error)
+    return redact(reason.strip().splitlines()[0] if reason.strip() else type(error).__name__)

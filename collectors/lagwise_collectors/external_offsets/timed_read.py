@@ -4,6 +4,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import Future
 from datetime import datetime
 from typing import Generic, TypeVar
 
@@ -27,43 +28,35 @@ class TimedRead(Generic[T]):
         self._timeout_seconds = timeout_seconds
         self._read = read
         self._clock = clock
-        self._thread: threading.Thread | None = None
-        self._outcome: list[tuple[T, datetime] | OffsetSourceTrouble] = []
+        self._result: Future[tuple[T, datetime]] | None = None
         self._until = 0.0
         self._is_late = False
 
     def begin(self) -> None:
         """Start to read, unless the previous read is still running."""
-        self._is_late = self._thread is not None and self._thread.is_alive()
+        self._is_late = self._result is not None and not self._result.done()
         if self._is_late:
             return
         self._until = time.monotonic() + self._timeout_seconds
-        self._outcome = []
-        self._thread = threading.Thread(
-            target=self._run, args=(self._outcome,), name=f"offsets-{self.name}", daemon=True
-        )
-        self._thread.start()
+        self._result = Future()
+        threading.Thread(target=self._run, args=(self._result,), name=f"offsets-{self.name}", daemon=True).start()
 
     def finish(self) -> tuple[T, datetime]:
         """The result, and when it was read. Raises OffsetSourceTrouble."""
-        if self._thread is None or self._is_late:
+        if self._result is None or self._is_late:
             raise OffsetSourceTrouble("timeout", "the previous read has not finished yet")
-        self._thread.join(max(0.0, self._until - time.monotonic()))
-        if not self._outcome:
-            # A later result would be too old to compare with the watermarks that are read next.
-            raise OffsetSourceTrouble("timeout", f"no answer within {self._timeout_seconds:g} s")
-        answer = self._outcome[0]
-        if isinstance(answer, OffsetSourceTrouble):
-            raise answer
-        return answer
-
-    def _run(self, outcome: list[tuple[T, datetime] | OffsetSourceTrouble]) -> None:
         try:
-            result = self._read()
+            return self._result.result(max(0.0, self._until - time.monotonic()))
+        except TimeoutError:
+            # A later result would be too old to compare with the watermarks that are read next.
+            raise OffsetSourceTrouble("timeout", f"no answer within {self._timeout_seconds:g} s") from None
+
+    def _run(self, result: "Future[tuple[T, datetime]]") -> None:
+        try:
+            result.set_result((self._read(), self._clock()))
         except OffsetSourceTrouble as trouble:
-            outcome.append(trouble)
+            result.set_exception(trouble)
         except Exception as error:  # from any library that reads this kind of source: it costs only its groups
             log.debug("%s", self.name, exc_info=True)
-            outcome.append(OffsetSourceTrouble("malformed", clean(redact(f"{type(error).__name__}: {error}"))))
-        else:
-            outcome.append((result, self._clock()))
+            detail = clean(redact(f"{type(error).__name__}: {error}"))
+            result.set_exception(OffsetSourceTrouble("malformed", detail))

@@ -11,7 +11,7 @@ from lagwise.domain.humanise import plural
 from lagwise.platform.errors import ConfigError
 from lagwise_collectors.kafka.requests.client import KafkaClient
 from lagwise_collectors.kafka.requests.committed_offsets import CommitReader
-from lagwise_collectors.kafka.requests.errors import WHOLE_CLUSTER_ADVICE, KafkaTrouble
+from lagwise_collectors.kafka.requests.errors import ADVICE, KafkaTrouble
 from lagwise_collectors.kafka.requests.group_members import KafkaGroup, describe_groups, list_groups, topics_of
 from lagwise_collectors.kafka.requests.next_records import LogPosition, try_fetching
 from lagwise_collectors.kafka.requests.topics import (
@@ -26,13 +26,6 @@ from lagwise_collectors.offsets_topic.records import OFFSETS_TOPIC
 from lagwise_collectors.offsets_topic.session import try_reading
 from lagwise_collectors.protocol import Check, ErrorTally
 
-_ADVICE = {
-    **WHOLE_CLUSTER_ADVICE,
-    "group_not_authorized": "grant the account Describe on the groups (resource Group, name * or a prefix)",
-    "topic_not_authorized": "grant the account Describe on the topics (resource Topic, name * or a prefix)",
-    "coordinator_not_available": "the group's coordinator is down: check that all brokers are running",
-    "leader_not_available": "some partitions have no leader: check that all brokers are running",
-}
 _DESCRIBE_GROUPS = "Describe on Group"
 _DESCRIBE_TOPICS = "Describe on Topic"
 
@@ -44,7 +37,7 @@ def check_access(cluster: Cluster) -> list[Check]:
         node_count, first_broker = _connect(client)
     except (KafkaTrouble, ConfigError) as error:
         kind = error.kind if isinstance(error, KafkaTrouble) else "setting_refused"
-        return [Check("connect", False, str(error), None, _ADVICE.get(kind, "see the broker's log"))]
+        return [Check("connect", False, str(error), None, ADVICE.get(kind, "see the broker's log"))]
     steps = _Steps(client, cluster)
     return [Check("connect", True, f"{plural(node_count, 'broker')} at {cluster.bootstrap}"), *steps.run(first_broker)]
 
@@ -53,6 +46,7 @@ def check_access(cluster: Cluster) -> list[Check]:
 class _Steps:
     client: KafkaClient
     cluster: Cluster
+    types: Mapping[str, str | None] = field(default_factory=dict)
     groups: list[KafkaGroup] = field(default_factory=list)
     topics: dict[str, KafkaTopic] = field(default_factory=dict)
     #: A position at which there is a record.
@@ -126,7 +120,7 @@ class _Steps:
             False,
             f"{detail}; errors: {counted} ({errors.example(kind)})",
             privilege,
-            _ADVICE.get(kind, "see the broker's log"),
+            ADVICE.get(kind, "see the broker's log"),
         )
 
     def _optional(self, name: str, privilege: str, step: Callable[[], str], advice: str) -> Check:
@@ -144,13 +138,13 @@ class _Steps:
             return self.cluster.groups.selects(name)
 
         listing = list_groups(self.client, selects, errors)
-        self._types: Mapping[str, str | None] = listing.types
+        self.types = listing.types
         if not seen:
             return "no group is visible: there is none, or the account may not describe groups"
         return f"{plural(seen, 'group')} visible, {len(listing.types)} of them watched"
 
     def _describe_groups(self, errors: ErrorTally) -> str:
-        self.groups = describe_groups(self.client, getattr(self, "_types", {}), errors)
+        self.groups = describe_groups(self.client, self.types, errors)
         members = sum(len(group.members) for group in self.groups)
         return f"{plural(sum(g.error is None for g in self.groups), 'group')} with {plural(members, 'member')}"
 

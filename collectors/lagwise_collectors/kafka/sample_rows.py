@@ -46,8 +46,8 @@ def add_groups(sample: SampleBuilder, groups: Sequence[KafkaGroup], at: datetime
 
 def add_jobs(sample: SampleBuilder, external: ExternalOffsets, at: datetime) -> None:
     """Rows of ``jobs``: Flink jobs that run."""
-    running = [(source, group.name, group.job) for source, group in external.groups if group.job is not None]
-    jobs = [job for *_, job in running]
+    running = [group for group in external.groups if group.job is not None]
+    jobs = [group.job for group in running if group.job is not None]
     columns = columns_of(
         jobs,
         "checkpoint_duration_seconds",
@@ -56,8 +56,8 @@ def add_jobs(sample: SampleBuilder, external: ExternalOffsets, at: datetime) -> 
         "slots_total",
         "slots_free",
     ) | {
-        "group": [group for _, group, _ in running],
-        "source": [source for source, _, _ in running],
+        "group": [group.name for group in running],
+        "source": [group.source for group in running],
         "job_id": [job.id for job in jobs],
         "job": [job.name for job in jobs],
         "vertices": [[asdict(vertex) for vertex in job.vertices] for job in jobs],

@@ -68,7 +68,6 @@ class Sink:
         self._lock = threading.Lock()
         self._job: threading.Thread | None = None
         self._trouble: str | None = None
-        self._in_memory = False
         self._log_throttle = LogThrottle(log, remind_after_seconds=None)
         self._created = False
         # Samples of an earlier run may be in the lake already, in part or completely. So may later ones of another
@@ -194,15 +193,14 @@ class Sink:
         with self._lock:
             self._move_to_disk()
             self._spool.trim()
-            waiting, first = len(self._spool), self._trouble is None
+            waiting, safe, first = len(self._spool), self._spool.safe, self._trouble is None
             self._trouble = reason
         if first:
-            where = "memory" if self._in_memory else "the spool"
+            where = "the spool" if safe else "memory"
             log.error("%s: %s; %d samples are kept in %s and delivered later", self._cluster, reason, waiting, where)
 
     def _move_to_disk(self) -> None:
         trouble = self._spool.move_to_disk()
-        self._in_memory = trouble is not None
         if trouble is None:
             self._clear_memory_warning()
         else:

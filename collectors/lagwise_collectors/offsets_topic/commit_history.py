@@ -1,6 +1,7 @@
 """Commits on each group-partition: the latest, how often, and from there the cadence columns of ``raw/commits``."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -17,22 +18,20 @@ _COLUMNS = ("committed_at", "commits_since")
 _LAST_MS = 253_402_300_799_999
 
 
+@dataclass(slots=True, eq=False)
 class CommitHistory:
     """One group's commits on one partition."""
 
-    __slots__ = ("at_ms", "commits", "group", "offset", "partition", "pause_ms", "topic")
-
-    def __init__(self, group: str, topic: str, partition: int, offset: int, at_ms: int, pause_ms: int = 0) -> None:
-        self.group = group
-        self.topic = topic
-        self.partition = partition
-        self.offset = offset
-        #: Time of the last commit, ms since 1970.
-        self.at_ms = at_ms
-        #: The usual time between two commits, smoothed; 0 is unknown.
-        self.pause_ms = pause_ms
-        #: Commits since the last sample.
-        self.commits = 0
+    group: str
+    topic: str
+    partition: int
+    offset: int
+    #: Time of the last commit, ms since 1970.
+    at_ms: int
+    #: The usual time between two commits, smoothed; 0 is unknown.
+    pause_ms: int = 0
+    #: Commits since the last sample.
+    commits: int = 0
 
     def committed(self, offset: int, at_ms: int) -> None:
         """Record a commit. The pause between commits is smoothed exponentially and begins as the first one seen."""

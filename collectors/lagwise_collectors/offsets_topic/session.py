@@ -8,6 +8,7 @@ wait.
 import logging
 import threading
 import time
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -47,8 +48,8 @@ def offsets_consumer_settings(cluster: Cluster) -> dict[str, Any]:
 
 def try_reading(client: KafkaClient, cluster: Cluster) -> str:
     """Read one record, or find that there is none, for ``lagwise doctor``. Raises KafkaTrouble."""
-    consumer = Consumer(offsets_consumer_settings(cluster), logger=LibrdkafkaLog(client.clean).logger)
-    try:
+    log_of_library = LibrdkafkaLog(client.clean).logger
+    with closing(Consumer(offsets_consumer_settings(cluster), logger=log_of_library)) as consumer:
         consumer.assign([TopicPartition(OFFSETS_TOPIC, 0, OFFSET_BEGINNING)])
         deadline = time.monotonic() + client.timeout_seconds
         while time.monotonic() < deadline:
@@ -60,8 +61,6 @@ def try_reading(client: KafkaClient, cluster: Cluster) -> str:
                 return "can be read"
             raise KafkaTrouble(kind_of(error), client.clean(error.str()))
         raise KafkaTrouble("timeout", f"no answer after {client.timeout_seconds:g} s")
-    finally:
-        consumer.close()
 
 
 log = logging.getLogger("lagwise.collectors.offsets_topic")

@@ -1,9 +1,8 @@
 """Sources that run in reader processes (:mod:`lagwise_collectors.reader_process.kill_on_hang`): a crash or a hang costs
 at most one sample."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
-from datetime import UTC, datetime
 from pathlib import Path
 
 from lagwise.config import AnyCluster, Cluster
@@ -26,28 +25,20 @@ class IsolatedSource(ReaderProcess):
     is a sample with an error. ``state`` is the file in which next records or brokers' numbers survive the process.
     """
 
-    def __init__(
-        self,
-        cluster: AnyCluster,
-        *,
-        state: Path | None = None,
-        hang_seconds: float | None = None,
-        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
-    ) -> None:
+    def __init__(self, cluster: AnyCluster, *, state: Path | None = None) -> None:
         task = ReaderTask(reads="cluster", cluster=cluster, state=state)
         sources = cluster.external_offsets if isinstance(cluster, Cluster) else ()
         external_seconds = max((source.timeout_seconds for source in sources), default=0.0)
         steps_seconds = _STEPS * (cluster.timeout_seconds + 2)
-        super().__init__(task, hang_seconds or steps_seconds + external_seconds + _GRACE_SECONDS)
+        super().__init__(task, steps_seconds + external_seconds + _GRACE_SECONDS)
         self._cluster = cluster
-        self._clock = clock
 
     def collect(self) -> Snapshot:
         """One sample. A reader that crashes is restarted and asked once more; a second crash is the sample's error.
 
         Raises ReaderAbandoned if the source was abandoned meanwhile.
         """
-        failed = SampleBuilder(self._cluster, self._clock)
+        failed = SampleBuilder(self._cluster)
         errors = failed.errors
         while True:
             try:

@@ -29,7 +29,7 @@ _ROUNDING = 0.01
 #: unless far more was freed than that.
 _FORCED_SECONDS = _HOUR_SECONDS
 _FORCED_FREES = 0.05
-#: So many bytes that are stored and not yet in any queue are more than what is under way.
+#: More bytes than this that are stored and in no queue yet mean that the broker falls behind.
 _DISPATCH_BEHIND_BYTES = 16 * 1024**2
 
 
@@ -152,8 +152,8 @@ class BrokerRetention:
 
     @property
     def lasts_seconds(self) -> float | None:
-        """How old messages get before the disk is too full to keep them, at the rate at which the log was written;
-        None is not known, or they are never deleted for that.
+        """How old messages get before the disk is too full to keep them, at the rate at which the log was written.
+        None: unknown, or messages are never deleted for that.
 
         The log goes back ``age`` seconds and may grow by what is left of the disk below the level of forced deletion.
         """
@@ -172,8 +172,8 @@ class BrokerRetention:
 
     @property
     def kept_seconds(self) -> float | None:
-        """How old messages get at least: by ``fileReservedTime``, or as long as the disk lasts where that is shorter;
-        None is not known."""
+        """How old messages get at least: by ``fileReservedTime``, or as long as the disk lasts where that is shorter.
+        None: unknown."""
         reserved, lasts = self.settings.reserved_seconds, self.lasts_seconds
         if lasts is None:
             return None if self.deletes_at_any_age else reserved
@@ -285,8 +285,8 @@ _CAPACITY = re.compile(r"Total : (\d{1,4}(?:[.,]\d)?) (\w{1,3}), Free : (\d{1,4}
 def _disk_bytes(capacity: str | None, used: float | None) -> float | None:
     """The size of a disk by ``Total : 252.0 GiB, Free : 220.4 GiB.`` and the share that is used.
 
-    What is kept for the system is free and cannot be had: the broker's share is that of what can be had, and so is the
-    size. A share that does not fit is that of another disk.
+    The space that is reserved for the system is free but not available. The broker's share is one of the available
+    space, and so is the size. A share that does not fit belongs to another disk.
     """
     found = _CAPACITY.fullmatch(capacity or "")
     if found is None or not used or not {found[2], found[4]} <= _UNITS.keys():

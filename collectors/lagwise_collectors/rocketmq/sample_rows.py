@@ -90,7 +90,7 @@ class TopicRows:
     """Rows of ``raw/topics`` that are due."""
 
     def __init__(self) -> None:
-        self._rows = DueTopicRows(_is_about)
+        self._rows = DueTopicRows(_is_nearly_same)
         #: Queues by topic and broker. A broker that cannot be read keeps its own, so that no topic seems to shrink.
         self._queues: dict[str, dict[str, int]] = {}
 
@@ -131,8 +131,8 @@ class TopicRows:
 _SAME = 0.1
 
 
-def _is_about(before: Mapping[str, Any], now: Mapping[str, Any]) -> bool:
-    """Whether there is nothing new in a row."""
+def _is_nearly_same(before: Mapping[str, Any], now: Mapping[str, Any]) -> bool:
+    """Whether a row has nothing new."""
     was, kept = before["retention_ms"], now["retention_ms"]
     is_near = was is not None and kept is not None and abs(kept - was) <= _SAME * was
     return {**before, "retention_ms": None} == {**now, "retention_ms": None} and (was == kept or is_near)

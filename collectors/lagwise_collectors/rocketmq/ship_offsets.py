@@ -28,7 +28,7 @@ class ShippingRound:
 
 
 class OffsetShipper:
-    """Copies ``CLIENT_ID/GROUP/offsets.json`` below a folder to the same names below a place.
+    """Copies ``CLIENT_ID/GROUP/offsets.json`` below a folder to the same names below another folder.
 
     A file is copied when it has changed, so that the age of the copy is that of the offsets. ``place`` is a folder
     or a URI of an object store. Raises ConfigError where the place is invalid, or the folder does not exist.

@@ -103,7 +103,7 @@ class Rocketmq(StartedInContext):
         return self
 
     def start_broker(self, name: str, *, wait: bool = True) -> None:
-        """Start a broker (again, on what it kept)."""
+        """Start a broker. One that was started before finds its messages again."""
         text = settings.broker(self._instances[name], self.name_servers, secured=self._secured, extra=self._extra)
         (self.data / f"{name}.conf").write_text(text)
         self._start(name, _BROKER, heap_mb=512)

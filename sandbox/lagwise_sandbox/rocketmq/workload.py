@@ -19,7 +19,7 @@ _START_SECONDS = 120.0
 
 
 class RocketmqWorkload(StartedInContext):
-    """Carries out specs (``RocketmqWorkload.java`` has their grammar) until it is stopped. A context manager."""
+    """Carries out specs (``Workload.java`` has their grammar) until it is stopped. A context manager."""
 
     def __init__(self, rocketmq: Rocketmq, specs: Sequence[str], *, name: str = "workload", user: str = "") -> None:
         self._rocketmq = rocketmq
@@ -33,7 +33,7 @@ class RocketmqWorkload(StartedInContext):
         """What it prints."""
         return self._rocketmq.data / f"{self._name}.log"
 
-    def start(self, *, wait: bool = True) -> Self:
+    def start(self) -> Self:
         """Start, and wait until every spec is carried out. Raises MissingRequirement without a Java compiler."""
         command = [*self._rocketmq.java(self._name, 256), str(_SOURCE), self._rocketmq.name_servers, *self._specs]
         login = {"LAGWISE_SANDBOX_USER": self._user, "LAGWISE_SANDBOX_PASSWORD": PASSWORDS.get(self._user, "")}
@@ -47,7 +47,7 @@ class RocketmqWorkload(StartedInContext):
                 start_new_session=True,
             )
         deadline = time.monotonic() + _START_SECONDS
-        while wait and not self.ready():
+        while not self.ready():
             if not self.alive() or time.monotonic() > deadline:
                 raise self._failure()
             time.sleep(0.1)

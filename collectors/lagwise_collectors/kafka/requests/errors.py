@@ -31,8 +31,8 @@ _KINDS = {
     "GROUP_ID_NOT_FOUND": "group_gone",
 }
 
-#: Kinds that mean that no part of the cluster can be used; what to do about each.
-WHOLE_CLUSTER_ADVICE = {
+#: What to do about each kind.
+ADVICE = {
     "timeout": "no broker answered in time: check the bootstrap address, firewalls, and the security settings",
     "unreachable": "nothing answers there: check the bootstrap address and port, and that the broker is running",
     "host_not_found": "the host name cannot be resolved: check the bootstrap address",
@@ -40,6 +40,10 @@ WHOLE_CLUSTER_ADVICE = {
     "authentication_failed": "authentication failed: check sasl.mechanism, the user and the secret",
     "setting_refused": "librdkafka rejects a setting: check the cluster's librdkafka settings",
     "cluster_not_authorized": "the account may not do this: grant it Describe on the cluster",
+    "group_not_authorized": "grant the account Describe on the groups (resource Group, name * or a prefix)",
+    "topic_not_authorized": "grant the account Describe on the topics (resource Topic, name * or a prefix)",
+    "coordinator_not_available": "the group's coordinator is down: check that all brokers are running",
+    "leader_not_available": "some partitions have no leader: check that all brokers are running",
 }
 
 

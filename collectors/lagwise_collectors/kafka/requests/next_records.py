@@ -15,6 +15,7 @@ import json
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -230,11 +231,8 @@ def _consumer(cluster: Cluster) -> Consumer:
 
 def try_fetching(cluster: Cluster, position: LogPosition) -> str:
     """Look up a single position, for ``lagwise doctor``. Raises KafkaTrouble."""
-    fetcher = NextRecordFetcher(cluster)
-    try:
+    with closing(NextRecordFetcher(cluster)) as fetcher:
         found = fetcher([position])
-    finally:
-        fetcher.close()
     if position in found:
         return f"records of {position.topic} can be fetched"
     if position.topic in fetcher._forbidden:

@@ -39,8 +39,8 @@ _ESCAPED = re.compile(r"\\(?:u[dD][89abAB]\w\w\\u[dD][c-fC-F]\w\w|(u[dD][89a-fA-
 
 
 def without_halves(text: str) -> str:
-    """JSON whose texts can all be written: an escaped half of a character (a lone surrogate), which any client can put
-    into a name of its own, and which no table or log takes, becomes U+FFFD."""
+    """JSON whose texts can all be written: a lone surrogate, which any client can put into a name of its own, and
+    which no table or log takes, becomes U+FFFD."""
     if "\\ud" not in text and "\\uD" not in text:
         return text
     return _ESCAPED.sub(lambda found: "\\ufffd" if found[1] else found[0], text)
