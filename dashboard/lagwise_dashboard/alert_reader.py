@@ -4,7 +4,7 @@ Whatever is read here raises DatabaseError where the database cannot be read.
 """
 
 from collections.abc import Callable, Iterable
-from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import streamlit as st
 from sqlalchemy import Engine
@@ -96,11 +96,7 @@ def clear_cache() -> None:
     _answer.clear()
 
 
-class _Rows(Protocol[T]):
-    def __call__(self, engine: Engine, *, text: str, limit: int, offset: int) -> list[T]: ...
-
-
-def _page(rows: _Rows[T], count: Callable[..., int], query: ListQuery) -> ListPage[T]:
+def _page(rows: Callable[..., list[T]], count: Callable[..., int], query: ListQuery) -> ListPage[T]:
     """One page of a list; beyond the last it is the last."""
     total = _ask(count, text=query.text)
     query = query.within(total)

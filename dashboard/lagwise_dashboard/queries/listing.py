@@ -30,18 +30,21 @@ class Orders:
     key: Sequence[str] = ()
 
     def as_sql(self, order: str) -> str:
-        """A statement's ``order by``: an order by its name, turned round with a ``-`` before it. A name that is not
+        """A statement's ``order by``: an order by its name, reversed with a ``-`` before it. A name that is not
         there is the usual order."""
-        terms, turned = self._find(order)
+        terms, is_reversed = self._find(order)
         usual = next(iter(self.by_name.values()))
         return ", ".join(
-            [*(_as_sql(t, turned=turned) for t in terms), *(_as_sql(t, turned=False) for t in (*usual, *self.key))]
+            [
+                *(_as_sql(t, is_reversed=is_reversed) for t in terms),
+                *(_as_sql(t, is_reversed=False) for t in (*usual, *self.key)),
+            ]
         )
 
     def is_descending(self, order: str) -> bool:
         """Whether this order begins with the largest."""
-        terms, turned = self._find(order)
-        return terms[0].endswith(_DESCENDING) != turned
+        terms, is_reversed = self._find(order)
+        return terms[0].endswith(_DESCENDING) != is_reversed
 
     def _find(self, order: str) -> tuple[Terms, bool]:
         name = order.removeprefix(REVERSED)
@@ -50,8 +53,8 @@ class Orders:
         return next(iter(self.by_name.values())), False
 
 
-def _as_sql(term: str, *, turned: bool) -> str:
-    is_descending = term.endswith(_DESCENDING) != turned
+def _as_sql(term: str, *, is_reversed: bool) -> str:
+    is_descending = term.endswith(_DESCENDING) != is_reversed
     return f"{term.removesuffix(_DESCENDING)} {'desc' if is_descending else 'asc'} nulls last"
 
 

@@ -20,7 +20,7 @@ may_look = False
 with boundary():
     identity.gate()
     may_look = True
-if not may_look:  # who it is could not be told: what went wrong has been said
+if not may_look:  # who it is could not be found out; the page shows why
     st.stop()
 _open_page = st.navigation(
     [

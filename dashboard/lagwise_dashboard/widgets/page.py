@@ -9,7 +9,7 @@ from lagwise_dashboard import address, context, escaping, identity
 from lagwise_dashboard.widgets.error_boundary import boundary
 
 LIVE = "live"
-#: Kept beside the switch, which is another one on every page.
+#: Whether the reader paused the pages: the switch itself is another one on every page.
 _PAUSED = "paused"
 #: Damaged files that are named.
 _NAMED = 3
