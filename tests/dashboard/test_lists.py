@@ -49,8 +49,8 @@ def test_an_address_has_the_orders_that_the_lake_has(
     its: ListParameters, orders: Orders, by: Mapping[str, str]
 ) -> None:
     assert its.sort is not None
-    assert its.sort.keys == tuple(orders.by_name)
-    assert set(by.values()) <= set(orders.by_name)
+    assert its.sort.keys == tuple(orders)
+    assert set(by.values()) <= set(orders)
 
 
 def test_lists_start_again_where_what_decides_on_their_rows_has_changed() -> None:

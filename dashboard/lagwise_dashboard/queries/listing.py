@@ -12,34 +12,28 @@ from lagwise_dashboard.queries.base import Row, Tables, rows
 
 T = TypeVar("T")
 
-
 #: Expressions of SQL to sort by, the first of them first; one that ends in ``desc`` has the largest value first. What
 #: is unknown comes last, whichever way round.
 Terms = list[str]
 _DESCENDING = " desc"
 
 
-@dataclass(frozen=True, slots=True)
-class Orders:
+class Orders(dict[str, Terms]):
     """The orders of a list by their names in its address, the usual one first.
 
     Rows that are alike in one stand in the usual order, and then by ``key``, so that a page does not flicker.
     """
 
-    by_name: Mapping[str, Terms]
-    key: Sequence[str] = ()
+    def __init__(self, by_name: Mapping[str, Terms], key: Sequence[str] = ()) -> None:
+        super().__init__(by_name)
+        self.key = key
 
     def as_sql(self, order: str) -> str:
         """A statement's ``order by``: an order by its name, reversed with a ``-`` before it. A name that is not
         there is the usual order."""
         terms, is_reversed = self._find(order)
-        usual = next(iter(self.by_name.values()))
-        return ", ".join(
-            [
-                *(_as_sql(t, is_reversed=is_reversed) for t in terms),
-                *(_as_sql(t, is_reversed=False) for t in (*usual, *self.key)),
-            ]
-        )
+        usual = next(iter(self.values()))
+        return ", ".join([*(_as_sql(t, is_reversed=is_reversed) for t in terms), *map(_as_sql, (*usual, *self.key))])
 
     def is_descending(self, order: str) -> bool:
         """Whether this order begins with the largest."""
@@ -48,12 +42,12 @@ class Orders:
 
     def _find(self, order: str) -> tuple[Terms, bool]:
         name = order.removeprefix(REVERSED)
-        if name in self.by_name:
-            return self.by_name[name], name != order
-        return next(iter(self.by_name.values())), False
+        if name in self:
+            return self[name], name != order
+        return next(iter(self.values())), False
 
 
-def _as_sql(term: str, *, is_reversed: bool) -> str:
+def _as_sql(term: str, *, is_reversed: bool = False) -> str:
     is_descending = term.endswith(_DESCENDING) != is_reversed
     return f"{term.removesuffix(_DESCENDING)} {'desc' if is_descending else 'asc'} nulls last"
 
