@@ -48,7 +48,7 @@ def deliveries(query: ListQuery) -> ListPage[DeliveryRow]:
 
 
 def alerts_of(rows: Iterable[DeliveryRow]) -> list[AlertRow]:
-    """What messages are about."""
+    """The alerts that messages are about."""
     return _ask(queries.alerts_of, tuple(sorted({r.incident_id for r in rows})))
 
 
@@ -86,13 +86,13 @@ def summary_sizes() -> dict[int, int]:
 
 
 def engine() -> Engine:
-    """Where operators' orders go."""
+    """The database, for operators' actions."""
     made: Engine = _engine(context.config().database_url)
     return made
 
 
 def clear_cache() -> None:
-    """Read anew: something was done."""
+    """Forget all answers: an action has changed something."""
     _answer.clear()
 
 
@@ -104,7 +104,7 @@ def _page(rows: Callable[..., list[T]], count: Callable[..., int], query: ListQu
 
 
 def _ask(read: Callable[Concatenate[Engine, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """What a function reads, which is known by its name."""
+    """The answer of a function, cached under the function's name."""
     name = f"{read.__module__}.{read.__qualname__}"
     answer: T = _answer(read, context.config().database_url, name, args, tuple(sorted(kwargs.items())))
     return answer

@@ -1,4 +1,4 @@
-"""Lists of which a page is fetched at a time. Filters and orders are the lake's, so that they reach over all rows."""
+"""Lists that are read a page at a time. The lake filters and sorts them, so that both apply to all rows."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -53,7 +53,7 @@ def _as_sql(term: str, *, is_reversed: bool = False) -> str:
 
 
 PAGE_ROWS = 500
-#: As many rows as any list has: for what takes away the whole of it.
+#: More rows than any list has: for a file of the whole list.
 ALL_ROWS = 10_000_000
 
 

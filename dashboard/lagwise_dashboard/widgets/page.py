@@ -63,7 +63,7 @@ def show(
 
 
 def _warn_of_ignored_parameters() -> None:
-    """What the address asks for and this page does not have: nothing else is shown in its place unsaid."""
+    """Report what the address asks for and this page does not have: nothing replaces it silently."""
     sentences = []
     for one in address.ignored():
         texts = ", ".join(escaping.quoted(text, max_length=_MAX_QUOTED_LENGTH) for text in one.texts)
