@@ -102,8 +102,8 @@ def gate() -> None:
         st.button("Sign in", on_click=st.login, type="primary", icon=":material/login:")
     else:
         st.error(
-            f"**{escaping.markdown(person.name)} may not look at this.** Somebody who runs Lagwise can change that: "
-            "`dashboard.sign_in` in the settings says who may.",
+            f"**{escaping.markdown(person.name)} has no access.** Whoever runs Lagwise can grant it in the setting "
+            "`dashboard.sign_in`.",
             icon=":material/lock:",
         )
         st.button("Sign out", on_click=st.logout, icon=":material/logout:")
@@ -140,4 +140,4 @@ def _user_of_this_machine() -> str:
     try:
         return f"{getpass.getuser()} (this machine)"
     except (OSError, KeyError):
-        return "somebody at this machine"
+        return "unknown user (this machine)"
