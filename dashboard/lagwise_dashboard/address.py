@@ -71,12 +71,14 @@ def change(values: Values, *, replace: bool = False) -> None:
     Lists whose rows follow from what was chosen start again at their first page. What the page cannot use goes.
     """
     values = dict.fromkeys(current_page().restarted(values)) | dict(values)
-    texts = _valid() | {parameter.name: parameter.written(value) for parameter, value in values.items()}
+    chosen = {parameter.name: parameter.written(value) for parameter, value in values.items()}
+    unusable = {one.name for one in ignored()}
+    texts = {name: given for name, given in _texts().items() if name not in unusable} | chosen
     texts = {name: given for name, given in texts.items() if given}
     if texts == _texts():
         return
     if replace:
-        st.session_state[_TYPED] = {parameter.name: parameter.written(value) for parameter, value in values.items()}
+        st.session_state[_TYPED] = chosen
         st.session_state[_QUERY_TO_SET] = pages.query_string(texts)
         return
     st.session_state.pop(_TYPED, None)
@@ -136,8 +138,8 @@ def script(page: Page) -> str:
 
 
 def href(page: Page, values: Values | None = None) -> str:
-    """The address of a link within the dashboard, which keeps what is looked at. It is relative: pages lie beside each
-    other."""
+    """The address of a link within the dashboard, which keeps what the page shows. It is relative: all pages are in one
+    folder."""
     result = pages.query_string(link_parameters(page, values))
     return f"{page.path}?{result}" if result else page.path
 
@@ -158,12 +160,6 @@ def sync_browser(place: Any) -> None:
             st.components.v2.component("lagwise_address", js=_SYNC_SCRIPT)(
                 data={"query": result}, key="address", height=1
             )
-
-
-def _valid() -> Texts:
-    texts = _texts()
-    wrong = {one.name for one in pages.ignored(current_page(), texts)}
-    return {name: given for name, given in texts.items() if name not in wrong}
 
 
 def _texts() -> Texts:

@@ -4,7 +4,7 @@ Whatever is read here raises DatabaseError where the database cannot be read.
 """
 
 from collections.abc import Callable, Iterable
-from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import streamlit as st
 from sqlalchemy import Engine
@@ -48,7 +48,7 @@ def deliveries(query: ListQuery) -> ListPage[DeliveryRow]:
 
 
 def alerts_of(rows: Iterable[DeliveryRow]) -> list[Alert]:
-    """What messages are about."""
+    """The alerts that messages are about."""
     return _ask(queries.alerts_of, tuple(sorted({r.incident_id for r in rows})))
 
 
@@ -86,21 +86,17 @@ def summary_sizes() -> dict[int, int]:
 
 
 def engine() -> Engine:
-    """Where operators' orders go."""
+    """The database, for operators' actions."""
     made: Engine = _engine(context.config().database_url)
     return made
 
 
 def clear_cache() -> None:
-    """Read anew: something was done."""
+    """Forget all answers: an action has changed something."""
     _answer.clear()
 
 
-class _Rows(Protocol[T]):
-    def __call__(self, engine: Engine, *, text: str, limit: int, offset: int) -> list[T]: ...
-
-
-def _page(rows: _Rows[T], count: Callable[..., int], query: ListQuery) -> ListPage[T]:
+def _page(rows: Callable[..., list[T]], count: Callable[..., int], query: ListQuery) -> ListPage[T]:
     """One page of a list; beyond the last it is the last."""
     total = _ask(count, text=query.text)
     query = query.within(total)
@@ -108,7 +104,7 @@ def _page(rows: _Rows[T], count: Callable[..., int], query: ListQuery) -> ListPa
 
 
 def _ask(read: Callable[Concatenate[Engine, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """What a function reads, which is known by its name."""
+    """The answer of a function, cached under the function's name."""
     name = f"{read.__module__}.{read.__qualname__}"
     answer: T = _answer(read, context.config().database_url, name, args, tuple(sorted(kwargs.items())))
     return answer

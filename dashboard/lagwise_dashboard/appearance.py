@@ -38,7 +38,7 @@ STATUS_APPEARANCES: dict[str, Appearance] = {
         "At today's rates unread records will be deleted, or the commits expire, soon.",
     ),
     Status.STOPPED: Appearance(
-        "stopped", "■", "#DC2626", "red", "There is lag, and nobody owns the partition: the consumer is gone."
+        "stopped", "■", "#DC2626", "red", "There is lag, and no member owns the partition: the consumer is gone."
     ),
     Status.STALLED: Appearance(
         "stalled", "‖", "#C2410C", "orange", "There is lag and a member owns the partition, but it commits nothing."

@@ -17,7 +17,7 @@ from lagwise_dashboard.queries.base import Query
 P = ParamSpec("P")
 R = TypeVar("R")
 
-#: Seconds after which an answer nobody asked for again is dropped.
+#: An answer that is not used for so long is dropped.
 _TTL_SECONDS = 300
 _MAX_ANSWERS = 200
 

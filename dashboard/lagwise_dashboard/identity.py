@@ -1,8 +1,8 @@
-"""Who looks at the page, and what they may do. Asked anew at every run and again before every action.
+"""Who uses the page, and what they may do. Checked anew at every run, and again before every action.
 
 With sign-in (``dashboard.sign_in``) the identity provider says who somebody is and the settings which role that gives.
 Without it there is one person: whoever sits at this machine. They are an operator if the server listens on loopback
-alone and a browser opened the page from it directly; everybody else only looks.
+alone and a browser opened the page from it directly; everybody else may only read.
 """
 
 import getpass
@@ -29,7 +29,7 @@ _SENT_BY_BROWSERS = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """Somebody with a name; ``role`` None may not even look. ``signed_in``: a provider vouches for the name.
+    """Somebody with a name; without a ``role`` they may not even read. ``signed_in``: a provider vouches for the name.
 
     ``advice`` is how to become an operator, for those who are not.
     """
@@ -75,7 +75,7 @@ def local(config: Config, headers: Mapping[str, str]) -> Person:
 def _why_not_this_machine(config: Config, headers: Mapping[str, str]) -> str | None:
     """What keeps a request from passing for one of this machine's user, and what to do; None if nothing does.
 
-    A program can send whatever it likes. This tells apart what browsers send: a page of this server opened on this
+    A program can send whatever it likes. This distinguishes what browsers send: a page of this server opened on this
     machine, pages of others, and whatever reaches the server through a proxy.
     """
     if not _is_loopback(config.dashboard.host):
@@ -93,7 +93,7 @@ def _why_not_this_machine(config: Config, headers: Mapping[str, str]) -> str | N
 
 
 def gate() -> None:
-    """Let through who may look; draw what the others need, and end the run."""
+    """Let through who may read; draw what the others need, and end the run."""
     person = current()
     if person is not None and person.role is not None:
         return
@@ -103,8 +103,8 @@ def gate() -> None:
         st.button("Sign in", on_click=st.login, type="primary", icon=":material/login:")
     else:
         st.error(
-            f"**{escaping.markdown(person.name)} may not look at this.** Somebody who runs Lagwise can change that: "
-            "`dashboard.sign_in` in the settings says who may.",
+            f"**{escaping.markdown(person.name)} has no access.** Whoever runs Lagwise can grant it in the setting "
+            "`dashboard.sign_in`.",
             icon=":material/lock:",
         )
         st.button("Sign out", on_click=st.logout, icon=":material/logout:")
@@ -141,4 +141,4 @@ def _user_of_this_machine() -> str:
     try:
         return f"{getpass.getuser()} (this machine)"
     except (OSError, KeyError):
-        return "somebody at this machine"
+        return "unknown user (this machine)"

@@ -1,4 +1,4 @@
-"""One look for every chart. Streamlit lays its light or dark theme over it; what is fixed here reads well on both."""
+"""One style for every chart. Streamlit lays its light or dark theme over it; what is fixed here reads well on both."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -45,7 +45,7 @@ _TEMPLATE = go.layout.Template(
             "tickfont": {"size": 12},
             "automargin": True,
             "fixedrange": True,
-            # 10,000 as in the text beside it, not 10k.
+            # 10,000 as in the text around it, not 10k.
             "separatethousands": True,
             "exponentformat": "none",
         },

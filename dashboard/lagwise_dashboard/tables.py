@@ -134,11 +134,8 @@ def between(
             return None
         if high is None:
             return f"≥ {formatter(low)}"
-        return (
-            formatter(low)
-            if formatter(low) == formatter(high)
-            else f"{formatter(low).removesuffix('/s')} to {formatter(high)}"
-        )
+        lowest, highest = formatter(low), formatter(high)
+        return lowest if lowest == highest else f"{lowest.removesuffix('/s')} to {highest}"
 
     cells = [formatted(low, high) for low, high in zip(lows, highs, strict=True)]
     name = _name(title, of)

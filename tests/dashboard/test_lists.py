@@ -41,7 +41,7 @@ _LISTS: list[tuple[ListParameters, Orders]] = [
 @pytest.mark.parametrize(("its", "orders"), _LISTS)
 def test_an_address_has_the_orders_that_the_lake_has(its: ListParameters, orders: Orders) -> None:
     assert its.sort is not None
-    assert its.sort.keys == tuple(orders.by_name)
+    assert its.sort.keys == tuple(orders)
 
 
 @pytest.mark.usefixtures("planned")
@@ -59,7 +59,7 @@ def test_headings_ask_for_orders_that_the_lake_has(open_app: Open, monkeypatch: 
     }
     for name, (app, known, headings) in orders.items():
         asked = table(app, name).list_orders
-        assert set(asked.values()) <= set(known.by_name), name
+        assert set(asked.values()) <= set(known), name
         assert len(asked) == headings, f"{name}: {sorted(asked)}"
 
 

@@ -62,7 +62,7 @@ def test_quiet_and_other_groups_are_all_groups(stored: Lake) -> None:
     assert ("prod", "feature-flags-audit") in loud, "unknown with members is not quiet"
 
 
-@pytest.mark.parametrize("order", overview.ORDERS.by_name)
+@pytest.mark.parametrize("order", overview.ORDERS)
 def test_every_order_gives_every_row(stored: Lake, order: str) -> None:
     assert len(overview.groups(stored, GroupFilters(), ListQuery(order=order), quiet=None)) == len(GROUPS_OF_THE_DEMO)
 

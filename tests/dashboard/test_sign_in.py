@@ -104,7 +104,7 @@ def test_whoever_has_no_role_is_told_so_and_can_sign_out(visitor: Visit, provide
     visitor.open()
     sign_in(visitor)
     page = visitor.page
-    expect(page.get_by_text("may not look at this")).to_be_visible()
+    expect(page.get_by_text("has no access")).to_be_visible()
     assert "payments-settlement" not in page.content()
     page.get_by_role("button", name="Sign out").click()
     expect(page.get_by_role("button", name="Sign in")).to_be_visible()

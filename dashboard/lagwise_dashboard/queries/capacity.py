@@ -1,4 +1,4 @@
-"""What is known of groups' capacity: the verdicts, and what the history says about a group's load."""
+"""Capacity of groups: the verdicts, a group's load in the recorded history, and the forecast of a topic."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -118,7 +118,7 @@ def outlook(lake: Lake, cluster: str, topic: str, now: datetime) -> Outlook:
         {FORECASTS: days(now - _NEWEST_FORECAST, now)},
         """
         select "at", made_at, busiest_per_second as mean, busiest_high_per_second as high,
-            -- of a day only its mean hour's lower end is kept
+            -- a day has only the lower end of its mean hour
             low_per_second / nullif(produce_rate_per_second, 0) as low_share
         from forecasts where cluster = $cluster and topic = $topic
         qualify made_at = max(made_at) over () and "at" >= $now order by "at"

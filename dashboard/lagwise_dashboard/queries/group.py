@@ -62,7 +62,7 @@ def verdict(lake: Lake, cluster: str, group: str) -> Row | None:
 
 @reads(*TREND_TABLES)
 def growth(lake: Lake, cluster: str, group: str, as_of: datetime) -> str:
-    """How the group's lag has moved over the last minutes, hour and day, in words; empty where nothing can be told."""
+    """How the group's lag has moved over the last minutes, hour and day, in words; empty where nothing is certain."""
     return in_words(trends(lake, cluster, group, as_of))
 
 

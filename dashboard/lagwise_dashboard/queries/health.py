@@ -22,13 +22,13 @@ from lagwise_dashboard.queries.base import Row, bucket_seconds, days, reads, row
 
 #: Within this time the newest sample and tick are looked for first; only where there is none, in the whole table.
 _RECENT = timedelta(days=1)
-#: So many rounds tell how long one takes: a single slow one is no trouble.
+#: How long a round takes is the median of so many: a single slow one is no trouble.
 _ROUNDS = 20
-_LATELY = """
-    select arg_max(lately, finished_at) as newest, median(wall_seconds) as wall_seconds
-    from (select * from ticks order by finished_at desc limit $rounds) lately
+_NEWEST_ROUNDS = """
+    select arg_max(recent, finished_at) as newest, median(wall_seconds) as wall_seconds
+    from (select * from ticks order by finished_at desc limit $rounds) recent
 """
-_JUDGED = "select cluster, max(as_of) as as_of from group_status group by cluster"
+_NEWEST_JUDGED = "select cluster, max(as_of) as as_of from group_status group by cluster"
 MAX_CLUSTERS = 1000
 MAX_ERRORS = 200
 
@@ -67,22 +67,22 @@ def newest(lake: Lake, now_day: datetime) -> Newest:
     if not any(r["read_at"] for r in result):
         result = rows(lake, {SAMPLES: None}, samples, {"limit": MAX_CLUSTERS})
     trouble: list[str] = []
-    lately: Row = {"newest": None, "wall_seconds": None}
+    rounds: Row = {"newest": None, "wall_seconds": None}
     try:
-        (lately,) = rows(lake, {TICKS: recent}, _LATELY, {"rounds": _ROUNDS})
-        if lately["newest"] is None:
-            (lately,) = rows(lake, {TICKS: None}, _LATELY, {"rounds": _ROUNDS})
+        (rounds,) = rows(lake, {TICKS: recent}, _NEWEST_ROUNDS, {"rounds": _ROUNDS})
+        if rounds["newest"] is None:
+            (rounds,) = rows(lake, {TICKS: None}, _NEWEST_ROUNDS, {"rounds": _ROUNDS})
     except LakeError as error:
         trouble.append(str(error))
     judged: list[Row] = []
     try:
-        judged = rows(lake, {GROUP_STATUS: None}, _JUDGED)
+        judged = rows(lake, {GROUP_STATUS: None}, _NEWEST_JUDGED)
     except LakeError as error:
         trouble.append(str(error))
     return Newest(
         tuple({**r["newest"], "read_at": r["read_at"]} for r in result),
-        lately["newest"],
-        lately["wall_seconds"],
+        rounds["newest"],
+        rounds["wall_seconds"],
         {r["cluster"]: r["as_of"] for r in judged},
         min((r["first_at"] for r in result), default=None),
         tuple(trouble),

@@ -10,7 +10,7 @@ from lagwise_dashboard.queries.base import reads, run
 
 #: With fewer partitions the table says it all.
 MIN_PARTITIONS = 24
-#: Rows that can be told apart on a screen. A group with more partitions shows the worst ones, and the others in ranges.
+#: Rows that a screen has room for. A group with more partitions shows the worst ones, and the others in ranges.
 MAX_ROWS = 40
 WORST_ROWS, RANGE_ROWS = 30, 10
 MAX_COLUMNS = 250

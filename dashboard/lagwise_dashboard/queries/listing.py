@@ -1,4 +1,4 @@
-"""Lists of which a page is fetched at a time. Filters and orders are the lake's, so that they reach over all rows."""
+"""Lists that are read a page at a time. The lake filters and sorts them, so that both apply to all rows."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -12,51 +12,48 @@ from lagwise_dashboard.queries.base import Row, Tables, rows
 
 T = TypeVar("T")
 
-
 #: Expressions of SQL to sort by, the first of them first; one that ends in ``desc`` has the largest value first. What
 #: is unknown comes last, whichever way round.
 Terms = list[str]
 _DESCENDING = " desc"
 
 
-@dataclass(frozen=True, slots=True)
-class Orders:
+class Orders(dict[str, Terms]):
     """The orders of a list by their names in its address, the usual one first.
 
     Rows that are alike in one stand in the usual order, and then by ``key``, so that a page does not flicker.
     """
 
-    by_name: Mapping[str, Terms]
-    key: Sequence[str] = ()
+    def __init__(self, by_name: Mapping[str, Terms], key: Sequence[str] = ()) -> None:
+        super().__init__(by_name)
+        self.key = key
 
     def as_sql(self, order: str) -> str:
-        """A statement's ``order by``: an order by its name, turned round with a ``-`` before it. A name that is not
+        """A statement's ``order by``: an order by its name, reversed with a ``-`` before it. A name that is not
         there is the usual order."""
-        terms, turned = self._find(order)
-        usual = next(iter(self.by_name.values()))
-        return ", ".join(
-            [*(_as_sql(t, turned=turned) for t in terms), *(_as_sql(t, turned=False) for t in (*usual, *self.key))]
-        )
+        terms, is_reversed = self._find(order)
+        usual = next(iter(self.values()))
+        return ", ".join([*(_as_sql(t, is_reversed=is_reversed) for t in terms), *map(_as_sql, (*usual, *self.key))])
 
     def is_descending(self, order: str) -> bool:
         """Whether this order begins with the largest."""
-        terms, turned = self._find(order)
-        return terms[0].endswith(_DESCENDING) != turned
+        terms, is_reversed = self._find(order)
+        return terms[0].endswith(_DESCENDING) != is_reversed
 
     def _find(self, order: str) -> tuple[Terms, bool]:
         name = order.removeprefix(REVERSED)
-        if name in self.by_name:
-            return self.by_name[name], name != order
-        return next(iter(self.by_name.values())), False
+        if name in self:
+            return self[name], name != order
+        return next(iter(self.values())), False
 
 
-def _as_sql(term: str, *, turned: bool) -> str:
-    is_descending = term.endswith(_DESCENDING) != turned
+def _as_sql(term: str, *, is_reversed: bool = False) -> str:
+    is_descending = term.endswith(_DESCENDING) != is_reversed
     return f"{term.removesuffix(_DESCENDING)} {'desc' if is_descending else 'asc'} nulls last"
 
 
 PAGE_ROWS = 500
-#: As many rows as any list has: for what takes away the whole of it.
+#: More rows than any list has: for a file of the whole list.
 ALL_ROWS = 10_000_000
 
 

@@ -14,7 +14,7 @@ from lagwise_dashboard.queries.listing import FIRST_PAGE, ListPage, ListQuery, O
 #: A sparkline's longest span, and how many points it has at most.
 TREND_SPAN = timedelta(hours=1)
 TREND_POINTS = 30
-#: Fewer are drawn as a block, which tells nothing.
+#: Fewer would be drawn as a block, without a shape.
 MIN_TREND_POINTS = 4
 
 _NAME = ['lower("group")', '"group"', "cluster"]

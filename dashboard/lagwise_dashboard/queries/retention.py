@@ -35,15 +35,11 @@ _AT_STAKE = """
 
 @dataclass(frozen=True, slots=True)
 class LossCounts:
-    """How many groups lose something: now, within the horizon asked about, or later; and the soonest time to it."""
+    """How many groups lose something: now, within the horizon asked about, or later."""
 
     now: int
     soon: int
     later: int
-
-    @property
-    def total(self) -> int:
-        return self.now + self.soon + self.later
 
 
 @reads(PARTITION_STATUS)
@@ -80,7 +76,7 @@ def losses(
         lake,
         {PARTITION_STATUS: None, TOPICS: None},
         f"""
-        with found as (
+        with losses as (
             select cluster, "group", topic, loss_cause, max(as_of) as as_of,
                 {FIRST_LOSS},
                 arg_min(coalesce(seconds_to_loss_at_latest, -1), seconds_to_loss) as at_latest,
@@ -89,14 +85,14 @@ def losses(
                 count(*) as partitions, {LAG_OF_SEVERAL},
                 sum(lost_at_least)::bigint as lost_at_least, sum(lost_at_most)::bigint as lost_at_most
             from partition_status where {_AT_STAKE} group by cluster, "group", topic, loss_cause
-        ), kept as (
+        ), retentions as (
             select cluster, topic, arg_max({{'ms': retention_ms, 'bytes': retention_bytes}}, sampled_at) as retention
             from topics group by cluster, topic
         )
-        select found.* exclude (at_latest), {STATUS_RANK} as rank,
+        select losses.* exclude (at_latest), {STATUS_RANK} as rank,
             nullif(at_latest, -1) as seconds_to_loss_at_latest,
             retention.ms as retention_ms, retention.bytes as retention_bytes
-        from found left join kept using (cluster, topic)
+        from losses left join retentions using (cluster, topic)
         where $within is null or seconds_to_loss <= $within
         """,  # noqa: S608 (our own constants)
         {"cluster": cluster, "text": text, "within": within_seconds},

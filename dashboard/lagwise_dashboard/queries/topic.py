@@ -156,7 +156,7 @@ _PARTITIONS = """
         from watermarks
         where cluster = $cluster and topic = $topic
             -- A sample is written a moment after it was taken.
-            and sampled_at >= $as_of - $rate_span and sampled_at <= $as_of + interval 1 minute
+            and sampled_at >= $as_of - $span and sampled_at <= $as_of + interval 1 minute
     ), each as (
         select partition, arg_max(newest, sampled_at) as newest, max(sampled_at) as sampled_at,
             count(distinct topic_id) < 2 as is_one_topic,
@@ -208,7 +208,7 @@ def partitions(
             "cluster": cluster,
             "topic": topic,
             "as_of": as_of,
-            "rate_span": _RATE_SPAN,
+            "span": _RATE_SPAN,
             "min_isr": min_isr,
             "text": query.text,
         },
@@ -220,7 +220,7 @@ def partitions(
 @reads(WATERMARKS)
 def totals(lake: Lake, cluster: str, topic: str, as_of: datetime, min_isr: int | None) -> TopicTotals:
     """All partitions of :func:`partitions` together."""
-    arguments = {"cluster": cluster, "topic": topic, "as_of": as_of, "rate_span": _RATE_SPAN, "min_isr": min_isr}
+    arguments = {"cluster": cluster, "topic": topic, "as_of": as_of, "span": _RATE_SPAN, "min_isr": min_isr}
     tables = {WATERMARKS: as_of - _RATE_SPAN}
     [result] = rows(
         lake,

@@ -1,2 +1,2 @@
-"""What a capacity question is answered with, to look at and to take away. Nothing here knows Streamlit: the page draws
+"""The answer to a capacity question, on the page and as a file. Nothing here knows Streamlit: the page draws
 it, and ``lagwise size`` writes the same files."""

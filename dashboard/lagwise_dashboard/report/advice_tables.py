@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from lagwise.domain import humanise
 from lagwise.domain.humanise import per_cent, significant, significant_rate
@@ -12,8 +13,12 @@ from lagwise.domain.sizing.workload import Unit, Workload
 from lagwise_dashboard import tables
 from lagwise_dashboard.tables import TableColumn
 
-#: As it is shown, and raw.
-FormattedValue = tuple[str, object]
+
+class FormattedValue(NamedTuple):
+    """A value as it is shown, and raw."""
+
+    text: str
+    raw: object
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,43 +60,37 @@ _OF_NODES = ("t1_seconds", "t2_seconds", "cores", "share_of_ceiling", "max_threa
 
 
 def formatted_inputs(workload: Workload) -> dict[str, FormattedValue]:
-    """Every input as it is shown, and its value, by its label."""
-    return {LABELS[name]: (texts, _raw(workload, name)) for name, texts in _formatted(workload).items()}
+    """Every input by its label, in the units of a Workload where it is raw."""
+    return {LABELS[name]: value for name, value in _formatted(workload).items()}
 
 
 def input_columns(workload: Workload, sources: Mapping[str, str]) -> list[TableColumn]:
     """Every input as a table: its label, value and source."""
-    texts = _formatted(workload)
+    inputs = _formatted(workload)
     return [
-        tables.text("Input", [LABELS[name] for name in texts]),
-        tables.mixed("Value", [_raw(workload, name) for name in texts], list(texts.values())),
-        tables.text("Source", [sources.get(name, "default") for name in texts]),
+        tables.text("Input", [LABELS[name] for name in inputs]),
+        tables.mixed("Value", [value.raw for value in inputs.values()], [value.text for value in inputs.values()]),
+        tables.text("Source", [sources.get(name, "default") for name in inputs]),
     ]
 
 
-def _raw(w: Workload, name: str) -> object:
-    """The value of an input in the units of a Workload."""
-    if name in ("concurrency", "ordering"):
-        return str(w.concurrency if name == "concurrency" else w.order)
-    value: object = getattr(w, "t1_seconds" if name == "seconds_per_message" else name)
-    return value
-
-
-def _formatted(w: Workload) -> dict[str, str]:
-    texts = {
-        "peak_rate_per_second": f"{significant(w.peak_rate_per_second)}/s",
-        "partitions": humanise.count(w.partitions),
-        "hottest_share": "even" if w.hottest_share is None else f"{100 * w.hottest_share:.3g} %",
+def _formatted(w: Workload) -> dict[str, FormattedValue]:
+    hottest = "even" if w.hottest_share is None else f"{100 * w.hottest_share:.3g} %"
+    values = {
+        "peak_rate_per_second": FormattedValue(f"{significant(w.peak_rate_per_second)}/s", w.peak_rate_per_second),
+        "partitions": FormattedValue(humanise.count(w.partitions), w.partitions),
+        "hottest_share": FormattedValue(hottest, w.hottest_share),
     }
     for name, shown in INPUT_FORMATS.items():
         value = w.t1_seconds if name == "seconds_per_message" else getattr(w, name)
         unit = "" if shown.unit in ("or its CPU limit", "N+…") else f" {shown.unit}"
-        texts[name] = f"{float(f'{value / shown.scale:.4g}'):,.12g}{unit}"
-    texts |= {"concurrency": str(w.concurrency), "ordering": str(w.order)}
+        values[name] = FormattedValue(f"{float(f'{value / shown.scale:.4g}'):,.12g}{unit}", value)
+    values["concurrency"] = FormattedValue(str(w.concurrency), str(w.concurrency))
+    values["ordering"] = FormattedValue(str(w.order), str(w.order))
     not_asked: tuple[str, ...] = _OF_NODES if w.by_members else ("seconds_per_message",)
     if w.unit is Unit.SUBTASK:
         not_asked += ("spare_nodes",)
-    return {name: value for name, value in texts.items() if name not in not_asked}
+    return {name: value for name, value in values.items() if name not in not_asked}
 
 
 #: What binds, as it reads in a metric.

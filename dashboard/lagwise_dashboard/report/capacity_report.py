@@ -1,4 +1,4 @@
-"""What stands on the capacity page, and in what can be taken away of it."""
+"""The content of the capacity page, and of the files that are made from it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ from lagwise_dashboard.report.scenarios import ComparedScenario
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CapacityReport:
-    """Everything that is shown. Without ``advice`` something that is needed for it is ``missing``."""
+    """Everything that the page shows. Without ``advice``, inputs that it needs are ``missing``."""
 
     advice: SizingAdvice | None
     missing: tuple[str, ...] = ()

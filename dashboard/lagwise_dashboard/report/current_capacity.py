@@ -1,4 +1,4 @@
-"""What is known of a group's work on one topic, in words: its numbers, and what they rest on."""
+"""A group's capacity on one topic, in words: its numbers, and the inputs that they rest on."""
 
 from datetime import UTC, datetime
 
@@ -11,7 +11,7 @@ from lagwise_dashboard.queries.base import Row
 from lagwise_dashboard.report.advice_tables import LABELS
 from lagwise_dashboard.tables import TableColumn
 
-#: Where it is known from what the group can do.
+#: Where the capacity of a group is known from.
 SOURCES = {
     "saturation": "seen while it had a backlog",
     "busy_time": "worked out from how busy its Flink job is",

@@ -1,4 +1,4 @@
-"""What will arrive and what can be done: the forecast with its band, today's capacity, and where they cross."""
+"""The forecast demand with its band, today's capacity, and where they cross."""
 
 from datetime import UTC
 

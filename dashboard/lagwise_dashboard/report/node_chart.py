@@ -1,4 +1,4 @@
-"""What a node does, by its number of threads: the two straight lines of the formula and what really comes out."""
+"""A node's throughput by its number of threads: the formula's two straight lines, and the real curve."""
 
 import math
 

@@ -13,7 +13,7 @@ from lagwise_dashboard import escaping, tables
 from lagwise_dashboard.report.advice_tables import BINDS, FormattedValue, formatted_inputs
 from lagwise_dashboard.tables import TableColumn
 
-_NOT_KNOWN: FormattedValue = (humanise.DASH, None)
+_NOT_KNOWN = FormattedValue(humanise.DASH, None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ def columns(compared: tuple[ComparedScenario, ...]) -> list[TableColumn]:
     return [
         tables.text("", lines),
         *(
-            tables.mixed(heading, [v[line][1] for line in lines], [v[line][0] for line in lines])
+            tables.mixed(heading, [v[line].raw for line in lines], [v[line].text for line in lines])
             for heading, v in zip(headings, values, strict=True)
         ),
     ]
@@ -61,15 +61,17 @@ def _results(one: ComparedScenario) -> dict[str, FormattedValue]:
     values: dict[str, FormattedValue] = dict.fromkeys(
         ("Nodes", "Threads per node", "Threads in total", "Limited by", "Sufficient up to a peak of"), _NOT_KNOWN
     )
-    values["Limited by"] = (BINDS[advice.binds], str(advice.binds))
+    values["Limited by"] = FormattedValue(BINDS[advice.binds], str(advice.binds))
     if triple is not None:
-        values["Nodes"] = (_nodes(advice, triple.nodes), triple.nodes)
+        values["Nodes"] = FormattedValue(_nodes(advice, triple.nodes), triple.nodes)
         if not advice.workload.by_members:
-            values["Threads per node"] = (humanise.count(triple.threads_per_node), triple.threads_per_node)
+            values["Threads per node"] = FormattedValue(
+                humanise.count(triple.threads_per_node), triple.threads_per_node
+            )
         threads = triple.nodes * triple.threads_per_node
-        values["Threads in total"] = (humanise.count(threads), threads)
+        values["Threads in total"] = FormattedValue(humanise.count(threads), threads)
         peak = largest_peak_per_second(advice.workload, triple)
-        values["Sufficient up to a peak of"] = (f"{significant(peak)}/s", peak)
+        values["Sufficient up to a peak of"] = FormattedValue(f"{significant(peak)}/s", peak)
     return values | _outcome(outcome)
 
 
@@ -78,9 +80,9 @@ def _outcome(outcome: SimulatedOutcome | None) -> dict[str, FormattedValue]:
         return dict.fromkeys(("Lag, at most", "Oldest unread, at most", "Caught up after"), _NOT_KNOWN)
     drained = math.inf if outcome.drain_seconds is None else outcome.drain_seconds
     return {
-        "Lag, at most": (humanise.count(outcome.peak_lag), outcome.peak_lag),
-        "Oldest unread, at most": (humanise.duration(outcome.peak_lag_seconds), outcome.peak_lag_seconds),
-        "Caught up after": ("never" if drained == math.inf else humanise.duration(drained), drained),
+        "Lag, at most": FormattedValue(humanise.count(outcome.peak_lag), outcome.peak_lag),
+        "Oldest unread, at most": FormattedValue(humanise.duration(outcome.peak_lag_seconds), outcome.peak_lag_seconds),
+        "Caught up after": FormattedValue("never" if drained == math.inf else humanise.duration(drained), drained),
     }
 
 

@@ -19,7 +19,7 @@ from lagwise.domain.humanise import significant
 
 _WIDTH = 960
 _FONT = 12
-#: Width of a character, on average; only what is set beside text depends on it.
+#: Width of a character, on average; only the distance of legends and labels depends on it.
 _CHARACTER = 6.7
 _TEXT, _GRID = "#475569", "#e2e8f0"
 _MAX_TICKS = 8
@@ -198,7 +198,7 @@ def _stroke(line: Any) -> dict[str, object]:
 
 
 def _values(traces: Sequence[Any], x: _Axis, y: _Axis) -> Iterator[str]:
-    """Strips beside each other that show, under the pointer, the values nearest to it."""
+    """Adjacent strips that show, under the pointer, the values nearest to it."""
     lines = [trace for trace in traces if trace.name and trace.mode == "lines"]
     result: dict[float, list[str]] = {}
     for trace in lines:

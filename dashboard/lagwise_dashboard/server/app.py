@@ -16,11 +16,11 @@ _DEFAULT = pages.OVERVIEW
 st.set_page_config(page_title="Lagwise", page_icon=str(_ASSETS / "icon.png"), layout="wide")
 st.logo(str(_ASSETS / "lagwise.svg"), size="medium", link=None)
 st.html(_ASSETS / "page.css")
-may_look = False
+has_access = False
 with boundary():
     identity.gate()
-    may_look = True
-if not may_look:  # who it is could not be told: what went wrong has been said
+    has_access = True
+if not has_access:  # the error is on the page
     st.stop()
 _open_page = st.navigation(
     [

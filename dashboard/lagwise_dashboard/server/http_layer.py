@@ -65,7 +65,7 @@ class CompressedFiles:
         self._answers: dict[str, Response] = {}
 
     def compress(self) -> None:
-        """Compress what nobody has asked for yet, which takes a second for all. From any thread."""
+        """Compress the files that no request has needed yet, which takes a second for all. From any thread."""
         for path in self._files:
             if path not in self._answers:
                 self._answer(path)

@@ -17,7 +17,7 @@ from lagwise.platform.errors import ConfigError
 _PACKAGE = Path(__file__).resolve().parent.parent
 #: In a wheel the file lies inside the package (see ``force-include`` in pyproject.toml), in a checkout at its root.
 _FILES = (_PACKAGE / "streamlit_config.toml", _PACKAGE.parents[1] / ".streamlit" / "config.toml")
-#: What would open the pages to requests that no sign-in has seen, were it set elsewhere.
+#: What would open the pages to requests that no sign-in has checked, if another file set it.
 _PINNED: dict[str, Any] = {
     "server.enableCORS": True,
     "server.enableXsrfProtection": True,

@@ -14,7 +14,7 @@ _ADVICE = {
     "topic_not_authorized": "Grant the account Describe on these topics.",
     "config_topic_not_authorized": "Grant the account DescribeConfigs on these topics: without it there is no warning "
     "before retention deletes.",
-    "leader_not_available": "These partitions have no leader: look at the brokers. Their groups are evaluated "
+    "leader_not_available": "These partitions have no leader: check the brokers. Their groups are evaluated "
     "without them.",
     "leader_moved": "A leader moved during the sample; the next one usually succeeds.",
     "coordinator_moved": "A coordinator moved during the sample; the next one usually succeeds.",

@@ -39,7 +39,7 @@ def nothing_collected(fresh: Freshness) -> None:
     for source in unreadable:
         st.error(
             f"**The cluster {escaping.markdown(source.name)} cannot be read**{freshness.why(source)}. "
-            f"{collection_errors.advice(source.trouble[0] if source.trouble else '')}",
+            f"{collection_errors.advice(source.trouble.kind if source.trouble else '')}",
             icon=":material/link_off:",
         )
     if unreadable:

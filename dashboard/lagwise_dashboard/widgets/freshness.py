@@ -7,6 +7,7 @@ old while the first two work: a sample may wait for the lake, or for its turn.
 import math
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import NamedTuple
 
 import streamlit as st
 
@@ -24,12 +25,19 @@ _NAMED = 3
 _START = timedelta(seconds=staleness.START_SECONDS)
 
 
+class CollectionError(NamedTuple):
+    """An error of a cluster's collection: its kind, and one of its messages, which may be empty."""
+
+    kind: str
+    example: str
+
+
 @dataclass(frozen=True, slots=True)
 class DataSource:
     """One thing that must be fresh: a cluster's collection or verdicts, or the analysis. ``at`` None: never happened.
 
     It is expected every ``interval_seconds``, and late when it is older than ``allowed_seconds``: stale, unless it
-    ``has_just_started``. ``trouble`` is why the newest attempt read nothing: its first error's kind and words.
+    ``has_just_started``. ``trouble`` is why the newest attempt read nothing.
     """
 
     name: str
@@ -37,7 +45,7 @@ class DataSource:
     interval_seconds: float
     allowed_seconds: float
     now: datetime
-    trouble: tuple[str, str] | None = None
+    trouble: CollectionError | None = None
     has_just_started: bool = False
 
     @property
@@ -161,21 +169,19 @@ def _allowed_seconds(interval_seconds: float, newest_round: Row | None) -> float
     return staleness.STALE_INTERVALS * interval_seconds + (newest_round["wall_seconds"] if newest_round else 0.0)
 
 
-def _age_or_never(source: DataSource) -> float:
-    return math.inf if source.age_seconds is None else source.age_seconds
-
-
-def _trouble(sample: Row) -> tuple[str, str] | None:
+def _trouble(sample: Row) -> CollectionError | None:
     if sample["finished_at"] == sample["read_at"] or not sample["errors"]:
         return None
     first = sample["errors"][0]
-    return first["kind"], first["example"] or ""
+    return CollectionError(first["kind"], first["example"] or "")
 
 
 def strip(freshness: Freshness) -> None:
     """One line: data as of when, and the ages; a warning below it where something is stale."""
     now = freshness.now
-    oldest = max(freshness.collections, key=_age_or_never, default=None)
+    oldest = max(
+        freshness.collections, key=lambda s: math.inf if s.age_seconds is None else s.age_seconds, default=None
+    )
     as_of = freshness.as_of
     parts = ["**No data yet**" if as_of is None else f"**Data as of {humanise.clock(as_of, now)}**"]
     if any(verdict.is_late for verdict in freshness.verdicts):
@@ -245,8 +251,8 @@ def why(source: DataSource) -> str:
     """Why nothing could be read, to go on a sentence with; empty where that is not known."""
     if source.trouble is None:
         return ""
-    kind, example = source.trouble
-    return f": {escaping.markdown(kind)}" + (f" ({escaping.markdown(example)})" if example else "")
+    example = f" ({escaping.markdown(source.trouble.example)})" if source.trouble.example else ""
+    return f": {escaping.markdown(source.trouble.kind)}{example}"
 
 
 def _not_for(source: DataSource, done: str) -> str:

@@ -9,7 +9,7 @@ from lagwise_dashboard import address, context, escaping, identity
 from lagwise_dashboard.widgets.error_boundary import boundary
 
 LIVE = "live"
-#: Kept beside the switch, which is another one on every page.
+#: Whether the reader paused the pages: the switch itself is another one on every page.
 _PAUSED = "paused"
 #: Damaged files that are named.
 _NAMED = 3
@@ -63,7 +63,7 @@ def show(
 
 
 def _warn_of_ignored_parameters() -> None:
-    """What the address asks for and this page does not have: nothing else is shown in its place unsaid."""
+    """Report what the address asks for and this page does not have: nothing replaces it silently."""
     sentences = []
     for one in address.ignored():
         texts = ", ".join(escaping.quoted(text, max_length=_MAX_QUOTED_LENGTH) for text in one.texts)
