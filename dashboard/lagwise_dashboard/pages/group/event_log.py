@@ -97,10 +97,9 @@ def _events(row: Row, span: TimeRange, now: datetime) -> None:
     events = ask(queries.events, *arguments, list_view.query(listing))
     st.subheader("Events", anchor=False)
     none = f"No rebalances or other events {span.words}."
-    if not list_view.found(listing, events, "event", "Kind, topic, member or cause", "Search the events", none):
+    if not list_view.found(listing, events, "event", "Kind, topic, member or cause", none):
         return
-    match = list_view.match_words(events, is_filtered=list_view.is_searched(listing))
-    st.caption(f"{events.counted('event')}{match} {span.words}.")
+    st.caption(f"{events.counted('event')}{list_view.match_words(listing, events)} {span.words}.")
 
     def columns(rows: list[Row]) -> list[TableColumn]:
         return [

@@ -34,7 +34,7 @@ def show(row: Row, result: ListPage[Row], names: PartitionNames) -> None:
     topics = {*row["topics"], *(r["topic"] for r in result)}
     with_topic = len(topics) > 1
     of = "" if with_topic else f" of **{escaping.markdown(result[0]['topic'])}**"
-    match = list_view.match_words(result, is_filtered=is_filtered)
+    match = list_view.match_words(listing, result, is_filtered=is_filtered)
     order = list_view.if_default_order(listing, ", worst first")
     st.caption(f"{result.counted('partition')}{of}{match}{order}.")
     list_view.table(
