@@ -45,7 +45,7 @@ def test_a_topic_tells_its_slowest_reader_beside_its_retention(open_app: Open, b
     app = open_app("topic", cluster="prod", topic="clicks")
     said = app.warning[0].value
     assert "The topic keeps records for 2 h." in said
-    assert "what **clickstream\\-archive** has not read in 52 min at the earliest: at 12:51:59 UTC." in said
+    assert "unread records of **clickstream\\-archive** in 52 min at the earliest: at 12:51:59 UTC." in said
     readers, partitions, leaders = tables(app)
     assert _column(readers, "Group") == ["clickstream-archive"]
     assert _column(readers, "Retention used") == ["57 %"]

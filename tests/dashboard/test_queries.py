@@ -250,7 +250,7 @@ def test_marks_are_text_and_not_markup() -> None:
 
 def test_where_nothing_is_known_that_is_said() -> None:
     made = group_charts.chart(no_history(), [], NOW - HOUR, NOW, objective_seconds=None, cells=None, zoom="z")
-    said = [a for a in made.layout.annotations if a.text == "not known"]
+    said = [a for a in made.layout.annotations if a.text == "unknown"]
     assert [a.yref for a in said] == ["y2 domain", "y3 domain"]
     assert made.layout.yaxis2.showticklabels is False
 

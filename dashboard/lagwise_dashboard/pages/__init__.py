@@ -1,1 +1,1 @@
-"""The pages, a folder each: the module of its name draws it, those beside it are its own."""
+"""The pages, a folder each. The module with the folder's name draws the page; the others serve it alone."""

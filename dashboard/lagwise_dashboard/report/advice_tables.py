@@ -52,8 +52,8 @@ LABELS = {
     "partitions": "Partitions",
     "hottest_share": "Hottest partition",
     **{name: shown.label for name, shown in INPUT_FORMATS.items()},
-    "concurrency": "A node's threads",
-    "ordering": "Order to keep",
+    "concurrency": "Threads of a node",
+    "ordering": "Required order",
 }
 #: What is not asked where members are sized.
 _OF_NODES = ("t1_seconds", "t2_seconds", "cores", "share_of_ceiling", "max_threads_per_node", "concurrency", "ordering")

@@ -21,15 +21,15 @@ def fresh_data(now: datetime, *, judged: bool = True) -> Freshness | None:
     fresh = freshness.read(now)
     freshness.strip(fresh)
     if fresh.nothing_collected:
-        nothing_collected(fresh)
+        _nothing_collected(fresh)
     elif judged and fresh.as_of is None:
-        nothing_judged(fresh)
+        _nothing_judged(fresh)
     else:
         return fresh
     return None
 
 
-def nothing_collected(fresh: Freshness) -> None:
+def _nothing_collected(fresh: Freshness) -> None:
     """No sample of any cluster is in the lake, or none that could read anything. A new start
     is explained by :func:`freshness.strip` alone."""
     if fresh.starting:
@@ -60,7 +60,7 @@ def nothing_collected(fresh: Freshness) -> None:
     st.code(config.lake_uri, language=None)
 
 
-def nothing_judged(fresh: Freshness) -> None:
+def _nothing_judged(fresh: Freshness) -> None:
     """There are samples, but the analysis has not finished a round over them. A new start
     is explained by :func:`freshness.strip` alone."""
     if fresh.starting:

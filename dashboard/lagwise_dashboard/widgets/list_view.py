@@ -36,9 +36,12 @@ def search(listing: ListParameters, result: ListPage[Any], placeholder: str, lab
         filters.search(placeholder, listing.search, label)
 
 
-def match_words(result: ListPage[Any], *, is_filtered: bool) -> str:
-    """What a count of rows goes on with, where it is not of all rows: ``that match``."""
-    return "" if not is_filtered else " that matches" if result.total == 1 else " that match"
+def match_words(listing: ListParameters, result: ListPage[Any], *, is_filtered: bool = False) -> str:
+    """What a count of rows goes on with where it is not of all rows: ``that match``. ``is_filtered`` says whether they
+    are filtered by more than the search."""
+    if not is_filtered and not is_searched(listing):
+        return ""
+    return " that matches" if result.total == 1 else " that match"
 
 
 def if_default_order(listing: ListParameters, words: str) -> str:
@@ -47,9 +50,10 @@ def if_default_order(listing: ListParameters, words: str) -> str:
     return words if is_usual else ""
 
 
-def found(listing: ListParameters, result: ListPage[Any], noun: str, placeholder: str, label: str, none: str) -> bool:
-    """Draw the search field, and say so where there is no row: ``none`` is why there is none of the whole list."""
-    search(listing, result, placeholder, label)
+def found(listing: ListParameters, result: ListPage[Any], noun: str, placeholder: str, none: str) -> bool:
+    """Draw the search field, and return whether there is a row. If not, a caption says so; ``none`` is the one for a
+    list that is empty without a search."""
+    search(listing, result, placeholder, f"Search the {noun}s")
     if not result:
         st.caption(f"No {noun} matches." if is_searched(listing) else none)
     return bool(result)

@@ -32,11 +32,15 @@ def show(row: Row, now: datetime) -> None:
         _inputs(row, now)
 
 
+def _source(row: Row) -> str:
+    """Where the capacity is from, as Markdown."""
+    return escaping.markdown(SOURCES.get(row["capacity_source"], row["capacity_source"]))
+
+
 def _metrics(row: Row) -> list[tiles.Tile]:
-    source = SOURCES.get(row["capacity_source"], row["capacity_source"])
     return [
         ("Peak so far", per_second(row["peak_rate_per_second"]), "Messages in the busiest minute of the history."),
-        ("Can do", can_do(row), f"All members together, with this skew; {escaping.markdown(source)}."),
+        ("Can do", can_do(row), f"All members together, with this skew; {_source(row)}."),
         (
             "Forecast peak",
             per_second(row["forecast_peak_rate_per_second"]),
@@ -54,9 +58,8 @@ def _inputs(row: Row, now: datetime) -> None:
         label="Every number that went into the verdict, where it is from, and how old it is",
         about=(row["cluster"], row["group"], row["topic"]),
     )
-    source = SOURCES.get(row["capacity_source"], row["capacity_source"])
     st.caption(
-        f"What it can do is {escaping.markdown(source)}. As of {humanise.clock(row['as_of'], now)}, "
+        f"What it can do is {_source(row)}. As of {humanise.clock(row['as_of'], now)}, "
         f"{humanise.since(row['as_of'], now)} ago."
     )
 

@@ -18,8 +18,8 @@ from lagwise_dashboard.report.advice_tables import INPUT_FORMATS, LABELS
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One number to type in, in the unit shown, and how far a click on its buttons goes. What the address holds without
-    it is None where it may be known, or is asked for."""
+    """One number to enter, in the unit shown; ``step`` is how far a click on its buttons goes. The parameter's default
+    is None where the value may be known, or must be entered."""
 
     parameter: Number
     step: float
@@ -89,9 +89,8 @@ def number_input(
     return address.get(parameter)
 
 
-#: Left empty, these and the load are what is known of the chosen group, as it is at any time, or an example without a
-#: group; only what is typed goes into the address, so a link to a group stays up to date, and a link to an assumption
-#: stays what it was.
+#: Numbers that may be left empty: an empty field takes the group's current value, or an example without a group. Only
+#: what is typed goes into the address: a link to a group stays up to date, and a link to an assumption stays as it was.
 _KNOWABLE = tuple(field.parameter for field in FIELDS.values() if field.parameter.default is None)
 #: What a group fills: of another group it is another number.
 OF_THE_GROUP: tuple[Parameter[Any], ...] = (
@@ -196,26 +195,11 @@ class _InputFields:
         if typed is not None and typed == parameter.default:
             self.sources[name] = _DEFAULT
 
-    def peak(self) -> None:
-        known = self.start.values.get("peak_rate_per_second")
-        typed = number_input(
-            parameters.PEAK,
-            "Peak (messages/s)",
-            step=100.0,
-            placeholder=self.placeholder("peak_rate_per_second", f"{known or 0.0:,.12g}"),
-            help="Messages per second at peak.",
-        )
-        self.keep("peak_rate_per_second", typed)
-
-    def partitions(self) -> None:
-        typed = number_input(
-            parameters.PARTITIONS,
-            "Partitions",
-            step=1,
-            placeholder=self.placeholder("partitions", f"{self.start.values.get('partitions') or 0:,}"),
-            help="Partitions of the topic (queues, in RocketMQ).",
-        )
-        self.keep("partitions", typed)
+    def load(self, name: str, parameter: Number, label: str, *, step: float, help: str) -> None:
+        """A number of the load, in the unit of the Workload."""
+        known = self.start.values.get(name) or 0
+        placeholder = self.placeholder(name, f"{known:,.12g}")
+        self.keep(name, number_input(parameter, label, step=step, placeholder=placeholder, help=help))
 
     def hottest(self) -> None:
         """The share; None is even. The group's own is no longer true with another number of partitions."""
@@ -240,7 +224,7 @@ class _InputFields:
     def concurrency(self) -> None:
         usual = self.start.values.get("concurrency", Concurrency.CONSUMER_PER_THREAD)
         st.selectbox(
-            "Threads of a node",
+            LABELS["concurrency"],
             [c.value for c in Concurrency],
             index=None,
             placeholder=self.placeholder("concurrency", str(usual), default=f"{usual}, the default"),
@@ -253,7 +237,7 @@ class _InputFields:
 
     def ordering(self) -> None:
         st.selectbox(
-            "Required order",
+            LABELS["ordering"],
             [o.value for o in Ordering],
             index=None,
             placeholder="what the threads keep anyway",
@@ -268,7 +252,9 @@ class _InputFields:
 def show(start: StartingValues) -> SizingInputs:
     """Draw the inputs; what they ask. Raises OutOfRange where two of them do not fit together."""
     inputs = _InputFields(start)
-    inputs.peak()
+    inputs.load(
+        "peak_rate_per_second", parameters.PEAK, "Peak (messages/s)", step=100.0, help="Messages per second at peak."
+    )
     is_whole = "seconds_per_message" in start.values
     if is_whole:
         inputs.number("seconds_per_message")
@@ -276,7 +262,13 @@ def show(start: StartingValues) -> SizingInputs:
         st.caption("T1 and T2 are not known separately. Enter all three values below to size nodes and threads.")
     left, right = st.columns(2)
     with left:
-        inputs.partitions()
+        inputs.load(
+            "partitions",
+            parameters.PARTITIONS,
+            LABELS["partitions"],
+            step=1,
+            help="Partitions of the topic (queues, in RocketMQ).",
+        )
         inputs.number("t1_seconds")
     with right:
         inputs.hottest()

@@ -1,7 +1,7 @@
-"""What one round of the analysis says about a group: its verdict, its partitions and how its members do.
+"""A group as of one round of the analysis: its verdict, its partitions and its members.
 
-They are in two tables, which the analysis writes one right after the other. A page that reads in between would show a
-sentence beside the figures of another moment.
+They are in two tables, which the analysis writes one right after the other. A page that read in between would show the
+sentence of one round with the figures of another.
 """
 
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ _ATTEMPTS, _PAUSE_SECONDS = 8, 0.25
 @dataclass(frozen=True, slots=True)
 class GroupSnapshot:
     """The group's row of `group_status`, the partitions and the members that its page lists, all partitions that lose
-    something (the soonest first), and what :func:`queries.group.unknown` says."""
+    something (the soonest first), and the row of :func:`queries.group.unknown`."""
 
     group: Row
     partitions: ListPage[Row]
@@ -45,7 +45,7 @@ class GroupSnapshot:
 
 
 def read(cluster: str, group: str) -> GroupSnapshot | None:
-    """The newest judgement of a group whose parts are of one moment, with the lists that the address asks for; None if
+    """The newest verdict on a group whose rows are all of one round, with the lists that the address asks for; None if
     there is no such group."""
     for attempt in range(_ATTEMPTS):
         if attempt:

@@ -7,7 +7,7 @@ from datetime import datetime
 import streamlit as st
 
 from lagwise.links import parameters
-from lagwise_dashboard import appearance, context, escaping, plot_theme, tables
+from lagwise_dashboard import appearance, context, escaping, tables
 from lagwise_dashboard.cache import ask
 from lagwise_dashboard.pages.group.group_charts import ChartMark
 from lagwise_dashboard.queries import group as queries
@@ -38,14 +38,9 @@ def marks(changes: Iterable[Row], events: Iterable[Row]) -> list[ChartMark]:
         ChartMark(r["at"], _status_change(r), dash="solid", colour=appearance.of_status(r["after"]).colour, minor=False)
         for r in changes
     ] + [
-        ChartMark(r["at"], f"{kind(r)}: {rebalance_hours.details(r)}" if rebalance_hours.details(r) else kind(r))
+        ChartMark(r["at"], f"{_kind(r)}: {details}" if (details := rebalance_hours.details(r)) else _kind(r))
         for r in events
     ]
-
-
-def alert_mark(at: datetime, text: str) -> ChartMark:
-    """An alert as a mark."""
-    return ChartMark(at, text, dash="dash", colour=plot_theme.SERIES[4], minor=False)
 
 
 def show(row: Row, span: TimeRange, now: datetime) -> None:
@@ -102,15 +97,14 @@ def _events(row: Row, span: TimeRange, now: datetime) -> None:
     events = ask(queries.events, *arguments, list_view.query(listing))
     st.subheader("Events", anchor=False)
     none = f"No rebalances or other events {span.words}."
-    if not list_view.found(listing, events, "event", "Kind, topic, member or cause", "Search the events", none):
+    if not list_view.found(listing, events, "event", "Kind, topic, member or cause", none):
         return
-    match = list_view.match_words(events, is_filtered=list_view.is_searched(listing))
-    st.caption(f"{events.counted('event')}{match} {span.words}.")
+    st.caption(f"{events.counted('event')}{list_view.match_words(listing, events)} {span.words}.")
 
     def columns(rows: list[Row]) -> list[TableColumn]:
         return [
             tables.moment("At", [r["at"] for r in rows], now),
-            tables.text("Event", [kind(r) for r in rows]),
+            tables.text("Event", [_kind(r) for r in rows]),
             tables.text("Details", [rebalance_hours.details(r) for r in rows], width=_DETAILS_WIDTH, wraps=True),
         ]
 
@@ -126,7 +120,7 @@ def _events(row: Row, span: TimeRange, now: datetime) -> None:
     )
 
 
-def kind(row: Row) -> str:
+def _kind(row: Row) -> str:
     """The kind of an event in words."""
     return _KINDS.get(row["kind"], escaping.visible(row["kind"]).replace("_", " "))
 

@@ -9,7 +9,7 @@ from lagwise.domain import humanise
 from lagwise.domain.vocabulary import REBALANCING_STATES, UnknownReason
 from lagwise.links import pages, parameters
 from lagwise_alerts.operate import Alert, AlertState
-from lagwise_dashboard import address, alert_reader, context, escaping
+from lagwise_dashboard import address, alert_reader, context, escaping, plot_theme
 from lagwise_dashboard.cache import ask
 from lagwise_dashboard.pages.group import (
     assignment,
@@ -110,7 +110,7 @@ def _alerts(cluster: str, group: str) -> list[Alert]:
 
 def _alert_marks(alerts: list[Alert], span: TimeRange) -> list[ChartMark]:
     return [
-        event_log.alert_mark(at, alert_words.mark_text(alert, resolved=resolved))
+        ChartMark(at, alert_words.mark_text(alert, resolved=resolved), "dash", plot_theme.SERIES[4], minor=False)
         for alert in alerts
         for at, resolved in ((alert.fired_at, False), (alert.resolved_at, True))
         if at is not None and span.since <= at <= span.until

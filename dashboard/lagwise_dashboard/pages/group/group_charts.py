@@ -162,7 +162,7 @@ def _runs(points: dict[str, list[Any]], until: datetime) -> list[tuple[datetime,
 
 
 def _with_gaps(history: pa.Table) -> dict[str, list[Any]]:
-    """The columns, with a row of nulls where points are missing, so that no line bridges a time nobody looked at."""
+    """The columns, with a row of nulls where points are missing, so that no line bridges a gap in the data."""
     columns: dict[str, list[Any]] = {name: [] for name in history.column_names}
     rows = history.to_pylist()
     steps = sorted(later["at"] - earlier["at"] for earlier, later in pairwise(rows))

@@ -1,4 +1,4 @@
-"""A group's partitions as a heat map: a row for each, the stronger the more lag, so that the odd ones are seen.
+"""A group's partitions as a heat map: a row for each, a stronger colour for more lag, so that outliers stand out.
 
 It is the lowest of the group's charts, on their time axis.
 """
@@ -18,7 +18,7 @@ from lagwise_dashboard.queries.base import Row
 from lagwise_dashboard.widgets.time_range import TimeRange
 
 TITLE = "Lag by partition, records"
-#: Pixels: of a row, and of all rows together at least; of the scale that stands above them.
+#: Pixels: the height of a row, the least height of all rows, and the height and width of the scale above them.
 _ROW_HEIGHT, _MIN_HEIGHT, _SCALE_HEIGHT, _SCALE_WIDTH = 14, 300, 8, 260
 _MAX_NAME_LENGTH = 20
 #: The scale is one hue over the page's own background, from invisible to opaque: no lag is the background itself and
@@ -30,7 +30,7 @@ _MIN_SCALE_LAG = 100
 _TICKS = tuple(10.0**n for n in range(12, 0, -1))
 #: Numbers on the scale that are nearer to each other than this share of it would overlap.
 _MIN_TICK_DISTANCE = 0.13
-#: Answers are shared for so long: a heat map of an hour does not change by the second.
+#: Spans end on a whole step of this, so that browsers share one answer: a heat map does not change by the second.
 _STEP_SECONDS = 60
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 

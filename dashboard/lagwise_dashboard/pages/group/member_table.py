@@ -22,7 +22,7 @@ def show(result: ListPage[Row], row: Row, now: datetime, *, rebalancing: bool) -
     listing, about = parameters.MEMBER_LIST, (row["cluster"], row["group"])
     st.subheader("Members", anchor=False)
     none = "The group has no members." if row["members"] is not None else "Unknown: the group could not be described."
-    if not list_view.found(listing, result, "member", "Client, host or id", "Search the members", none):
+    if not list_view.found(listing, result, "member", "Client, host or id", none):
         return
     idle = result[0]["idle"]
     idle_note = f" {humanise.plural(idle, 'member')} {'owns' if idle == 1 else 'own'} nothing" if idle else ""
@@ -30,7 +30,7 @@ def show(result: ListPage[Row], row: Row, now: datetime, *, rebalancing: bool) -
         idle_note += ": the group is rebalancing, and partitions are still being assigned."
     elif idle:
         idle_note += ": a partition has one reader, so more members than partitions cannot help."
-    match = list_view.match_words(result, is_filtered=list_view.is_searched(listing))
+    match = list_view.match_words(listing, result)
     st.caption(f"{result.counted('member')}{match}, as of {humanise.clock(result[0]['sampled_at'], now)}.{idle_note}")
     list_view.table(
         listing,

@@ -1,4 +1,4 @@
-"""The partitions of a group, worst first: how bad, why, and whose."""
+"""The partitions of a group, worst first: status, lag, rates and owner."""
 
 import streamlit as st
 
@@ -34,7 +34,7 @@ def show(row: Row, result: ListPage[Row], names: PartitionNames) -> None:
     topics = {*row["topics"], *(r["topic"] for r in result)}
     with_topic = len(topics) > 1
     of = "" if with_topic else f" of **{escaping.markdown(result[0]['topic'])}**"
-    match = list_view.match_words(result, is_filtered=is_filtered)
+    match = list_view.match_words(listing, result, is_filtered=is_filtered)
     order = list_view.if_default_order(listing, ", worst first")
     st.caption(f"{result.counted('partition')}{of}{match}{order}.")
     list_view.table(
@@ -100,7 +100,7 @@ def _status_cell(row: Row) -> list[str]:
 
 
 def _unmoved(row: Row) -> float | None:
-    """As of the sample, like every number beside it: since then the group has had no chance to show a commit."""
+    """As of the sample, like every other number: since then the group has had no chance to show a commit."""
     if row["committed"] is None or row["committed_since"] is None:
         return None
     return tables.elapsed_seconds(row["committed_since"], row["as_of"])

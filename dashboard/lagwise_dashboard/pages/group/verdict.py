@@ -1,5 +1,6 @@
 """The verdict on a group in one sentence, and its numbers."""
 
+from collections.abc import Callable
 from datetime import datetime
 
 import streamlit as st
@@ -12,7 +13,11 @@ from lagwise_dashboard.pages.group.current_round import GroupSnapshot
 from lagwise_dashboard.queries.base import Row
 from lagwise_dashboard.widgets import lag_columns, tiles
 
-_BAD = frozenset({Status.LOSING_DATA, Status.AT_RISK, Status.STOPPED, Status.STALLED})
+_BOXES: dict[str, Callable[[str], object]] = {
+    **dict.fromkeys((Status.LOSING_DATA, Status.AT_RISK, Status.STOPPED, Status.STALLED), st.error),
+    **dict.fromkeys((Status.REWOUND, Status.FALLING_BEHIND, Status.LAGGING), st.warning),
+    Status.OK: st.success,
+}
 _TYPE_HELP = (
     "Kafka: the group protocol (classic, consumer, share, simple). RocketMQ: concurrent, orderly, pop, pull or "
     "broadcasting. Other systems: what stores the offsets."
@@ -22,7 +27,6 @@ _SOURCE_HELP = {
     BROADCAST_HINT: "What the broker saw members fetch; the members are not asked (ask_members: false). Some of it may "
     "not be processed yet, so the lag is at least this.",
 }
-_DOUBTFUL = frozenset({Status.REWOUND, Status.FALLING_BEHIND, Status.LAGGING})
 
 
 def show(snapshot: GroupSnapshot, described: Row, now: datetime) -> None:
@@ -31,34 +35,20 @@ def show(snapshot: GroupSnapshot, described: Row, now: datetime) -> None:
     Durations are those of the moment that was judged; only the date of a clock time depends on ``now``.
     """
     row = snapshot.group
-    text = (
+    _BOXES.get(row["status"], st.info)(
         f"**{appearance.label(row['status'], row['reason'])}** &nbsp; {escaping.markdown(row['sentence'])}  \n"
         f"Since {humanise.clock(row['since'], now)}, for {humanise.since(row['since'], row['as_of'])}."
     )
-    if row["status"] in _BAD:
-        st.error(text)
-    elif row["status"] in _DOUBTFUL:
-        st.warning(text)
-    elif row["status"] == Status.OK:
-        st.success(text)
-    else:
-        st.info(text)
-    _findings(row)
-    tiles.show([*_metrics(row, snapshot.unknown_lag), *_ways(described)], missing_because=_why_missing(row))
-
-
-def _findings(row: Row) -> None:
-    """The findings about the group, as a list."""
-    lines = [
+    findings = [
         f"- {escaping.markdown(f['sentence'])}" + (f" *{escaping.markdown(f['remedy'])}*" if f["remedy"] else "")
         for f in row["findings"]
     ]
-    if lines:
-        st.markdown("\n".join(lines))
-
-
-def _why_missing(row: Row) -> str:
-    return appearance.reason_in_words(row["reason"]) or "not in the newest samples"
+    if findings:
+        st.markdown("\n".join(findings))
+    tiles.show(
+        [*_metrics(row, snapshot.unknown_lag), *_consumption(described)],
+        missing_because=appearance.reason_in_words(row["reason"]) or "not in the newest samples",
+    )
 
 
 def _catch_up_help(row: Row) -> str:
@@ -90,7 +80,7 @@ def _lost(row: Row) -> str:
     return low if low == high else f"{low} to {high}"
 
 
-def _ways(described: Row) -> list[tiles.Tile]:
+def _consumption(described: Row) -> list[tiles.Tile]:
     """How the group consumes, in the words of its system."""
     result: list[tiles.Tile] = []
     if described.get("type"):

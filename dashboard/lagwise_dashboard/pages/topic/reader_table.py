@@ -22,11 +22,10 @@ def show(cluster: str, topic: str, settings: Row | None, names: PartitionNames) 
     result = ask(queries.readers, cluster, topic, list_view.query(listing))
     st.subheader("Readers", anchor=False)
     none = "No watched group has commits on this topic or is assigned to it."
-    if not list_view.found(listing, result, "group", "Group", "Search the readers", none):
+    if not list_view.found(listing, result, "group", "Group", none):
         return
-    match = list_view.match_words(result, is_filtered=list_view.is_searched(listing))
     order = list_view.if_default_order(listing, ", closest to losing records first")
-    st.caption(f"{result.counted('group')}{match}{order}.")
+    st.caption(f"{result.counted('group')}{list_view.match_words(listing, result)}{order}.")
     list_view.table(
         listing,
         result,

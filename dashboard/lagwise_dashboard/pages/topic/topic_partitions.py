@@ -36,7 +36,7 @@ def show(cluster: str, topic: str, as_of: datetime, min_isr: int | None, totals:
     arguments = (cluster, topic, as_of, min_isr)
     result = ask(queries.partitions, *arguments, list_view.query(listing))
     list_view.search(listing, result, "Number, “leader 2”, or reader", "Search the partitions")
-    match = list_view.match_words(result, is_filtered=list_view.is_searched(listing))
+    match = list_view.match_words(listing, result)
     order = list_view.if_default_order(listing, ", hottest first")
     replicas = "All replicas are in sync." if totals.replicated else ""
     if totals.out_of_sync:

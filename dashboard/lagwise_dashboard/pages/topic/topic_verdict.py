@@ -1,5 +1,6 @@
 """Does the slowest reader of a topic read its records before retention deletes them? One sentence and the numbers."""
 
+from collections.abc import Callable
 from datetime import datetime, timedelta
 
 import streamlit as st
@@ -17,49 +18,42 @@ _CLOSE = 0.5
 
 def show(settings: Row | None, readers: list[Row], totals: TopicTotals, now: datetime) -> None:
     """The sentence, loud as it deserves, and the topic's numbers below it."""
-    counted = [r for r in readers if r["status"] != Status.GHOST]
-    losing = [r for r in counted if r["loss_cause"] == LossCause.DELETION]
-    text = sentence(settings, counted, now)
-    share = lag_columns.used_share(slowest(counted), settings)
-    if any(r["seconds_to_loss"] <= 0 for r in losing):
-        st.error(text)
-    elif losing or (share is not None and share >= _CLOSE):
-        st.warning(text)
-    elif share is not None:
-        st.success(text)
-    else:
-        st.info(text)
+    box, text = _verdict(settings, [r for r in readers if r["status"] != Status.GHOST], now)
+    box(text)
     tiles.show(_metrics(settings, totals), missing_because="not in the newest samples")
 
 
-def sentence(settings: Row | None, readers: list[Row], now: datetime) -> str:
-    """Markdown. ``readers`` come nearest to losing records first, ghosts left out."""
-    keeps = f"The topic keeps records {retention(settings)}."
+def _verdict(settings: Row | None, readers: list[Row], now: datetime) -> tuple[Callable[[str], object], str]:
+    """The box for the sentence, and the sentence in Markdown. ``readers`` come nearest to losing records first, ghosts
+    left out."""
+    keeps = f"The topic keeps records {_retention(settings)}."
     if not readers:
-        return f"**No group reads it.** {keeps}"
-    losing = [r for r in readers if r["loss_cause"] == LossCause.DELETION]
-    if losing:
-        first = losing[0]
+        return st.info, f"**No group reads it.** {keeps}"
+    first = next((r for r in readers if r["loss_cause"] == LossCause.DELETION), None)
+    if first is not None:
         name = f"**{escaping.markdown(first['group'])}**"
         if first["seconds_to_loss"] <= 0:
-            return f"{name} is losing records: retention deletes them before the group reads them. {keeps}"
+            text = f"{name} is losing records: retention deletes them before the group reads them. {keeps}"
+            return st.error, text
         within = "at the latest, maybe sooner" if first["seconds_to_loss_is_upper_bound"] else "at the earliest"
         at = first["as_of"] + timedelta(seconds=first["seconds_to_loss"])
-        return (
+        return st.warning, (
             f"{keeps} Retention will delete unread records of {name} in "
             f"{humanise.duration(first['seconds_to_loss'])} {within}: at {humanise.clock(at, now)}."
         )
-    slow = slowest(readers)
+    slow = max((r for r in readers if r["lag_seconds"] is not None), key=lambda r: r["lag_seconds"], default=None)
     if slow is None:
-        return f"{keeps} How far behind its readers are is unknown."
-    name, share = f"**{escaping.markdown(slow['group'])}**", lag_columns.used_share(slow, settings)
+        return st.info, f"{keeps} How far behind its readers are is unknown."
+    share = lag_columns.used_share(slow, settings)
+    box = st.info if share is None else st.warning if share >= _CLOSE else st.success
     if not slow["lag_seconds"]:
-        return f"{keeps} Its readers have read everything."
+        return box, f"{keeps} Its readers have read everything."
     used = "" if share is None else f", which is {_percent(share)} of that"
-    return f"{keeps} The slowest reader, {name}, is {_behind(slow)} behind{used}."
+    behind = humanise.duration(slow["lag_seconds"], lower_bound=bool(slow["lag_seconds_is_lower_bound"]))
+    return box, f"{keeps} The slowest reader, **{escaping.markdown(slow['group'])}**, is {behind} behind{used}."
 
 
-def retention(settings: Row | None) -> str:
+def _retention(settings: Row | None) -> str:
     """Half a sentence: for how long, up to which size, or that it is unknown."""
     if settings is None or settings["retention_ms"] is None:
         return "for an unknown time"
@@ -72,15 +66,6 @@ def retention(settings: Row | None) -> str:
     if (settings["retention_bytes"] or -1) >= 0:
         limits.append(f"up to {humanise.size(settings['retention_bytes'])} a partition")
     return " and ".join(limits) or "for ever"
-
-
-def slowest(readers: list[Row]) -> Row | None:
-    """The reader whose oldest unread record is the oldest; None where none is known."""
-    return max((r for r in readers if r["lag_seconds"] is not None), key=lambda r: r["lag_seconds"], default=None)
-
-
-def _behind(reader: Row) -> str:
-    return humanise.duration(reader["lag_seconds"], lower_bound=bool(reader["lag_seconds_is_lower_bound"]))
 
 
 def _percent(share: float) -> str:
