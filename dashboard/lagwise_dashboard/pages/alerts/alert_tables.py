@@ -70,9 +70,9 @@ def show_open(rows: list[Alert], now: datetime, *, name: str, label: str, people
 
 def link(row: Alert) -> str:
     """The page of what an alert is about: its group, or Lagwise itself."""
-    if row.group is None:
+    if row.subject.group is None:
         return address.href(pages.HEALTH)
-    return address.href(pages.GROUP, {parameters.CLUSTER: row.cluster, parameters.GROUP: row.group})
+    return address.href(pages.GROUP, {parameters.CLUSTER: row.subject.cluster, parameters.GROUP: row.subject.group})
 
 
 def notified_columns(rows: list[Alert], now: datetime) -> list[TableColumn]:
