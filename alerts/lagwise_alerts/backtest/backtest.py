@@ -117,7 +117,7 @@ class _Interest:
         key = self._key(condition)
         if key not in self._cache:
             labels = self._book.labels_of(condition.subject)
-            verdicts = (match_rule(rule, condition, condition.as_of, None, labels)[0] for rule in self._book.rules)
+            verdicts = (match_rule(rule, condition, condition.as_of, None, labels).verdict for rule in self._book.rules)
             self._cache[key] = TimerVerdict.MATCH in verdicts
         return self._cache[key]
 
