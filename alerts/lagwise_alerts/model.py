@@ -257,21 +257,6 @@ class Alert:
     #: The incident that already reports the same trouble, so that this alert, or its worsening, was not notified.
     inhibited_by: str | None = None
 
-    @property
-    def kind(self) -> AlertKind:
-        """What kind of trouble it is about."""
-        return self.subject.kind
-
-    @property
-    def cluster(self) -> str | None:
-        """The cluster of its subject."""
-        return self.subject.cluster
-
-    @property
-    def group(self) -> str | None:
-        """The group of its subject."""
-        return self.subject.group
-
 
 @dataclass(frozen=True, slots=True)
 class Transition:

@@ -17,7 +17,7 @@ from lagwise.tables.rounds import TICKS
 from lagwise.tables.store import Lake
 from lagwise.traces.trace import read_trace
 from lagwise_alerts.backtest import lake_history, trace_history
-from lagwise_alerts.backtest.backtest import LOSS_AHEAD, Backtest, Scene, run_backtest, untestable_rules
+from lagwise_alerts.backtest.backtest import LOSS_AHEAD, Backtest, PastSituation, run_backtest, untestable_rules
 from lagwise_alerts.evaluate.observation import CollectionRow, LakeSnapshot, observe
 from lagwise_alerts.model import AlertKind, AlertSubject, Condition, GroupCondition
 from lagwise_alerts.rules.rule_file import RuleBook, load_rules
@@ -189,7 +189,7 @@ def _sample(second: int) -> dict[str, Any]:
 
 def _of_lake(lake: Lake, rules: RuleBook, since: int = 0) -> Backtest:
     span = lake_history.HistorySpan(at(since), at(END), 15.0)
-    return run_backtest(rules, lake_history.scenes(lake, span, rules), at(since), at(END))
+    return run_backtest(rules, lake_history.situations(lake, span, rules), at(since), at(END))
 
 
 def _said(notified: Any) -> list[tuple[Any, ...]]:
@@ -235,7 +235,7 @@ class TestTheLakesPast:
         """That a group was alive before is known from elsewhere, and since when it has its status from its changes."""
         alive = frozenset({AlertSubject(AlertKind.GROUP, CLUSTER, "orders").fingerprint})
         span = lake_history.HistorySpan(at(300), at(END), 15.0, alive)
-        found = run_backtest(rules, lake_history.scenes(lake_of_the_past, span, rules), at(300), at(END))
+        found = run_backtest(rules, lake_history.situations(lake_of_the_past, span, rules), at(300), at(END))
         first = found.notifications[0]
         assert (first.alert.subject.group, first.event.value, first.decided_at) == ("orders", "firing", at(300))
         assert first.alert.since == at(60)
@@ -243,7 +243,7 @@ class TestTheLakesPast:
     def test_mirrored_groups_are_left_out_as_they_are_live(self, lake_of_the_past: Lake, rules: RuleBook) -> None:
         mirrored = frozenset({AlertSubject(AlertKind.GROUP, CLUSTER, "orders").fingerprint})
         span = lake_history.HistorySpan(at(0), at(END), 15.0, mirrored=mirrored)
-        found = run_backtest(rules, lake_history.scenes(lake_of_the_past, span, rules), at(0), at(END))
+        found = run_backtest(rules, lake_history.situations(lake_of_the_past, span, rules), at(0), at(END))
         assert "orders" not in {n.alert.subject.group for n in found.notifications}
 
     def test_storms_last_from_hour_to_hour(self, lake_of_the_past: Lake, rules: RuleBook) -> None:
@@ -265,11 +265,11 @@ class TestTheLakesPast:
 def test_interest_leaves_out_nothing(lake_of_the_past: Lake, rules: RuleBook) -> None:
     """Subjects that no rule looks for are left out of the backtest: with all of them the result is the same."""
     span = lake_history.HistorySpan(at(0), at(END), 15.0)
-    scenes = list(lake_history.scenes(lake_of_the_past, span, rules))
+    situations = list(lake_history.situations(lake_of_the_past, span, rules))
     whole = Player(rules)
-    for scene in scenes:
-        whole.see((scene.now - at(0)).total_seconds(), scene.situation)
-    assert _said(run_backtest(rules, scenes, at(0), at(END)).notifications) == _said(whole.notified)
+    for past in situations:
+        whole.see((past.now - at(0)).total_seconds(), past.situation)
+    assert _said(run_backtest(rules, situations, at(0), at(END)).notifications) == _said(whole.notified)
 
 
 class TestTraces:
@@ -283,15 +283,15 @@ class TestTraces:
         ],
     )
     def test_default_rules(self, trace: str, notified: list[tuple[str, str]]) -> None:
-        scenes = self._scenes(trace)
-        found = run_backtest(book(), scenes, scenes[0].now, scenes[-1].now)
+        situations = self._situations(trace)
+        found = run_backtest(book(), situations, situations[0].now, situations[-1].now)
         assert [(n.event.value, n.status) for n in found.notifications] == notified
 
     def test_a_crash_loop_pages_once_whatever_its_status_and_those_that_keep_pace_do_not(self) -> None:
         """Of those that read too little, one gets no certain trend from the noise of its restarts; of the others it is
         certain, and they page when records have been getting older for longer than the objective."""
-        scenes = self._scenes("crash-loop")
-        found = run_backtest(book(), scenes, scenes[0].now, scenes[-1].now)
+        situations = self._situations("crash-loop")
+        found = run_backtest(book(), situations, situations[0].now, situations[-1].now)
         said = [
             (n.alert.subject.group, n.event.value, n.alert.rule, n.alert.severity.value) for n in found.notifications
         ]
@@ -305,7 +305,7 @@ class TestTraces:
             "reports": {"falling_behind", "getting_older"},
         }
         paged = {
-            n.alert.subject.group: (n.event.value, (n.decided_at - scenes[0].now).total_seconds())
+            n.alert.subject.group: (n.event.value, (n.decided_at - situations[0].now).total_seconds())
             for n in found.notifications
             if n.alert.rule == "getting_older" and n.event.value != "resolved"
         }
@@ -314,15 +314,15 @@ class TestTraces:
         assert "keeps getting older" in first.sentence
 
     def test_a_loss_is_told_once_for_each_group(self) -> None:
-        scenes = self._scenes("retention-overrun")
-        found = run_backtest(book(), scenes, scenes[0].now, scenes[-1].now)
+        situations = self._situations("retention-overrun")
+        found = run_backtest(book(), situations, situations[0].now, situations[-1].now)
         lost = [n for n in found.notifications if n.status == "losing_data"]
         assert len(lost) == len({n.alert.subject.group for n in lost}) == 2
         assert {n.alert.subject.kind for n in found.notifications} == {AlertKind.GROUP}
 
-    def _scenes(self, name: str) -> list[Scene]:
+    def _situations(self, name: str) -> list[PastSituation]:
         trace = read_trace(TRACES / name)
-        return list(trace_history.scenes(trace, events_of(trace), "trace"))
+        return list(trace_history.situations(trace, events_of(trace), "trace"))
 
 
 def test_rules_that_cannot_be_tried_are_named_with_what_they_look_for(tmp_path: Path) -> None:

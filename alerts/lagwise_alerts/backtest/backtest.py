@@ -34,7 +34,7 @@ _LIMITS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Scene:
+class PastSituation:
     """The conditions at a moment of the past."""
 
     now: datetime
@@ -63,20 +63,20 @@ class Backtest:
         return found
 
 
-def run_backtest(book: RuleBook, scenes: Iterable[Scene], since: datetime, until: datetime) -> Backtest:
-    """Evaluate the rules on every scene, in order."""
+def run_backtest(book: RuleBook, situations: Iterable[PastSituation], since: datetime, until: datetime) -> Backtest:
+    """Evaluate the rules on each situation, in order."""
     is_of_interest = _Interest(book)
     alerts: dict[str, Alert] = {}
     ended: dict[str, Alert] = {}
     notifications: list[Notification] = []
     moments = 0
-    for scene in scenes:
+    for past in situations:
         moments += 1
         # A subject without an alert that no rule matches cannot change anything.
         conditions = tuple(
-            one for one in scene.situation.conditions if one.subject.fingerprint in alerts or is_of_interest(one)
+            one for one in past.situation.conditions if one.subject.fingerprint in alerts or is_of_interest(one)
         )
-        decision = decide(book, replace(scene.situation, conditions=conditions), alerts, scene.now, ended)
+        decision = decide(book, replace(past.situation, conditions=conditions), alerts, past.now, ended)
         _carry_out(decision, alerts, ended)
         notifications += decision.notifications
     firing = [alert for alert in alerts.values() if alert.state is AlertState.FIRING]
@@ -117,7 +117,7 @@ class _Interest:
         key = self._key(condition)
         if key not in self._cache:
             labels = self._book.labels_of(condition.subject)
-            verdicts = (match_rule(rule, condition, condition.as_of, None, labels)[0] for rule in self._book.rules)
+            verdicts = (match_rule(rule, condition, condition.as_of, None, labels).verdict for rule in self._book.rules)
             self._cache[key] = TimerVerdict.MATCH in verdicts
         return self._cache[key]
 

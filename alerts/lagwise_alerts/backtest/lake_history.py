@@ -20,7 +20,7 @@ from lagwise.domain.vocabulary import Status, UnknownReason
 from lagwise.tables.analysis import GROUP_HISTORY, GROUP_STATUS, STATUS_CHANGES
 from lagwise.tables.membership import REBALANCE_STATS
 from lagwise.tables.store import Lake
-from lagwise_alerts.backtest.backtest import Scene
+from lagwise_alerts.backtest.backtest import PastSituation
 from lagwise_alerts.backtest.lake_health import PastHealth
 from lagwise_alerts.evaluate.group_facts import STORM_LASTS, Group
 from lagwise_alerts.evaluate.observation import (
@@ -88,7 +88,7 @@ class HistorySpan:
     objective_of: LagObjective = usual_objective
 
 
-def scenes(lake: Lake, span: HistorySpan, book: RuleBook) -> Iterator[Scene]:
+def situations(lake: Lake, span: HistorySpan, book: RuleBook) -> Iterator[PastSituation]:
     """Every moment at which something new was known, and those in between at which nothing was. Raises LakeError."""
     health = PastHealth(lake, span.since, span.until)
     rows = lake.query(_TOPICS, over=[GROUP_STATUS]).to_pylist()
@@ -117,7 +117,7 @@ def scenes(lake: Lake, span: HistorySpan, book: RuleBook) -> Iterator[Scene]:
                     showing[cluster] += _with_storm(condition, storms)
                 following = next(judged, None)
         groups = (condition for its in showing.values() for condition in its)
-        yield Scene(now, replace(monitor, conditions=(*monitor.conditions, *groups)))
+        yield PastSituation(now, replace(monitor, conditions=(*monitor.conditions, *groups)))
 
 
 def _monitor(now: datetime, collections: Mapping[str, CollectionRow], analysis_interval_seconds: float) -> Situation:

@@ -11,7 +11,7 @@ from lagwise.domain.findings import loss_findings
 from lagwise.domain.groups import record_of_verdict
 from lagwise.domain.ownership import GroupFacts, group_facts
 from lagwise.traces.trace import Row, Trace, moment, sample_id
-from lagwise_alerts.backtest.backtest import CATCHING_UP, LOSS_AHEAD, Scene
+from lagwise_alerts.backtest.backtest import CATCHING_UP, LOSS_AHEAD, PastSituation
 from lagwise_alerts.evaluate.observation import CollectionRow, GroupRow, LakeSnapshot, observe
 from lagwise_alerts.evaluate.unread_ages import UnreadAges
 from lagwise_alerts.model import AlertKind
@@ -22,7 +22,7 @@ KINDS = frozenset({AlertKind.GROUP, AlertKind.LOSS, AlertKind.IDLE_MEMBERS, Aler
 NUMBERS = frozenset({LOSS_AHEAD, CATCHING_UP})
 
 
-def scenes(trace: Trace, events: Sequence[Row], cluster: str) -> Iterator[Scene]:
+def situations(trace: Trace, events: Sequence[Row], cluster: str) -> Iterator[PastSituation]:
     """Every moment at which the trace is to be judged. ``events`` are those that a collector would have recorded,
     ``cluster`` is the name of its cluster."""
     rows = {**trace.rows, "events": events}
@@ -58,7 +58,7 @@ def scenes(trace: Trace, events: Sequence[Row], cluster: str) -> Iterator[Scene]
             watching_since=None,
             now=now,
         )
-        yield Scene(now, observed)
+        yield PastSituation(now, observed)
 
 
 def _rows(

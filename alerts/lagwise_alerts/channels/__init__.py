@@ -8,7 +8,7 @@ from lagwise.config.channels import AnyChannel
 from lagwise_alerts.channels.alertmanager import AlertmanagerChannel
 from lagwise_alerts.channels.alertmanager_webhook import AlertmanagerWebhookChannel
 from lagwise_alerts.channels.apprise_url import AppriseChannel
-from lagwise_alerts.channels.base import Channel, DeliveryOutcome, Message, Repeating
+from lagwise_alerts.channels.base import Channel, DeliveryOutcome, Message
 from lagwise_alerts.channels.mail import MailChannel
 from lagwise_alerts.channels.pagerduty import PagerDutyChannel
 from lagwise_alerts.channels.slack import SlackChannel
@@ -19,7 +19,7 @@ from lagwise_alerts.channels.webhook import WebhookChannel
 #: need every incident, and group by themselves.
 TAKE_SUMMARIES = frozenset({"webhook", "alertmanager_webhook", "slack", "teams", "email", "apprise"})
 
-__all__ = ["TAKE_SUMMARIES", "Channel", "DeliveryOutcome", "Message", "Repeating", "make_channel"]
+__all__ = ["TAKE_SUMMARIES", "Channel", "DeliveryOutcome", "Message", "make_channel"]
 
 _CHANNELS: dict[str, Callable[[Any, Callable[[], datetime]], Channel[Any]]] = {
     "webhook": WebhookChannel,

@@ -1,10 +1,10 @@
 """The base of all channels: a channel sends the document ``lagwise.alert.v1`` and returns the outcome."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Generic, Protocol, TypeVar, runtime_checkable
+from typing import Generic, TypeVar
 
 from lagwise.config.channels import AnyChannel
 
@@ -65,19 +65,3 @@ class Channel(ABC, Generic[SettingsT]):
 
     def close(self) -> None:
         """Close connections."""
-
-
-@runtime_checkable
-class Repeating(Protocol):
-    """A channel whose receiver forgets alerts that are not sent again and again, such as Alertmanager."""
-
-    @property
-    def name(self) -> str:
-        """Its name in the settings."""
-
-    @property
-    def repeat_seconds(self) -> float:
-        """How often firing alerts are sent again."""
-
-    def repeat(self, bodies: Sequence[str]) -> DeliveryOutcome:
-        """Send all firing alerts again: ``bodies`` are the documents that were delivered last."""

@@ -11,7 +11,7 @@ from datetime import datetime
 from lagwise.domain.findings import FindingKind
 from lagwise.domain.group_record import GroupNumbers
 from lagwise.domain.vocabulary import Status
-from lagwise_alerts.evaluate.rule_matching import condition_matches, is_as_known, is_too_old, match_rule
+from lagwise_alerts.evaluate.rule_matching import RuleMatch, condition_matches, is_as_known, is_too_old, match_rule
 from lagwise_alerts.evaluate.rule_timers import TimerMoment, TimerVerdict, advance_timer
 from lagwise_alerts.model import (
     STALE,
@@ -88,8 +88,8 @@ def _evaluate_subject(
 ) -> Transition | None:
     """The transition of one subject's alert; None where there is no alert before or after."""
     labels = book.labels_of(condition.subject)
-    matches = [(rule, *match_rule(rule, condition, now, _known_in_trouble(before), labels)) for rule in book.rules]
-    if before is None and not any(verdict is TimerVerdict.MATCH for _, verdict, _ in matches):
+    matches = [match_rule(rule, condition, now, _known_in_trouble(before), labels) for rule in book.rules]
+    if before is None and not any(match.verdict is TimerVerdict.MATCH for match in matches):
         return None
     timers, clear_timer = _advance_timers(book, condition, before, matches)
     active = [(rule, timer) for rule, timer in timers if timer.active]
@@ -157,7 +157,7 @@ def _known_in_trouble(alert: Alert | None) -> int | None:
 
 
 def _advance_timers(
-    book: RuleBook, condition: Condition, before: Alert | None, matches: list[tuple[Rule, TimerVerdict, datetime]]
+    book: RuleBook, condition: Condition, before: Alert | None, matches: list[RuleMatch]
 ) -> tuple[list[tuple[Rule, RuleTimer]], RuleTimer | None]:
     """The timers of the rules that still count, and the timer of the time in which no rule matches."""
     old = {timer.rule: timer for timer in before.rule_timers} if before else {}
@@ -173,12 +173,12 @@ def _advance_timers(
         timer = advance_timer(old.get(rule.name), rule.name, verdict, moment(since), rule.for_seconds)
         if timer is not None:
             timers.append((rule, timer))
-    verdicts = {verdict for _, verdict, _ in matches}
+    verdicts = {match.verdict for match in matches}
     if TimerVerdict.MATCH in verdicts:
         clear_verdict = TimerVerdict.CLEAR
     else:
         clear_verdict = TimerVerdict.HOLD if TimerVerdict.HOLD in verdicts else TimerVerdict.MATCH
-    clear_since = max((since for rule, _, since in matches if rule.name in old), default=condition.as_of)
+    clear_since = max((match.since for match in matches if match.rule.name in old), default=condition.as_of)
     clear_timer = advance_timer(
         before.clear_timer if before else None, "", clear_verdict, moment(clear_since), float("inf")
     )

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 from types import MappingProxyType
+from typing import NamedTuple
 
 from lagwise.domain.staleness import DataAge
 from lagwise.domain.vocabulary import Status, UnknownReason
@@ -25,14 +26,22 @@ _LASTING_REASONS = frozenset(
 UNKNOWN_FOR_GOOD_SECONDS = 3600.0
 
 
+class RuleMatch(NamedTuple):
+    """Whether a condition matches a rule, and since when that has been so."""
+
+    rule: Rule
+    verdict: TimerVerdict
+    since: datetime
+
+
 def match_rule(
     rule: Rule,
     condition: Condition,
     now: datetime,
     known_in_trouble: int | None = None,
     labels: Mapping[str, str] = MappingProxyType({}),
-) -> tuple[TimerVerdict, datetime]:
-    """The verdict, and since when it has been so.
+) -> RuleMatch:
+    """Whether a condition matches a rule.
 
     An outdated status, or an "unknown" that may hide trouble, is HOLD: neither trouble nor its end. Only a rule on the
     status ``unknown``, or on a number that is known nevertheless, can match an unknown group. ``known_in_trouble`` is
@@ -40,12 +49,13 @@ def match_rule(
     ``labels`` are those of the group's owner.
     """
     if isinstance(condition, FreshnessCondition):
-        return _judge_freshness(rule, condition, now)
+        return RuleMatch(rule, *_judge_freshness(rule, condition, now))
     verdict = _judge_group(rule, condition, now, known_in_trouble, labels)
     # An unknown status does not prove that the group was healthy since then, nor does a status prove its numbers: only
     # this sample counts.
     is_unknown_calm = verdict is TimerVerdict.CLEAR and condition.status is Status.UNKNOWN
-    return verdict, condition.as_of if is_unknown_calm or rule.when.asks_for_numbers else condition.since
+    counts_from_sample = is_unknown_calm or rule.when.asks_for_numbers
+    return RuleMatch(rule, verdict, condition.as_of if counts_from_sample else condition.since)
 
 
 def is_as_known(condition: GroupCondition, known_in_trouble: int | None) -> bool:

@@ -1,9 +1,9 @@
 """Queries of pages and the command line on the operational database. They create nothing."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar
 
 from sqlalchemy import Column, ColumnElement, Connection, Engine, Row, Select, Table, func, inspect, or_, select, true
 
@@ -24,6 +24,8 @@ from lagwise_alerts.outbox.database import (
 )
 from lagwise_alerts.outbox.operator_store import load_mute_state, silence_of
 from lagwise_alerts.outbox.store import DEAD, DELIVERED, DELIVERY_COLUMNS, QUEUED, SUMMARISED, DeliveryRow, alert_of
+
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,12 +92,8 @@ def operator_state(alert: Alert, mute_state: MuteState, now: datetime) -> Operat
 
 def mute_state(engine: Engine, windows: Sequence[MaintenanceWindow], now: datetime) -> MuteState:
     """What mutes alerts at this moment. Raises DatabaseError."""
-    if not _is_there(engine):
-        return MuteState(windows=tuple(windows))
-    with transaction(engine, read_only=True) as connection:
-        if not _has(connection, SILENCES):
-            return MuteState(windows=tuple(windows))
-        return load_mute_state(connection, windows, now)
+    nothing = MuteState(windows=tuple(windows))
+    return _read(engine, SILENCES, lambda connection: load_mute_state(connection, windows, now), nothing)
 
 
 def silences(engine: Engine, now: datetime) -> list[Silence]:
@@ -255,17 +253,13 @@ def _tally(engine: Engine, column: Column[str]) -> dict[str, int]:
 
 
 def _fetch(engine: Engine, query: Select[*tuple[Any, ...]], table: Table = ALERTS) -> Sequence[Row[*tuple[Any, ...]]]:
-    """The rows; none where the alert process has never run, so that the tables do not exist."""
-    if not _is_there(engine):
-        return []
-    with transaction(engine, read_only=True) as connection:
-        return connection.execute(query).all() if _has(connection, table) else []
+    return _read(engine, table, lambda connection: connection.execute(query).all(), [])
 
 
-def _is_there(engine: Engine) -> bool:
+def _read(engine: Engine, table: Table, read: Callable[[Connection], Result], nothing: Result) -> Result:
+    """What ``read`` returns, or ``nothing`` where the alert process has never run, so that the table does not exist."""
     path = sqlite_file(engine)
-    return path is None or path.exists()
-
-
-def _has(connection: Connection, table: Table) -> bool:
-    return inspect(connection).has_table(table.name)
+    if path is not None and not path.exists():
+        return nothing
+    with transaction(engine, read_only=True) as connection:
+        return read(connection) if inspect(connection).has_table(table.name) else nothing

@@ -1,4 +1,4 @@
-"""Sends firing alerts again to receivers that forget them (Alertmanager): the latest delivered message of each.
+"""Sends firing alerts again to an Alertmanager, which forgets them: the latest delivered message of each.
 
 The messages are read from the outbox each time. So they are the same after a restart, and only incidents go out whose
 beginning was delivered and whose end was not.
@@ -9,7 +9,8 @@ from datetime import datetime, timedelta
 
 from sqlalchemy import Engine, func, select
 
-from lagwise_alerts.channels.base import DeliveryOutcome, Repeating
+from lagwise_alerts.channels.alertmanager import AlertmanagerChannel
+from lagwise_alerts.channels.base import DeliveryOutcome
 from lagwise_alerts.model import AlertEvent, AlertState
 from lagwise_alerts.outbox.database import ALERTS, DELIVERIES, transaction
 from lagwise_alerts.outbox.store import DELIVERED
@@ -20,7 +21,7 @@ _D = DELIVERIES.c
 class FiringResender:
     """Sends the firing alerts of one channel again."""
 
-    def __init__(self, engine: Engine, channel: Repeating, clock: Callable[[], datetime]) -> None:
+    def __init__(self, engine: Engine, channel: AlertmanagerChannel, clock: Callable[[], datetime]) -> None:
         self._engine = engine
         self._channel = channel
         self._clock = clock

@@ -51,7 +51,7 @@ DELIVERY_COLUMNS = [DELIVERIES.c[one.name] for one in fields(DeliveryRow)]
 
 def decide_and_queue(
     engine: Engine,
-    decide: Callable[[Mapping[str, Alert], Mapping[str, Alert], MuteState], MuteResult],
+    run_stages: Callable[[Mapping[str, Alert], Mapping[str, Alert], MuteState], MuteResult],
     render: Callable[[Notification], str],
     *,
     active: Iterable[AlertSubject] = (),
@@ -62,9 +62,9 @@ def decide_and_queue(
 ) -> Decision:
     """Read the alerts, decide, store the alerts and queue the messages, in one transaction. Returns the decision.
 
-    ``decide`` is given the open alerts, those that ended within ``remember``, and what mutes alerts. ``render`` makes
-    the message of a notification. ``active`` are groups newly seen alive, ``windows`` the maintenance windows in the
-    settings. Raises DatabaseError, having stored nothing; also where another process holds ``lease`` by now.
+    ``run_stages`` decides from the open alerts, those that ended within ``remember``, and what mutes alerts. ``render``
+    makes the message of a notification. ``active`` are groups newly seen active, ``windows`` the maintenance windows.
+    Raises DatabaseError, having stored nothing; also where another process holds ``lease`` by now.
     """
     with transaction(engine) as connection:
         if lease is not None:
@@ -72,7 +72,7 @@ def decide_and_queue(
         lock(connection)
         alerts = load_open(connection)
         mute_state = load_mute_state(connection, windows, now)
-        result = decide(alerts, load_ended(connection, now - remember), mute_state)
+        result = run_stages(alerts, load_ended(connection, now - remember), mute_state)
         store_withheld(connection, mute_state, result)
         _store_alerts(connection, alerts, result.decision)
         _queue(connection, result.decision.notifications, render, now)

@@ -17,7 +17,8 @@ from lagwise.config.operating import Grouping
 from lagwise.operational.lease import Lease
 from lagwise.platform.errors import DatabaseError, DatabaseGone
 from lagwise.platform.log_throttle import LogThrottle
-from lagwise_alerts.channels import Channel, Message, Repeating
+from lagwise_alerts.channels import Channel, Message
+from lagwise_alerts.channels.alertmanager import AlertmanagerChannel
 from lagwise_alerts.notify.group import NextSend, SendSingly, SendSummary, Wait, next_send
 from lagwise_alerts.outbox.database import DELIVERIES, transaction
 from lagwise_alerts.outbox.resend_firing import FiringResender
@@ -61,7 +62,7 @@ class Worker:
         self._lease = lease
         self._log_throttle = LogThrottle(log)
         self._unrecorded: tuple[DeliveryRow, RetryStep] | None = None
-        self._resender = FiringResender(engine, channel, clock) if isinstance(channel, Repeating) else None
+        self._resender = FiringResender(engine, channel, clock) if isinstance(channel, AlertmanagerChannel) else None
 
     def deliver_due(self, stop: threading.Event) -> datetime | None:
         """Deliver in order until the queue is empty or the first message must wait. Returns until when it waits.

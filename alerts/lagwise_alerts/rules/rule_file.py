@@ -176,7 +176,13 @@ def load_rules(path: Path | None, channels: Sequence[str] = ()) -> RuleBook:
     ]
     if unknown:
         raise ConfigError(f"the alert rules in {where} cannot be used:\n" + "\n".join(unknown))
-    return RuleBook(file.rules, tuple(channels), file.owners, file.repeat_every, file.flapping)
+    return RuleBook(
+        rules=file.rules,
+        channels=tuple(channels),
+        owners=file.owners,
+        repeat_seconds=file.repeat_every,
+        flapping=file.flapping,
+    )
 
 
 def _read(path: Path | None) -> dict[str, Any]:

@@ -61,16 +61,16 @@ def of_lake(config: Config, book: RuleBook, since: datetime, until: datetime) ->
         mirrored=frozenset(row.subject.fingerprint for row in now.groups if row.is_mirrored),
         objective_of=objectives_of(config),
     )
-    found = run_backtest(book, lake_history.scenes(lake, span, book), since, until)
+    found = run_backtest(book, lake_history.situations(lake, span, book), since, until)
     return BacktestOutcome(found, None, len(book.rules), untestable_rules(book, lake_history.KINDS, frozenset()))
 
 
 def of_trace(folder: Path, book: RuleBook, cluster: str) -> BacktestOutcome:
     """Backtest the rules on a trace. ``cluster`` is the name of its cluster. Raises TraceError."""
     trace = read_trace(folder)
-    scenes = trace_history.scenes(trace, events_of(trace), cluster)
+    situations = trace_history.situations(trace, events_of(trace), cluster)
     ends = (moment(trace.evaluation_times[0]), moment(trace.evaluation_times[-1]))
-    found = run_backtest(book, scenes, *ends)
+    found = run_backtest(book, situations, *ends)
     return BacktestOutcome(
         found, trace.name, len(book.rules), untestable_rules(book, trace_history.KINDS, trace_history.NUMBERS)
     )

@@ -14,16 +14,16 @@ SEVERITIES: dict[Severity, Appearance] = {
 
 def about(row: Alert) -> str:
     """What an alert is about, in plain text."""
-    if row.kind is AlertKind.ANALYSIS:
+    if row.subject.kind is AlertKind.ANALYSIS:
         return "the analysis"
-    if row.kind is AlertKind.COLLECTION:
-        return f"collection from {escaping.visible(row.cluster)}"
-    finding = "" if row.kind is AlertKind.GROUP else f"{_finding_words(row)}: "
-    return f"{finding}{escaping.visible(row.group)} ({escaping.visible(row.cluster)})"
+    if row.subject.kind is AlertKind.COLLECTION:
+        return f"collection from {escaping.visible(row.subject.cluster)}"
+    finding = "" if row.subject.kind is AlertKind.GROUP else f"{_finding_words(row)}: "
+    return f"{finding}{escaping.visible(row.subject.group)} ({escaping.visible(row.subject.cluster)})"
 
 
 def _finding_words(row: Alert) -> str:
-    return row.kind.value.replace("_", " ")
+    return row.subject.kind.value.replace("_", " ")
 
 
 def severity_label(severity: Severity) -> str:
@@ -33,6 +33,6 @@ def severity_label(severity: Severity) -> str:
 
 def mark_text(row: Alert, *, resolved: bool) -> str:
     """An alert as a mark in a chart."""
-    is_finding = row.group is not None and row.kind is not AlertKind.GROUP
+    is_finding = row.subject.group is not None and row.subject.kind is not AlertKind.GROUP
     word = _finding_words(row) if is_finding else appearance.of_status(row.status).word
     return f"Alert resolved ({word})" if resolved else f"Alert {severity_label(row.severity)}: {word}"

@@ -210,12 +210,12 @@ def ack(
 def _named_alerts(firing: "list[Alert]", name: str, cluster: str | None) -> "list[Alert]":
     """The firing alerts of an incident or of a group. Raises LagwiseError where there are none."""
     exact = [one for one in firing if one.incident_id == name]
-    found = exact or [one for one in firing if one.group == name and cluster in (None, one.cluster)]
+    found = exact or [one for one in firing if one.subject.group == name and cluster in (None, one.subject.cluster)]
     if not found:
         raise LagwiseError(
             f"no firing alert has the incident or group {clean(name)!r}; `lagwise alert list` shows those that fire"
         )
-    clusters = sorted({one.cluster or "" for one in found})
+    clusters = sorted({one.subject.cluster or "" for one in found})
     if len(clusters) > 1:
         raise LagwiseError(f"group {clean(name)!r} fires in {clean(', '.join(clusters))}: choose one with --cluster")
     return found

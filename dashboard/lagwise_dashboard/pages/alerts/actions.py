@@ -217,9 +217,10 @@ def _fill(by_id: dict[str, Alert]) -> None:
     """Fill in the patterns that match the chosen alert's subject and no other."""
     row = by_id.get(_SILENCE.value(_LIKE))
     if row is not None:
-        st.session_state[_SILENCE.field(_GROUP)] = "" if row.group is None else literal_pattern(row.group)
-        st.session_state[_SILENCE.field(_CLUSTER)] = "" if row.cluster is None else literal_pattern(row.cluster)
-        st.session_state[_SILENCE.field(_KIND)] = [] if row.kind is AlertKind.GROUP else [row.kind.value]
+        kind, cluster, group = row.subject.kind, row.subject.cluster, row.subject.group
+        st.session_state[_SILENCE.field(_GROUP)] = "" if group is None else literal_pattern(group)
+        st.session_state[_SILENCE.field(_CLUSTER)] = "" if cluster is None else literal_pattern(cluster)
+        st.session_state[_SILENCE.field(_KIND)] = [] if kind is AlertKind.GROUP else [kind.value]
 
 
 def _acknowledge(by: Operator, ids: tuple[str, ...]) -> str:

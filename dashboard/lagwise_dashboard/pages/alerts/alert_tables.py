@@ -107,9 +107,9 @@ def _people(section: str, alerts: Sequence[OpenAlert], now: datetime) -> list[Ta
 
 def _link(row: Alert) -> str:
     """The page of what an alert is about: its group, or Lagwise itself."""
-    if row.group is None:
+    if row.subject.group is None:
         return address.href(pages.HEALTH)
-    return address.href(pages.GROUP, {parameters.CLUSTER: row.cluster, parameters.GROUP: row.group})
+    return address.href(pages.GROUP, {parameters.CLUSTER: row.subject.cluster, parameters.GROUP: row.subject.group})
 
 
 def _mute(one: Mute) -> str:

@@ -98,7 +98,7 @@ def _show(snapshot: GroupSnapshot, now: datetime) -> None:
 def _alerts(cluster: str, group: str) -> list[Alert]:
     """The group's alerts, open ones first. Without the database the rest of the page still stands."""
     with boundary():
-        own = [a for a in alert_reader.open_alerts() if (a.cluster, a.group) == (cluster, group)]
+        own = [a for a in alert_reader.open_alerts() if (a.subject.cluster, a.subject.group) == (cluster, group)]
         for alert in own:
             if alert.state is AlertState.FIRING:
                 badge = f":red-badge[{alert_words.severity_label(alert.severity)}]"
