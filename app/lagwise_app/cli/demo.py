@@ -13,7 +13,7 @@ from lagwise_app.cli.shared import json_option, require_package
     "--for",
     "for_seconds",
     type=Duration("s", at_least=1),
-    help="End by itself after this long (2m, 120), counted from the start of the workload. Default: until Ctrl-C.",
+    help="Stop after this long (2m, 120), counted from the start of the workload. Default: run until Ctrl-C.",
 )
 @click.option("--rocketmq", is_flag=True, help="Use RocketMQ instead of Kafka. Needs a JDK.")
 @click.option("--no-dashboard", is_flag=True, help="Run without the dashboard.")
@@ -24,7 +24,7 @@ from lagwise_app.cli.shared import json_option, require_package
     help="Keep all data in this folder. Default: a temporary folder, removed at the end.",
 )
 @click.option("--port", type=click.IntRange(0, 65535), default=0, help="Port of the dashboard. Default: any free port.")
-@json_option("the result, with progress on stderr,")
+@json_option("the result", " Progress goes to stderr.")
 @click.pass_context
 def demo(
     context: click.Context,

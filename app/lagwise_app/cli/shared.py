@@ -120,7 +120,7 @@ def _lines(error: LagwiseError) -> str:
     """The message on one line. Only a ConfigError has several problems, one per line."""
     text = str(error)
     if isinstance(error, UnreadableTable):
-        text += f"; `{program()} doctor` checks the lake, and `{program()} doctor --repair` sets damaged files aside"
+        text += f"; `{program()} doctor` checks the lake, and `{program()} doctor --repair` quarantines damaged files"
     return "\n".join(clean(line) for line in text.split("\n")) if isinstance(error, ConfigError) else clean(text)
 
 
@@ -143,9 +143,9 @@ def require_package(module: str) -> None:
         raise MissingRequirement(f"this command needs {module}: install lagwise[{_EXTRAS[module]}]")
 
 
-def json_option(what: str) -> Callable[[_Command], _Command]:
-    """The option ``--json``. Its help says: Print ``what`` as JSON."""
-    return click.option("--json", "as_json", is_flag=True, help=f"Print {what} as JSON.")
+def json_option(what: str, more: str = "") -> Callable[[_Command], _Command]:
+    """The option ``--json``. Its help says: Print ``what`` as JSON. And ``more``."""
+    return click.option("--json", "as_json", is_flag=True, help=f"Print {what} as JSON.{more}")
 
 
 def data_option(command: _Command) -> _Command:
@@ -170,7 +170,6 @@ def bootstrap_option(command: _Command) -> _Command:
 
 
 def once_option(command: _Command) -> _Command:
-    """The option ``--once``."""
     return click.option("--once", is_flag=True, help="Run one round, then exit.")(command)
 
 

@@ -13,15 +13,17 @@ from lagwise_app.cli.shared import json_option, once_option, print_answer, requi
 _FOLDER = Path("~/.rocketmq_offsets")
 
 
-@click.command("ship-offsets", short_help="Copy the offsets that broadcasting RocketMQ clients keep.")
-@click.option("--to", "place", metavar="PLACE", required=True, help="A folder or a URI (s3://…, gs://…, abfss://…).")
+@click.command("ship-offsets", short_help="Copy the offset files of broadcasting RocketMQ clients.")
+@click.option(
+    "--to", "place", metavar="PLACE", required=True, help="Destination: a folder or a URI (s3://…, gs://…, abfss://…)."
+)
 @click.option(
     "--from",
     "folder",
     type=click.Path(path_type=Path),
     default=_FOLDER,
     show_default=True,
-    help="Folder of the clients: their rocketmq.client.localOffsetStoreDir.",
+    help="Folder with the files: rocketmq.client.localOffsetStoreDir of the clients.",
 )
 @click.option(
     "--every",
@@ -37,7 +39,7 @@ _FOLDER = Path("~/.rocketmq_offsets")
     type=Duration("h", at_least=1, at_most=365 * 86400),
     default="24h",
     show_default=True,
-    help="A file that was not written for longer is not copied.",
+    help="Maximum age of a file. Older files are not copied.",
 )
 @once_option
 @json_option("the result of the round (with --once)")

@@ -55,7 +55,7 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
     "horizon_seconds",
     type=Duration(),
     show_default="analysis.forecast.horizon_days",
-    help="Size a GROUP for the forecast up to then, such as 30d.",
+    help="How far ahead the forecast counts when a GROUP is sized, such as 30d.",
 )
 @click.option("--partitions", type=int, help="Partitions (queues) of the topic.")
 @click.option(
@@ -87,7 +87,7 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
     "outage_seconds",
     type=Duration(),
     default="0",
-    help="Length of an outage at peak to catch up with as well.",
+    help="Length of an outage at peak whose backlog has to be worked off as well.",
 )
 @click.option(
     "--outage-catch-up",
@@ -127,7 +127,7 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 @click.option("--html", "html_file", type=_FILE, help="Write the advice to this file, as a report of one page.")
 @click.option("--csv", "csv_file", type=_FILE, help="Write every figure to this file.")
 @data_option
-@json_option("the advice, with the derivation of every figure,")
+@json_option("the advice and the derivation of every figure")
 @click.pass_context
 def size(
     context: click.Context,

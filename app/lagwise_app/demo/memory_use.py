@@ -24,26 +24,26 @@ class MemoryUse:
     def measure(self, pids: Mapping[str, int]) -> None:
         """Measure processes by name, and this one as ``supervisor``. A process that ends meanwhile counts as 0."""
         for name, pid in {**pids, "supervisor": os.getpid()}.items():
-            mib = self._bytes_of(pid, descendants=name != "supervisor") / _MIB
+            mib = _bytes_of(pid, descendants=name != "supervisor") / _MIB
             lasting = min(mib, self._last_mib.get(name, 0.0))
             self._last_mib[name] = mib
             self.peak_mib[name] = max(lasting, self.peak_mib.get(name, 0.0))
 
     @property
     def total_mib(self) -> float:
-        """Sum of the peaks."""
         return sum(self.peak_mib.values())
 
-    def _bytes_of(self, pid: int, *, descendants: bool) -> int:
-        total = 0
-        try:
-            process = psutil.Process(pid)
-            for one in [process, *(process.children(recursive=True) if descendants else [])]:
-                try:
-                    memory = one.memory_full_info()
-                    total += getattr(memory, "pss", memory.uss)
-                except psutil.Error:
-                    continue  # it ended after it was listed
-        except psutil.Error:
-            return 0
-        return total
+
+def _bytes_of(pid: int, *, descendants: bool) -> int:
+    total = 0
+    try:
+        process = psutil.Process(pid)
+        for one in [process, *(process.children(recursive=True) if descendants else [])]:
+            try:
+                memory = one.memory_full_info()
+                total += getattr(memory, "pss", memory.uss)
+            except psutil.Error:
+                continue  # it ended after it was listed
+    except psutil.Error:
+        return 0
+    return total

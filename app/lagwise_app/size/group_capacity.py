@@ -85,7 +85,7 @@ def _capacity_row(lake: Lake, group: str, cluster: str | None, topic: str | None
     ]
     if not rows and lake.open(CAPACITY) is None:
         raise LagwiseError(
-            f"no capacity in the lake at {lake.uri}: `{program()} up` fills one; choose another with --data or "
+            f"no capacity in the lake at {lake.uri}: `{program()} up` fills a lake; choose another with --data or "
             "`data` in the settings. Without GROUP, give all numbers as options"
         )
     if not rows:
@@ -96,7 +96,7 @@ def _capacity_row(lake: Lake, group: str, cluster: str | None, topic: str | None
         )
     if len({row["cluster"] for row in rows}) > 1:
         names = ", ".join(sorted({row["cluster"] for row in rows}))
-        raise LagwiseError(f"there is a group {clean(group)!r} in {clean(names)}: choose one with --cluster")
+        raise LagwiseError(f"group {clean(group)!r} is in several clusters ({clean(names)}): choose one with --cluster")
     if len(rows) > 1:
         names = ", ".join(sorted(row["topic"] for row in rows))
         raise LagwiseError(f"group {clean(group)!r} reads {clean(names)}: choose one with --topic")

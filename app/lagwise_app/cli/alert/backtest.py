@@ -19,7 +19,12 @@ from lagwise_app.terminal.json_output import print_json
     help="File of rules. Default: `alerts.rules_file` in the settings, otherwise the built-in rules.",
 )
 @click.option(
-    "--last", "last_seconds", type=Duration(), default="24h", show_default=True, help="How much of the lake's past."
+    "--last",
+    "last_seconds",
+    type=Duration(),
+    default="24h",
+    show_default=True,
+    help="How much of the lake's history to test.",
 )
 @click.option("--cluster", default="trace", show_default=True, help="Cluster name of a trace, for the rules.")
 @json_option("every message")

@@ -103,7 +103,9 @@ def resend(
     default="info",
     help="Severity of the test. Default: info.",
 )
-@click.option("--over", is_flag=True, help="Send the end of the test instead, for receivers that track open alerts.")
+@click.option(
+    "--over", is_flag=True, help="Send the end of the test alert instead, for receivers that track open alerts."
+)
 @data_option
 @json_option("the answer")
 @click.pass_obj

@@ -76,12 +76,16 @@ def list_command(settings: CommandSettings, data: str | None, as_json: bool) -> 
 
 
 @click.command(short_help="Silence alerts for a while.")
-@click.option("--group", metavar="PATTERN", help="Groups: a regular expression for the whole name.")
-@click.option("--cluster", metavar="PATTERN", help="Clusters: likewise.")
-@click.option("--kind", metavar="PATTERN", help="Kinds: likewise, such as group, collection, analysis, loss.")
-@click.option("--severity", metavar="PATTERN", help="Severities: likewise, page, warn or info.")
-@click.option("--for", "seconds", type=Duration(), required=True, help="How long, as in 30m, 2h or 1d12h.")
-@click.option("--comment", metavar="TEXT", required=True, help="The reason, for whoever is on call.")
+@click.option("--group", metavar="PATTERN", help="Regular expression for the group; it must match the whole name.")
+@click.option("--cluster", metavar="PATTERN", help="Regular expression for the cluster.")
+@click.option(
+    "--kind", metavar="PATTERN", help="Regular expression for the kind: group, collection, analysis, loss and others."
+)
+@click.option("--severity", metavar="PATTERN", help="Regular expression for the severity: page, warn or info.")
+@click.option(
+    "--for", "seconds", type=Duration(), required=True, help="Length of the silence, such as 30m, 2h or 1d12h."
+)
+@click.option("--comment", metavar="TEXT", required=True, help="Reason, shown to whoever is on call.")
 @by_option
 @data_option
 @json_option("the silence")
@@ -151,8 +155,8 @@ def unsilence(settings: CommandSettings, number: int, by: str | None, data: str 
 @click.command(short_help="Acknowledge an alert.")
 @click.argument("alert", metavar="INCIDENT|GROUP")
 @cluster_option
-@click.option("--take-back", is_flag=True, help="Take the acknowledgement back: others are notified again.")
-@click.option("--comment", metavar="TEXT", default="", help="The reason, for others.")
+@click.option("--take-back", is_flag=True, help="Withdraw the acknowledgement, so that notifications resume.")
+@click.option("--comment", metavar="TEXT", default="", help="Reason, shown to others.")
 @by_option
 @data_option
 @json_option("the alerts")
