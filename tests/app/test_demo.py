@@ -313,7 +313,7 @@ def test_in_a_terminal_the_table_has_every_group_and_obeys_nobody() -> None:
 def test_a_signal_interrupts_what_takes_long_and_is_noted_otherwise(number: signal.Signals) -> None:
     script = """
 import os, sys, time
-from lagwise_app.demo.signals import Interrupted, Signals
+from lagwise_app.terminal.signals import Interrupted, Signals
 signals = Signals()
 os.kill(os.getpid(), int(sys.argv[1]))
 assert signals.stop.wait(5)

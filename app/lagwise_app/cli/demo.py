@@ -51,7 +51,7 @@ def demo(
     """
     from lagwise.platform import logs
     from lagwise_app.demo.run import DemoOptions, run_demo
-    from lagwise_app.demo.signals import Signals
+    from lagwise_app.terminal.signals import Signals
 
     for module in (*(() if rocketmq else ("confluent_kafka",)), "pyspark", "streamlit"):
         require_package(module)

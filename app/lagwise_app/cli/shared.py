@@ -2,11 +2,8 @@
 
 import contextlib
 import importlib.util
-import signal
-import threading
 from collections.abc import Callable
 from pathlib import Path
-from types import FrameType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -91,10 +88,9 @@ class LagwiseGroup(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
-        except (click.ClickException, click.exceptions.Exit, click.Abort, OSError) as error:
-            # A closed pipe (`lagwise status | head`) is not an error of Lagwise; click handles it.
-            if not isinstance(error, OSError) or isinstance(error, BrokenPipeError):
-                raise
+        except (click.ClickException, click.exceptions.Exit, click.Abort, BrokenPipeError):
+            raise  # click handles them; a closed pipe (`lagwise status | head`) is not an error of Lagwise
+        except OSError as error:
             self._fail(ctx, error, clean(str(error)))
         except LagwiseError as error:
             self._fail(ctx, error, _lines(error))
@@ -201,16 +197,3 @@ def open_lake(config: "Config") -> "Lake":
 
     click.get_current_context().call_on_close(report)
     return lake
-
-
-def stop_on_signals() -> threading.Event:
-    """An event that SIGTERM and SIGINT set. A second signal ends the process at once."""
-    stop = threading.Event()
-
-    def handle(number: int, _frame: FrameType | None) -> None:
-        stop.set()
-        signal.signal(number, signal.SIG_DFL)
-
-    signal.signal(signal.SIGTERM, handle)
-    signal.signal(signal.SIGINT, handle)
-    return stop

@@ -8,7 +8,8 @@ import click
 from lagwise.domain.humanise import plural
 from lagwise.platform.logs import clean
 from lagwise_app.cli.option_types import Duration
-from lagwise_app.cli.shared import json_option, once_option, print_answer, require_once_with_json, stop_on_signals
+from lagwise_app.cli.shared import json_option, once_option, print_answer, require_once_with_json
+from lagwise_app.terminal.signals import Signals
 
 _FOLDER = Path("~/.rocketmq_offsets")
 
@@ -63,7 +64,7 @@ def ship_offsets(
     from lagwise_collectors.rocketmq.ship_offsets import OffsetShipper
 
     shipper = OffsetShipper(folder.expanduser(), place, max_age_seconds=max_age_seconds)
-    stop = stop_on_signals()
+    stop = Signals().stop
     printed = None
     while True:
         shipped = shipper.round()

@@ -1,4 +1,4 @@
-"""How much memory each process of the product takes, with the processes that it started."""
+"""The memory of each process of the product, with the processes that it started."""
 
 import os
 from collections.abc import Mapping
@@ -13,8 +13,7 @@ class MemoryUse:
 
     Shared memory (Spark's Python workers are forks of one process) counts once: as the proportional set size, or as the
     unique set size on systems without it. Between fork and exec the system reports the parent's whole memory map for
-    the child as well. That lasts for milliseconds, so only what two successive measurements have found counts as a
-    peak.
+    the child as well. That lasts for milliseconds, so the lower of two successive measurements counts.
     """
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""What the demo shows while it runs: its steps, then a live table, or plain lines where there is no terminal."""
+"""The output of the demo while it runs: its steps, then a live table, or plain lines without a terminal."""
 
 import contextlib
 import sys

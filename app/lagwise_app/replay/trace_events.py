@@ -1,6 +1,6 @@
 """The rows of ``raw/events`` that a collector would have written while a trace happened.
 
-The collectors' own comparison of successive samples makes them, so that a trace cannot be kinder than a live cluster.
+The collectors' own comparison of successive samples makes them, so that a trace has the same events as a live cluster.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,7 +21,7 @@ _TABLES = (WATERMARKS, COMMITS, GROUPS, MEMBERS, TOPICS)
 
 
 def events_of(trace: Trace) -> list[Row]:
-    """Everything that happened in a trace, in order of time."""
+    """The events of a trace, in order of time."""
     samples = {table: _by_sample(table, trace.rows[table.name]) for table in _TABLES}
     previous, events = PreviousSample(), []
     for index, time_s in enumerate(trace.sample_times):

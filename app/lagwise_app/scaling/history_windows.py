@@ -66,11 +66,10 @@ class RetainedSpan:
 
 @dataclass(slots=True)
 class NewRows:
-    """The data files of a table, and the rows of those that were not read before; ``is_all`` if none was."""
+    """The data files of a table, and the rows of those that were not read before."""
 
     files: frozenset[str]
     rows: list[tuple[Any, ...]]
-    is_all: bool
 
 
 class HistoryWindow(Generic[_Moment]):
@@ -89,13 +88,13 @@ class HistoryWindow(Generic[_Moment]):
         files = lake.scan_new(connection, self.table, self.files, since=kept.first)
         connection.register("longer", kept.longer)
         rows = list(tuples_of(connection.sql(self._query, params={"since": kept.since})))
-        return NewRows(files, rows, is_all=not self.files)
+        return NewRows(files, rows)
 
     def add(self, new: NewRows) -> None:
         """Add the rows. One that was read before, from a file that has been compacted since, replaces itself."""
-        self.files = new.files
-        if new.is_all:
+        if not self.files:
             self._moments.clear()
+        self.files = new.files
         for cluster, group, at, *values in new.rows:
             self._moments[cluster, group][at] = self._make(_EPOCH + at * _MICROSECOND, *values)
 
