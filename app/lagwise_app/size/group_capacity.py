@@ -113,16 +113,16 @@ def _load_test_for(lake: Lake, row: Mapping[str, Any], peak_per_second: float | 
         [row["cluster"], row["group"], row["topic"]],
         over=[OBSERVED_CAPACITY],
     ).to_pylist()
-    seen = None
+    observed = None
     if found:
-        reason, at_least, missing = found[0].values()
-        seen = ObservedCapacity(
-            reason=Undecided(reason) if reason else None,
-            at_least_per_second=at_least,
-            missing_seconds=missing or 0.0,
+        of_group = found[0]
+        observed = ObservedCapacity(
+            reason=Undecided(of_group["reason"]) if of_group["reason"] else None,
+            at_least_per_second=of_group["at_least_per_second"],
+            missing_seconds=of_group["missing_seconds"] or 0.0,
         )
     is_known = row["capacity_high_per_second"] is not None
-    return load_test_of(is_known, seen, row["produce_rate_per_second"], peak_per_second / target)
+    return load_test_of(is_known, observed, row["produce_rate_per_second"], peak_per_second / target)
 
 
 def _demand_within(

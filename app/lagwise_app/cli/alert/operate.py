@@ -14,22 +14,11 @@ from lagwise_app.cli.shared import CommandSettings, cluster_option, data_option,
 from lagwise_app.terminal.json_output import print_json
 
 if TYPE_CHECKING:
-    from sqlalchemy import Engine
-
-    from lagwise.config import Config
     from lagwise_alerts.notify.mute_state import Silence
     from lagwise_alerts.operate.actions import Operator
     from lagwise_alerts.operate.queries import AlertRow
 
 by_option = click.option("--by", metavar="NAME", help="Your name. Default: the user of this terminal.")
-
-
-def open_database(settings: CommandSettings, data: str | None) -> "tuple[Config, Engine]":
-    """The settings and the operational database of a data folder."""
-    from lagwise_alerts.operate import queries
-
-    config = settings.load_of_run(data)
-    return config, queries.connect(config)
 
 
 def operator(name: str | None) -> "Operator":
@@ -54,8 +43,8 @@ def list_command(settings: CommandSettings, data: str | None, as_json: bool) -> 
     """
     from lagwise_alerts.operate import queries
 
-    config, engine = open_database(settings, data)
-    now = datetime.now(UTC)
+    config = settings.load_of_run(data)
+    engine, now = queries.connect(config), datetime.now(UTC)
     orders = queries.mute_state(engine, config.alerts.maintenance, now)
     alerts = [(alert, queries.operator_state(alert, orders, now)) for alert in queries.open_alerts(engine)]
     silences = queries.silences(engine, now)
@@ -113,9 +102,9 @@ def silence(
       lagwise alert silence --cluster staging --severity 'warn|info' --for 1d --comment 'load test' --by jo
     """
     from lagwise_alerts.notify.mute_state import Matcher
-    from lagwise_alerts.operate import actions
+    from lagwise_alerts.operate import actions, queries
 
-    _, engine = open_database(settings, data)
+    engine = queries.connect(settings.load_of_run(data))
     now = datetime.now(UTC)
     made = actions.silence(
         engine,
@@ -145,9 +134,9 @@ def unsilence(settings: CommandSettings, number: int, by: str | None, data: str 
     \b
       lagwise alert unsilence 3
     """
-    from lagwise_alerts.operate import actions
+    from lagwise_alerts.operate import actions, queries
 
-    _, engine = open_database(settings, data)
+    engine = queries.connect(settings.load_of_run(data))
     ended = actions.unsilence(engine, number, by=operator(by), now=datetime.now(UTC))
     print_answer(_silence_document(ended), f"silence {ended.id} has ended", as_json=as_json)
 
@@ -183,7 +172,7 @@ def ack(
     from lagwise_alerts.model import AlertState
     from lagwise_alerts.operate import actions, queries
 
-    _, engine = open_database(settings, data)
+    engine = queries.connect(settings.load_of_run(data))
     firing = [one for one in queries.open_alerts(engine) if one.state is AlertState.FIRING]
     named = _named_alerts(firing, alert, cluster)
     now, who = datetime.now(UTC), operator(by)
