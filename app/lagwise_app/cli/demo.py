@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from lagwise_app.cli.option_types import Duration
+from lagwise_app.cli.option_types import duration_type
 from lagwise_app.cli.shared import json_option, require_package
 
 
@@ -12,7 +12,7 @@ from lagwise_app.cli.shared import json_option, require_package
 @click.option(
     "--for",
     "for_seconds",
-    type=Duration("s", at_least=1),
+    type=duration_type("s", at_least=1),
     help="Stop after this long (2m, 120), counted from the start of the workload. Default: run until Ctrl-C.",
 )
 @click.option("--rocketmq", is_flag=True, help="Use RocketMQ instead of Kafka. Needs a JDK.")

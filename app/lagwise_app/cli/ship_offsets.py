@@ -7,7 +7,7 @@ import click
 
 from lagwise.domain.humanise import plural
 from lagwise.platform.logs import clean
-from lagwise_app.cli.option_types import Duration
+from lagwise_app.cli.option_types import duration_type
 from lagwise_app.cli.shared import json_option, once_option, print_answer, require_once_with_json
 from lagwise_app.terminal.signals import Signals
 
@@ -29,7 +29,7 @@ _FOLDER = Path("~/.rocketmq_offsets")
 @click.option(
     "--every",
     "every_seconds",
-    type=Duration("s", at_least=1, at_most=3600),
+    type=duration_type("s", at_least=1, at_most=3600),
     default="10s",
     show_default=True,
     help="Time between rounds.",
@@ -37,7 +37,7 @@ _FOLDER = Path("~/.rocketmq_offsets")
 @click.option(
     "--max-age",
     "max_age_seconds",
-    type=Duration("h", at_least=1, at_most=365 * 86400),
+    type=duration_type("h", at_least=1, at_most=365 * 86400),
     default="24h",
     show_default=True,
     help="Maximum age of a file. Older files are not copied.",

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from lagwise_app.cli.option_types import Duration
+from lagwise_app.cli.option_types import duration_type
 from lagwise_app.cli.shared import CommandSettings, data_option, json_option
 from lagwise_app.terminal.json_output import print_json
 
@@ -21,7 +21,7 @@ from lagwise_app.terminal.json_output import print_json
 @click.option(
     "--last",
     "last_seconds",
-    type=Duration(),
+    type=duration_type(),
     default="24h",
     show_default=True,
     help="How much of the lake's history to test.",

@@ -9,7 +9,7 @@ import click
 
 from lagwise.platform.errors import LagwiseError
 from lagwise.platform.logs import clean
-from lagwise_app.cli.option_types import Duration
+from lagwise_app.cli.option_types import duration_type
 from lagwise_app.cli.shared import CommandSettings, cluster_option, data_option, json_option, print_answer
 from lagwise_app.terminal.json_output import print_json
 
@@ -72,7 +72,7 @@ def list_command(settings: CommandSettings, data: str | None, as_json: bool) -> 
 )
 @click.option("--severity", metavar="PATTERN", help="Regular expression for the severity: page, warn or info.")
 @click.option(
-    "--for", "seconds", type=Duration(), required=True, help="Length of the silence, such as 30m, 2h or 1d12h."
+    "--for", "seconds", type=duration_type(), required=True, help="Length of the silence, such as 30m, 2h or 1d12h."
 )
 @click.option("--comment", metavar="TEXT", required=True, help="Reason, shown to whoever is on call.")
 @by_option
