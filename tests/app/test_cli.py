@@ -224,7 +224,7 @@ def test_no_data_yet_is_no_error(tmp_path: Path) -> None:
 def test_an_unknown_group_is_one_line_and_exit_code_1(data: str) -> None:
     shown = lagwise("lag", "nobody", "--data", data)
     assert (shown.exit_code, shown.stdout) == (1, "")
-    assert shown.stderr == "lagwise: the analysis knows no group 'nobody'; `lagwise status` lists those it knows\n"
+    assert shown.stderr == "lagwise: no group 'nobody' has been analysed; `lagwise status --all` lists the groups\n"
 
 
 @pytest.mark.parametrize("arguments", [("nonsense",), ("lag",), ("status", "--nonsense"), ("collect", "--json")])
@@ -269,14 +269,14 @@ def test_a_cluster_that_was_never_read_is_named_with_the_reason(data: str, tmp_p
     lake.create(SAMPLES)
     sampled(lake, datetime.now(UTC), errors={"unreachable": 1}, groups=0)
     shown = lagwise("status", "--data", str(tmp_path / "other"))
-    assert shown.stdout.startswith("The cluster shop cannot be read: unreachable; `lagwise doctor` says what to do.")
+    assert shown.stdout.startswith("The cluster shop cannot be read: unreachable; `lagwise doctor` explains why.")
     assert "not analysed" not in shown.stdout
 
 
 def test_where_there_is_no_lake_the_answer_says_so(tmp_path: Path) -> None:
     shown = lagwise("lag", "billing", "--data", str(tmp_path / "nowhere"))
     assert (shown.exit_code, shown.stderr.count("\n")) == (1, 1)
-    assert "there is nothing to answer from in" in shown.stderr
+    assert "has no results: no analysis has written to it yet" in shown.stderr
 
 
 def test_the_unexpected_is_one_line_too_unless_debugging(monkeypatch: pytest.MonkeyPatch) -> None:

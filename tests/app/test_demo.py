@@ -166,8 +166,8 @@ def outcome(expected: ExpectedGroups) -> DemoOutcome:
     alert = ReceivedAlert(
         start + timedelta(seconds=50), True, {"event": "firing", "group": "archiver", "severity": "page"}
     )
-    part = ProcessStatus("collector", ProcessState.RUNNING, 1, 2, "", None, None)
-    return DemoOutcome(expected, changes, start, 60.0, [part], MemoryUse(), [alert])
+    process = ProcessStatus("collector", ProcessState.RUNNING, 1, 2, "", None, None)
+    return DemoOutcome(expected, changes, start, 60.0, [process], MemoryUse(), [alert])
 
 
 def test_the_report_names_every_group_and_what_was_seen() -> None:
@@ -218,13 +218,13 @@ child.stdout.readline(); print("ready", flush=True); input(); child.stdin.close(
         assert process.stdin is not None
         assert process.stdout is not None
         process.stdout.readline()
-        memory.measure({"part": process.pid})
-        memory.measure({"part": process.pid})
+        memory.measure({"collector": process.pid})
+        memory.measure({"collector": process.pid})
         process.stdin.close()
-    peak = memory.peak_mib["part"]
+    peak = memory.peak_mib["collector"]
     assert peak > 64
-    memory.measure({"part": process.pid})  # it is gone: nothing is lost and nothing is raised
-    assert memory.peak_mib["part"] == peak
+    memory.measure({"collector": process.pid})  # it is gone: nothing is lost and nothing is raised
+    assert memory.peak_mib["collector"] == peak
     assert memory.total_mib == pytest.approx(peak + memory.peak_mib["supervisor"])
 
 
@@ -247,11 +247,11 @@ os.kill(child, 9); os.wait()
         for looks in (2, 1, 1):
             process.stdout.readline()
             for _ in range(looks):
-                memory.measure({"part": process.pid})
+                memory.measure({"collector": process.pid})
             process.stdin.write("\n")
             process.stdin.flush()
         process.stdin.close()
-    assert 96 < memory.peak_mib["part"] < 96 + 48
+    assert 96 < memory.peak_mib["collector"] < 96 + 48
 
 
 def test_without_a_terminal_changes_are_told_once_and_harmlessly(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -282,8 +282,8 @@ def test_without_a_terminal_a_part_is_told_of_when_it_ends_and_when_it_is_back()
     running = ProcessStatus("analysis", ProcessState.RUNNING, 7, 0, "starting Spark", None, None)
     waiting = ProcessStatus("analysis", ProcessState.WAITING, None, 0, "ended by SIGKILL", None, 1.0)
     again = replace(running, restarts=1)
-    for at, part in enumerate([running, running, waiting, waiting, again, again]):
-        progress.show(expected, at, [part], [], "")
+    for at, process in enumerate([running, running, waiting, waiting, again, again]):
+        progress.show(expected, at, [process], [], "")
     assert shown.getvalue().splitlines() == [
         "     2 s  analysis: waiting to restart in 1 s: ended by SIGKILL",
         "     4 s  analysis: running, restarted 1×: starting Spark",
@@ -298,9 +298,9 @@ def test_in_a_terminal_the_table_has_every_group_and_obeys_nobody() -> None:
     progress.console.width = 160
     expected = ExpectedGroups([BILLING, DemoScenario(HOSTILE, "orders", HOSTILE, ("ok",))])
     expected.update([group("billing", "ok", lag=12, lag_seconds=1.0)], 3)
-    part = ProcessStatus("collector", ProcessState.WAITING, None, 1, HOSTILE, None, 3.0)
+    process = ProcessStatus("collector", ProcessState.WAITING, None, 1, HOSTILE, None, 3.0)
     with progress.live():
-        progress.show(expected, 3, [part], [], "Ctrl-C ends everything.")
+        progress.show(expected, 3, [process], [], "Ctrl-C ends everything.")
     text = drawn.getvalue()
     assert "billing" in text
     assert "\\x1b[2J" in text
@@ -313,7 +313,7 @@ def test_in_a_terminal_the_table_has_every_group_and_obeys_nobody() -> None:
 def test_a_signal_interrupts_what_takes_long_and_is_noted_otherwise(number: signal.Signals) -> None:
     script = """
 import os, sys, time
-from lagwise_app.demo.signals import Interrupted, Signals
+from lagwise_app.terminal.signals import Interrupted, Signals
 signals = Signals()
 os.kill(os.getpid(), int(sys.argv[1]))
 assert signals.stop.wait(5)

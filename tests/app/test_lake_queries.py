@@ -81,9 +81,9 @@ def test_a_hostile_name_is_only_a_name(lake: Lake) -> None:
 
 def test_a_group_that_is_not_known_or_not_clear_is_refused(lake: Lake) -> None:
     append(lake, GROUP_STATUS, group("g", "ok"), group("g", "stalled", cluster="other"))
-    with pytest.raises(LagwiseError, match="knows no group 'nobody'"):
+    with pytest.raises(LagwiseError, match="no group 'nobody' has been analysed"):
         lake_queries.group(lake, "nobody", None)
-    with pytest.raises(LagwiseError, match="in other, shop: name one with --cluster"):
+    with pytest.raises(LagwiseError, match=r"several clusters \(other, shop\): choose one with --cluster"):
         lake_queries.group(lake, "g", None)
     assert lake_queries.group(lake, "g", "other")["status"] == "stalled"
     with pytest.raises(LagwiseError, match="no group 'g' in cluster third"):

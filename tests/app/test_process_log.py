@@ -1,4 +1,4 @@
-"""Logs of parts stay small, their last line is harmless, and a disk that refuses them loses as little as can be."""
+"""Logs of processes stay small, their last line is harmless, and a disk that refuses them loses as little as can be."""
 
 import resource
 import shutil

@@ -113,12 +113,12 @@ def test_the_address_to_open(host: str, address: str) -> None:
     assert dashboard_address(host, 80) == address
 
 
-def test_the_parts_are_four_and_need_no_shell(tmp_path: Path) -> None:
-    parts = product_processes(config(data=str(tmp_path)), tmp_path / "effective.yaml")
-    assert [part.name for part in parts] == ["collector", "analysis", "alerts", "dashboard"]
-    assert all(part.command[0] == sys.executable for part in parts)
-    assert all(part.environment["LAGWISE_CONFIG"] == str(tmp_path / "effective.yaml") for part in parts)
-    assert [part.line for part in parts] == ["", "", "", "serves http://127.0.0.1:8501"]
+def test_the_processes_are_four_and_need_no_shell(tmp_path: Path) -> None:
+    specs = product_processes(config(data=str(tmp_path)), tmp_path / "effective.yaml")
+    assert [spec.name for spec in specs] == ["collector", "analysis", "alerts", "dashboard"]
+    assert all(spec.command[0] == sys.executable for spec in specs)
+    assert all(spec.environment["LAGWISE_CONFIG"] == str(tmp_path / "effective.yaml") for spec in specs)
+    assert [spec.line for spec in specs] == ["", "", "", "serves http://127.0.0.1:8501"]
     assert len(product_processes(config(data=str(tmp_path)), tmp_path / "effective.yaml", dashboard=False)) == 3
 
 

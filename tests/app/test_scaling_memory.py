@@ -108,13 +108,15 @@ def write(lake: Lake, *names: str) -> None:
 def in_order(known: ScalingInputs) -> ScalingInputs:
     """The same, with what is in no order sorted."""
     return replace(
-        known, loads=sorted(known.loads, key=lambda x: x.at), seen=sorted(known.seen, key=lambda x: x.at)
-    )  # fmt: skip
+        known,
+        loads=sorted(known.loads, key=lambda x: x.at),
+        member_counts=sorted(known.member_counts, key=lambda x: x.at),
+    )
 
 
 def anew(lake: Lake, window_seconds: float, now: datetime) -> ScalingInputs:
     """What is known where nothing is remembered."""
-    return LakeCache(Lake(lake.uri, lake.storage_options)).known("shop", "billing", window_seconds, now)
+    return LakeCache(Lake(lake.uri, lake.storage_options)).inputs_of("shop", "billing", window_seconds, now)
 
 
 def asked(memory: LakeCache, now: datetime = NOW, **policy: Any) -> Any:
@@ -130,9 +132,9 @@ def test_an_answer_takes_nothing_from_the_lake(lake: CountingLake) -> None:
     lake.noticed, lake.read_files = 0, []
     for _ in range(50):
         assert asked(memory) == first
-        assert memory.known("shop", "other", 60.0, NOW).members == 2
+        assert memory.inputs_of("shop", "other", 60.0, NOW).members == 2
         with pytest.raises(UnknownGroup):
-            memory.known("shop", "nobody", 60.0, NOW)
+            memory.inputs_of("shop", "nobody", 60.0, NOW)
     assert (lake.noticed, lake.read_files) == (0, [])
     # Time passes, and nothing is new: that is noticed once, and nothing is read.
     clock.look_is_due()
@@ -216,7 +218,7 @@ def test_what_is_remembered_is_what_the_lake_says(lake: CountingLake) -> None:
                     assert delta.optimize.compact()["numFilesRemoved"] > 1
             case "capacity":
                 append(lake, CAPACITY, row(CAPACITY, cluster="shop", group="billing", topic=f"t{number}"))
-        remembered = memory.known("shop", "billing", window, now)
+        remembered = memory.inputs_of("shop", "billing", window, now)
         assert in_order(remembered) == in_order(anew(lake, window, now)), (number, what)
 
 
@@ -225,18 +227,18 @@ def test_a_longer_window_is_read_when_it_is_asked_for(lake: CountingLake) -> Non
     sample(lake, NOW - timedelta(hours=3), 7, "billing", "other")
     clock = Clock()
     memory = LakeCache(lake, clock)
-    assert len(memory.known("shop", "billing", 900.0, NOW).seen) == 40
-    assert len(memory.known("shop", "billing", 3 * 3600.0, NOW).seen) == 51
+    assert len(memory.inputs_of("shop", "billing", 900.0, NOW).member_counts) == 40
+    assert len(memory.inputs_of("shop", "billing", 3 * 3600.0, NOW).member_counts) == 51
     lake.read_files = []
-    assert len(memory.known("shop", "billing", 2.5 * 3600.0, NOW).seen) == 50
+    assert len(memory.inputs_of("shop", "billing", 2.5 * 3600.0, NOW).member_counts) == 50
     assert lake.read_files == []
     # Of another group no more is kept for it, and of this one no more than before once nobody asks for it.
-    assert len(memory.known("shop", "other", 900.0, NOW).seen) == 40
-    assert memory._seen.of(("shop", "other"), NOW - timedelta(hours=9))[0].at > NOW - timedelta(minutes=21)
+    assert len(memory.inputs_of("shop", "other", 900.0, NOW).member_counts) == 40
+    assert memory._members.of(("shop", "other"), NOW - timedelta(hours=9))[0].at > NOW - timedelta(minutes=21)
     clock.seconds += 3700.0
     sample(lake, NOW, 2, "billing")
-    memory.known("shop", "billing", 900.0, NOW)
-    assert min(seen.at for seen in memory._seen.of(("shop", "billing"), NOW - timedelta(hours=9))) > NOW - timedelta(
+    memory.inputs_of("shop", "billing", 900.0, NOW)
+    assert min(seen.at for seen in memory._members.of(("shop", "billing"), NOW - timedelta(hours=9))) > NOW - timedelta(
         minutes=21
     )
 
@@ -245,14 +247,14 @@ def test_a_group_that_is_gone_is_forgotten(lake: CountingLake) -> None:
     write(lake, "billing", "other")
     clock = Clock()
     memory = LakeCache(lake, clock)
-    memory.known("shop", "other", 900.0, NOW)
+    memory.inputs_of("shop", "other", 900.0, NOW)
     later = NOW + timedelta(hours=1)
     sample(lake, later, 2, "billing")
     a_round(lake, later, "billing")
     clock.look_is_due()
     with pytest.raises(UnknownGroup):
-        memory.known("shop", "other", 900.0, later)
-    assert memory._seen.of(("shop", "other"), NOW - timedelta(hours=9)) == []
+        memory.inputs_of("shop", "other", 900.0, later)
+    assert memory._members.of(("shop", "other"), NOW - timedelta(hours=9)) == []
 
 
 def test_nothing_was_ever_analysed(tmp_path: Path) -> None:
@@ -282,7 +284,7 @@ def test_a_lake_that_cannot_be_read_for_a_while(lake: CountingLake, caplog: pyte
     Path(f"{file}.away").rename(file)
     clock.look_is_due()
     assert asked(memory, later).as_of == later
-    assert in_order(memory.known("shop", "billing", 900.0, later)) == in_order(anew(lake, 900.0, later))
+    assert in_order(memory.inputs_of("shop", "billing", 900.0, later)) == in_order(anew(lake, 900.0, later))
     assert [record.getMessage() for record in caplog.records][1:] == ["the lake can be read again"]
 
 
@@ -394,18 +396,18 @@ def test_in_an_object_store(bucket: Bucket) -> None:
     append(lake, GROUP_STATUS, *[group(n, "ok", as_of=NOW, members=2, state="Stable") for n in names])
     clock = Clock()
     memory = LakeCache(lake, clock)
-    assert sorted(seen.count for seen in memory.known("shop", "billing", 900.0, NOW).seen) == [2, 3]
+    assert sorted(seen.count for seen in memory.inputs_of("shop", "billing", 900.0, NOW).member_counts) == [2, 3]
     later = NOW + timedelta(seconds=15)
     sample(lake, later, 9, *names)
     clock.look_is_due()
-    known = memory.known("shop", "billing", 900.0, later)
-    assert sorted(seen.count for seen in known.seen) == [2, 3, 9]
+    known = memory.inputs_of("shop", "billing", 900.0, later)
+    assert sorted(seen.count for seen in known.member_counts) == [2, 3, 9]
     assert in_order(known) == in_order(anew(lake, 900.0, later))
     bucket.server.kill()
     bucket.server.wait()
     clock.look_is_due()
-    away = memory.known("shop", "billing", 900.0, later)
-    assert away.trouble is not None
-    assert in_order(replace(away, trouble=None)) == in_order(known)
+    away = memory.inputs_of("shop", "billing", 900.0, later)
+    assert away.read_error is not None
+    assert in_order(replace(away, read_error=None)) == in_order(known)
     with pytest.raises(LakeError):
         lake.version(GROUPS)

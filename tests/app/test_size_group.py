@@ -320,7 +320,7 @@ def test_the_report_needs_no_streamlit(growing: Path, tmp_path: Path) -> None:
     [
         (("nobody",), "the capacity of group 'nobody' is not known yet"),
         (("audit",), "group 'audit' reads invoices, orders: choose one with --topic"),
-        (("mail",), "there is a group 'mail' in one, two: choose one with --cluster"),
+        (("mail",), "group 'mail' is in several clusters (one, two): choose one with --cluster"),
         (("billing", "--topic", "x"), "the capacity of group 'billing' on topic 'x' is not known yet"),
         ((), "missing --t1, --t2, --cores, --peak, --partitions"),
         (("--t1", "1ms"), "missing --t2, --cores, --peak, --partitions"),

@@ -192,7 +192,7 @@ def test_a_damaged_table_is_named_with_what_to_do(data: str) -> None:
     shown = asked("--data", data)
     assert (shown.exit_code, shown.stdout) == (1, "")
     assert str(Path(data, "lake", GROUP_STATUS.path)) in shown.stderr
-    assert shown.stderr.endswith("`lagwise doctor --repair` sets damaged files aside\n")
+    assert shown.stderr.endswith("`lagwise doctor --repair` quarantines damaged files\n")
 
 
 def test_verdicts_without_samples_are_stale(data: str) -> None:
@@ -382,14 +382,14 @@ def test_a_lake_that_cannot_be_read_for_a_while_leaves_what_was_known(night: Nig
     night.watched(console, breaks, heals)
     first, broken, healed = frames(console)
     assert any(
-        line.startswith("The lake cannot be read; this is the last state that could: cannot read the table")
+        line.startswith("The lake cannot be read, so this is the state of the last read: cannot read the table")
         for line in broken
     )
     assert row(broken, "billing") == row(first, "billing")
     assert row(healed, "ledger").startswith("▲ stopped ")
     night.watched(lines, breaks, heals)
     printed = drawn(lines)
-    assert printed.count("The lake cannot be read; this is the last state that could") == 1
+    assert printed.count("The lake cannot be read, so this is the state of the last read") == 1
 
 
 def test_long_names_and_narrow_terminals_cut_nothing(lake: Lake) -> None:

@@ -81,8 +81,8 @@ time.sleep(60)
 
 def test_a_part_without_heartbeats_is_shown_by_its_own_line_until_it_ends(tmp_path: Path) -> None:
     script = "print('one page failed', flush=True); import time; time.sleep(60)"
-    part = ProcessSpec("dashboard", (sys.executable, "-c", script), dict(os.environ), "serves http://here")
-    with Supervisor([part], tmp_path) as supervisor:
+    spec = ProcessSpec("dashboard", (sys.executable, "-c", script), dict(os.environ), "serves http://here")
+    with Supervisor([spec], tmp_path) as supervisor:
         until(lambda: "one page failed" in (tmp_path / "logs" / "dashboard.log").read_text(), "its log")
         assert only(supervisor).line == "serves http://here"
         os.kill(supervisor.pids()["dashboard"], signal.SIGKILL)
@@ -143,8 +143,8 @@ def test_a_stable_run_resets_the_pause(tmp_path: Path) -> None:
 
 
 def test_one_part_that_crashes_does_not_touch_the_others(tmp_path: Path) -> None:
-    parts = [python("steady", "import time; time.sleep(60)"), python("broken", "raise SystemExit(1)")]
-    with Supervisor(parts, tmp_path) as supervisor:
+    specs = [python("steady", "import time; time.sleep(60)"), python("broken", "raise SystemExit(1)")]
+    with Supervisor(specs, tmp_path) as supervisor:
         pid = supervisor.pids()["steady"]
 
         def broken_waits() -> bool:
@@ -180,7 +180,7 @@ heart = health.Heart(Path({str(tmp_path)!r}), "ticker")
 for number in itertools.count():
     print("tick", number, flush=True); heart.beat(f"tick {{number}}"); time.sleep(0.01)
 """
-    parts = [python("ticker", script), python("crashing", "import time; time.sleep(0.1); 1 / 0")]
+    specs = [python("ticker", script), python("crashing", "import time; time.sleep(0.1); 1 / 0")]
     clock = Clock()
     folders = [tmp_path / "logs", tmp_path / "health"]
     log = tmp_path / "logs" / "ticker.log"
@@ -207,7 +207,7 @@ for number in itertools.count():
 
         until(reached, "the log")
 
-    with Supervisor(parts, tmp_path, clock=clock) as supervisor:
+    with Supervisor(specs, tmp_path, clock=clock) as supervisor:
         until(log.exists, "the log")
         logged(supervisor)
         assert supervisor.take_notices() == []
@@ -327,7 +327,7 @@ def test_no_part_survives_the_supervisor_s_sigkill(supervising_process: tuple[su
     until(lambda: "sleep" in " ".join(psutil.Process(child).cmdline()[-1:]), "the starter to have become the sleeper")
     os.kill(process.pid, signal.SIGKILL)
     process.wait()
-    until(lambda: gone(child), "the part to be gone")
+    until(lambda: gone(child), "the process to be gone")
 
 
 def test_a_state_folder_has_one_lagwise(tmp_path: Path) -> None:

@@ -365,9 +365,9 @@ def test_the_described_demo_is_what_the_demo_prints() -> None:
     from lagwise_sandbox.scenarios import SCENARIOS
 
     now = datetime.now(UTC)
-    part = ProcessStatus("collector", ProcessState.RUNNING, 1, 0, "", None, None)
+    process = ProcessStatus("collector", ProcessState.RUNNING, 1, 0, "", None, None)
     printed = document(
-        DemoOutcome(ExpectedGroups(SCENARIOS), [], now, 1.0, [part], MemoryUse(), [ReceivedAlert(now, True, {})]),
+        DemoOutcome(ExpectedGroups(SCENARIOS), [], now, 1.0, [process], MemoryUse(), [ReceivedAlert(now, True, {})]),
         wall_seconds=2.0,
     )
     words = described("demo")

@@ -86,7 +86,7 @@ class Up:
 
     def ask(self, *arguments: str) -> Any:
         ran = subprocess.run(self.command(*arguments), capture_output=True, text=True, env=_env(), check=False)
-        not_yet = ("knows no group", "no analysis has written to it yet")
+        not_yet = ("has been analysed", "no analysis has written to it yet")
         assert ran.returncode == 0 or any(words in ran.stderr for words in not_yet), ran.stderr
         return json.loads(ran.stdout) if ran.returncode == 0 else None
 

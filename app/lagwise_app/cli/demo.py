@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from lagwise_app.cli.option_types import Duration
+from lagwise_app.cli.option_types import duration_type
 from lagwise_app.cli.shared import json_option, require_package
 
 
@@ -12,8 +12,8 @@ from lagwise_app.cli.shared import json_option, require_package
 @click.option(
     "--for",
     "for_seconds",
-    type=Duration("s", at_least=1),
-    help="End by itself after this long (2m, 120), counted from the start of the workload. Default: until Ctrl-C.",
+    type=duration_type("s", at_least=1),
+    help="Stop after this long (2m, 120), counted from the start of the workload. Default: run until Ctrl-C.",
 )
 @click.option("--rocketmq", is_flag=True, help="Use RocketMQ instead of Kafka. Needs a JDK.")
 @click.option("--no-dashboard", is_flag=True, help="Run without the dashboard.")
@@ -24,7 +24,7 @@ from lagwise_app.cli.shared import json_option, require_package
     help="Keep all data in this folder. Default: a temporary folder, removed at the end.",
 )
 @click.option("--port", type=click.IntRange(0, 65535), default=0, help="Port of the dashboard. Default: any free port.")
-@json_option("the result, with progress on stderr,")
+@json_option("the result", " Progress goes to stderr.")
 @click.pass_context
 def demo(
     context: click.Context,
@@ -51,7 +51,7 @@ def demo(
     """
     from lagwise.platform import logs
     from lagwise_app.demo.run import DemoOptions, run_demo
-    from lagwise_app.demo.signals import Signals
+    from lagwise_app.terminal.signals import Signals
 
     for module in (*(() if rocketmq else ("confluent_kafka",)), "pyspark", "streamlit"):
         require_package(module)

@@ -1,43 +1,35 @@
 """Numbers as people type them: durations, shares, amounts."""
 
 import math
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
 
 import click
 
-from lagwise.domain.humanise import duration
+from lagwise.domain import humanise
 from lagwise.platform.durations import parse_duration
 
-if TYPE_CHECKING:
-    _NumberType = click.ParamType[float]
-else:
-    _NumberType = click.ParamType  # not generic at run time before click 8.4
 
-
-class Duration(_NumberType):
-    """A duration (12ms, 90s, 1h30m), converted to seconds.
+def duration_type(
+    plain_unit: str | None = None, *, at_least: float = 0.0, at_most: float = math.inf
+) -> Callable[[object], float]:
+    """The type of an option for a duration (12ms, 90s, 1h30m), converted to seconds.
 
     With ``plain_unit``, a number without a unit is in that one. ``at_least`` and ``at_most`` are in seconds.
     """
 
-    name = "duration"
-
-    def __init__(self, plain_unit: str | None = None, *, at_least: float = 0.0, at_most: float = math.inf) -> None:
-        self._plain_unit = plain_unit
-        self._at_least, self._at_most = at_least, at_most
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """Seconds; a number (of a default, or from code) is seconds already."""
-        if isinstance(value, int | float):
-            return float(value)
+    def duration(value: object) -> float:
         try:
-            seconds = parse_duration(value, plain_unit=self._plain_unit)
+            seconds = parse_duration(value, plain_unit=plain_unit)
         except ValueError as error:
-            self.fail(f"{error}.", param)
-        if not self._at_least <= seconds <= self._at_most:
-            most = f" and at most {duration(self._at_most)}" if self._at_most < math.inf else ""
-            self.fail(f"{value!r} is out of range: it must be at least {duration(self._at_least)}{most}.", param)
+            raise click.BadParameter(f"{error}.") from None
+        if not at_least <= seconds <= at_most:
+            most = f" and at most {humanise.duration(at_most)}" if at_most < math.inf else ""
+            raise click.BadParameter(
+                f"{value!r} is out of range: it must be at least {humanise.duration(at_least)}{most}."
+            )
         return seconds
+
+    return duration
 
 
 def share(value: object) -> float:

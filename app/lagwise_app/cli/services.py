@@ -16,9 +16,9 @@ from lagwise_app.cli.shared import (
     require_clients,
     require_once_with_json,
     require_package,
-    stop_on_signals,
 )
 from lagwise_app.terminal.json_output import print_json
+from lagwise_app.terminal.signals import Signals
 
 
 @click.command(short_help="Run the whole product against your cluster.")
@@ -47,7 +47,7 @@ def up(settings: CommandSettings, bootstrap: str | None, data: str | None) -> No
     require_clients(config)
     for module in ("pyspark", "streamlit"):
         require_package(module)
-    stop = stop_on_signals()
+    stop = Signals().stop
     with locked(config.state), running_product(config) as supervisor:
         show(supervisor, config, stop)
 
@@ -77,7 +77,7 @@ def collect(settings: CommandSettings, bootstrap: str | None, data: str | None, 
     from lagwise_collectors import run
 
     if not once:
-        run.collect_forever(config, stop_on_signals(), config.state)
+        run.collect_forever(config, Signals().stop, config.state)
         return
     costs = run.collect_once(config)
     if as_json:
@@ -110,7 +110,7 @@ def analyze(settings: CommandSettings, data: str | None, once: bool, as_json: bo
     from lagwise_spark import run
 
     if not once:
-        run.analyze_forever(config, stop_on_signals(), config.state)
+        run.analyze_forever(config, Signals().stop, config.state)
         return
     cost = run.analyze_once(config)
     print_answer(asdict(cost), run.line_of(cost), as_json=as_json)
@@ -167,4 +167,4 @@ def scaling(settings: CommandSettings, data: str | None, host: str | None, port:
     config = config.model_copy(update={"scaling": config.scaling.model_copy(update=address)})
     from lagwise_app.scaling.server import serve_forever
 
-    serve_forever(config, stop_on_signals(), config.state)
+    serve_forever(config, Signals().stop, config.state)

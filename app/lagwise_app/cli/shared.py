@@ -2,11 +2,8 @@
 
 import contextlib
 import importlib.util
-import signal
-import threading
 from collections.abc import Callable
 from pathlib import Path
-from types import FrameType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -92,10 +89,9 @@ class LagwiseGroup(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
-        except (click.ClickException, click.exceptions.Exit, click.Abort, OSError) as error:
-            # A closed pipe (`lagwise status | head`) is not an error of Lagwise; click handles it.
-            if not isinstance(error, OSError) or isinstance(error, BrokenPipeError):
-                raise
+        except (click.ClickException, click.exceptions.Exit, click.Abort, BrokenPipeError):
+            raise  # click handles them; a closed pipe (`lagwise status | head`) is not an error of Lagwise
+        except OSError as error:
             self._fail(ctx, error, clean(str(error)))
         except LagwiseError as error:
             self._fail(ctx, error, _lines(error))
@@ -121,7 +117,7 @@ def _lines(error: LagwiseError) -> str:
     """The message on one line. Only a ConfigError has several problems, one per line."""
     text = str(error)
     if isinstance(error, UnreadableTable):
-        text += f"; `{program()} doctor` checks the lake, and `{program()} doctor --repair` sets damaged files aside"
+        text += f"; `{program()} doctor` checks the lake, and `{program()} doctor --repair` quarantines damaged files"
     return "\n".join(clean(line) for line in text.split("\n")) if isinstance(error, ConfigError) else clean(text)
 
 
@@ -144,9 +140,9 @@ def require_package(module: str) -> None:
         raise MissingRequirement(f"this command needs {module}: install lagwise[{_EXTRAS[module]}]")
 
 
-def json_option(what: str) -> Callable[[_Command], _Command]:
-    """The option ``--json``. Its help says: Print ``what`` as JSON."""
-    return click.option("--json", "as_json", is_flag=True, help=f"Print {what} as JSON.")
+def json_option(what: str, more: str = "") -> Callable[[_Command], _Command]:
+    """The option ``--json``. Its help says: Print ``what`` as JSON. And ``more``."""
+    return click.option("--json", "as_json", is_flag=True, help=f"Print {what} as JSON.{more}")
 
 
 def data_option(command: _Command) -> _Command:
@@ -171,7 +167,6 @@ def bootstrap_option(command: _Command) -> _Command:
 
 
 def once_option(command: _Command) -> _Command:
-    """The option ``--once``."""
     return click.option("--once", is_flag=True, help="Run one round, then exit.")(command)
 
 
@@ -203,16 +198,3 @@ def open_lake(config: "Config") -> "Lake":
 
     click.get_current_context().call_on_close(report)
     return lake
-
-
-def stop_on_signals() -> threading.Event:
-    """An event that SIGTERM and SIGINT set. A second signal ends the process at once."""
-    stop = threading.Event()
-
-    def handle(number: int, _frame: FrameType | None) -> None:
-        stop.set()
-        signal.signal(number, signal.SIG_DFL)
-
-    signal.signal(signal.SIGTERM, handle)
-    signal.signal(signal.SIGINT, handle)
-    return stop

@@ -7,26 +7,29 @@ import click
 
 from lagwise.domain.humanise import plural
 from lagwise.platform.logs import clean
-from lagwise_app.cli.option_types import Duration
-from lagwise_app.cli.shared import json_option, once_option, print_answer, require_once_with_json, stop_on_signals
+from lagwise_app.cli.option_types import duration_type
+from lagwise_app.cli.shared import json_option, once_option, print_answer, require_once_with_json
+from lagwise_app.terminal.signals import Signals
 
 _FOLDER = Path("~/.rocketmq_offsets")
 
 
-@click.command("ship-offsets", short_help="Copy the offsets that broadcasting RocketMQ clients keep.")
-@click.option("--to", "place", metavar="PLACE", required=True, help="A folder or a URI (s3://…, gs://…, abfss://…).")
+@click.command("ship-offsets", short_help="Copy the offset files of broadcasting RocketMQ clients.")
+@click.option(
+    "--to", "place", metavar="PLACE", required=True, help="Destination: a folder or a URI (s3://…, gs://…, abfss://…)."
+)
 @click.option(
     "--from",
     "folder",
     type=click.Path(path_type=Path),
     default=_FOLDER,
     show_default=True,
-    help="Folder of the clients: their rocketmq.client.localOffsetStoreDir.",
+    help="Folder with the files: rocketmq.client.localOffsetStoreDir of the clients.",
 )
 @click.option(
     "--every",
     "every_seconds",
-    type=Duration("s", at_least=1, at_most=3600),
+    type=duration_type("s", at_least=1, at_most=3600),
     default="10s",
     show_default=True,
     help="Time between rounds.",
@@ -34,10 +37,10 @@ _FOLDER = Path("~/.rocketmq_offsets")
 @click.option(
     "--max-age",
     "max_age_seconds",
-    type=Duration("h", at_least=1, at_most=365 * 86400),
+    type=duration_type("h", at_least=1, at_most=365 * 86400),
     default="24h",
     show_default=True,
-    help="A file that was not written for longer is not copied.",
+    help="Maximum age of a file. Older files are not copied.",
 )
 @once_option
 @json_option("the result of the round (with --once)")
@@ -61,7 +64,7 @@ def ship_offsets(
     from lagwise_collectors.rocketmq.ship_offsets import OffsetShipper
 
     shipper = OffsetShipper(folder.expanduser(), place, max_age_seconds=max_age_seconds)
-    stop = stop_on_signals()
+    stop = Signals().stop
     printed = None
     while True:
         shipped = shipper.round()

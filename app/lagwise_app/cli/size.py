@@ -13,7 +13,7 @@ from lagwise.domain.sizing import workload as defaults
 from lagwise.domain.sizing.group_workload import NEEDED, missing_of, workload_from
 from lagwise.domain.sizing.ranges import OutOfRange
 from lagwise.domain.sizing.workload import Concurrency, Ordering, Unit, Workload
-from lagwise_app.cli.option_types import Duration, number, share
+from lagwise_app.cli.option_types import duration_type, number, share
 from lagwise_app.cli.shared import cluster_option, data_option, json_option, open_lake
 from lagwise_app.terminal.json_output import print_json
 
@@ -34,12 +34,14 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 @click.argument("group", required=False)
 @click.option("--topic", help="The topic, where the group reads several topics.")
 @cluster_option
-@click.option("--t1", "t1_seconds", type=Duration(), help="Time per message spent waiting, as for I/O or a downstream.")
-@click.option("--t2", "t2_seconds", type=Duration(), help="Time per message on the CPU.")
+@click.option(
+    "--t1", "t1_seconds", type=duration_type(), help="Time per message spent waiting, as for I/O or a downstream."
+)
+@click.option("--t2", "t2_seconds", type=duration_type(), help="Time per message on the CPU.")
 @click.option(
     "--per-message",
     "seconds_per_message",
-    type=Duration(),
+    type=duration_type(),
     help="Total time per message, where T1 and T2 are unknown: sizes members with one thread each.",
 )
 @click.option(
@@ -53,9 +55,9 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 @click.option(
     "--horizon",
     "horizon_seconds",
-    type=Duration(),
+    type=duration_type(),
     show_default="analysis.forecast.horizon_days",
-    help="Size a GROUP for the forecast up to then, such as 30d.",
+    help="How far ahead the forecast counts when a GROUP is sized, such as 30d.",
 )
 @click.option("--partitions", type=int, help="Partitions (queues) of the topic.")
 @click.option(
@@ -75,24 +77,24 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 @click.option(
     "--catch-up",
     "catch_up_seconds",
-    type=Duration(),
+    type=duration_type(),
     default="30m",
     help="Time to work off the backlog of a restart and --lag.",
 )
 @click.option(
-    "--restart", "restart_seconds", type=Duration(), default="60s", help="Time without reading during a restart."
+    "--restart", "restart_seconds", type=duration_type(), default="60s", help="Time without reading during a restart."
 )
 @click.option(
     "--outage",
     "outage_seconds",
-    type=Duration(),
+    type=duration_type(),
     default="0",
-    help="Length of an outage at peak to catch up with as well.",
+    help="Length of an outage at peak whose backlog has to be worked off as well.",
 )
 @click.option(
     "--outage-catch-up",
     "outage_catch_up_seconds",
-    type=Duration(),
+    type=duration_type(),
     default="4h",
     help="Time to work off the backlog of the outage.",
 )
@@ -127,7 +129,7 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 @click.option("--html", "html_file", type=_FILE, help="Write the advice to this file, as a report of one page.")
 @click.option("--csv", "csv_file", type=_FILE, help="Write every figure to this file.")
 @data_option
-@json_option("the advice, with the derivation of every figure,")
+@json_option("the advice and the derivation of every figure")
 @click.pass_context
 def size(
     context: click.Context,

@@ -10,8 +10,9 @@ import click
 from lagwise.domain.vocabulary import DISPLAY_ORDER
 from lagwise.platform.errors import LagwiseError
 from lagwise.platform.logs import clean
-from lagwise_app.cli.shared import CommandSettings, data_option, json_option, open_lake, stop_on_signals
+from lagwise_app.cli.shared import CommandSettings, data_option, json_option, open_lake
 from lagwise_app.terminal.json_output import print_json
+from lagwise_app.terminal.signals import Signals
 
 if TYPE_CHECKING:
     from lagwise.config import Config
@@ -102,7 +103,7 @@ def status(
 
     request = StatusRequest(lake, config, filters, everything)
     if watch:
-        display.watch(request, output.console(), stop_on_signals())
+        display.watch(request, output.console(), Signals().stop)
     else:
         display.show(SnapshotReader(request).read(datetime.now(UTC)), request, output.console())
 

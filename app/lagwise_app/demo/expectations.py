@@ -24,7 +24,6 @@ class ExpectedGroup:
 
     @property
     def agrees(self) -> bool:
-        """Whether the status shown now is an expected one."""
         row = self.row
         return row is not None and self.scenario.agrees(row["status"], row["reason"], self.elapsed_seconds)
 
@@ -35,7 +34,6 @@ class ExpectedGroup:
 
     @property
     def expected_words(self) -> str:
-        """The statuses expected now, in words."""
         return " or ".join(self.expected)
 
     def update(self, row: Mapping[str, Any] | None, elapsed_seconds: float) -> None:
@@ -68,5 +66,4 @@ class ExpectedGroups:
 
     @property
     def all_agree(self) -> bool:
-        """Whether every group has an expected status."""
         return all(group.agrees for group in self.groups)

@@ -1,4 +1,4 @@
-"""What the demo shows while it runs: its steps, then a live table, or plain lines where there is no terminal."""
+"""The output of the demo while it runs: its steps, then a live table, or plain lines without a terminal."""
 
 import contextlib
 import sys
@@ -36,7 +36,6 @@ class DemoProgress:
         self._printed_alerts = 0
 
     def say(self, line: str) -> None:
-        """Print one line."""
         self.console.print(plain(line))
 
     @contextlib.contextmanager
@@ -120,7 +119,6 @@ class ProgressStep:
     shown_at: float = field(default_factory=time.monotonic)
 
     def __call__(self, line: str) -> None:
-        """Report the progress."""
         if time.monotonic() - self.shown_at >= self.pause_seconds:
             self.shown_at = time.monotonic()
             self.show(line)

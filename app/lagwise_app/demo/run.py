@@ -19,13 +19,13 @@ from lagwise_app.demo.folder import demo_folder
 from lagwise_app.demo.memory_use import MemoryUse
 from lagwise_app.demo.progress import DemoProgress
 from lagwise_app.demo.report import DemoOutcome, document
-from lagwise_app.demo.signals import Interrupted, Signals
 from lagwise_app.demo.watched_cluster import CLUSTER_NAME, WatchedCluster, kafka_cluster, rocketmq_cluster
 from lagwise_app.demo.webhook_receiver import WebhookReceiver
 from lagwise_app.supervisor.effective_settings import dashboard_address, with_dashboard_port
 from lagwise_app.supervisor.processes import running_product
 from lagwise_app.supervisor.supervisor import Supervisor
 from lagwise_app.terminal import lake_queries
+from lagwise_app.terminal.signals import Interrupted, Signals
 
 #: The file with the key of the webhook's signatures. In a file, `lagwise doctor` in another terminal can read it too.
 _KEY_FILE = "webhook.key"

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lagwise_app.demo.progress import DemoProgress
-from lagwise_app.demo.signals import Signals
+from lagwise_app.terminal.signals import Signals
 
 if TYPE_CHECKING:
     from lagwise_sandbox.scenarios import DemoScenario

@@ -30,8 +30,7 @@ class WebhookReceiver:
 
     def __init__(self, secret: str) -> None:
         self._received: list[ReceivedAlert] = []
-        self._lock = threading.Lock()
-        receiver = self
+        received = self._received
 
         class Handler(BaseHTTPRequestHandler):
             def do_POST(self) -> None:
@@ -51,7 +50,7 @@ class WebhookReceiver:
                 right = sign(secret, self.headers.get("X-Lagwise-Timestamp") or "", content)
                 given = self.headers.get("X-Lagwise-Signature") or ""
                 signed = hmac.compare_digest(right.encode(), given.encode())
-                receiver._record(ReceivedAlert(datetime.now(UTC), signed, body))
+                received.append(ReceivedAlert(datetime.now(UTC), signed, body))
                 self.send_response(204)
                 self.end_headers()
 
@@ -66,23 +65,16 @@ class WebhookReceiver:
 
     @property
     def url(self) -> str:
-        """The address for deliveries."""
         return f"http://127.0.0.1:{self._server.server_address[1]}/alerts"
 
     def received(self) -> list[ReceivedAlert]:
         """Every delivery so far, oldest first."""
-        with self._lock:
-            return list(self._received)
+        return list(self._received)
 
     def close(self) -> None:
-        """Stop listening."""
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()
-
-    def _record(self, received: ReceivedAlert) -> None:
-        with self._lock:
-            self._received.append(received)
 
     def __enter__(self) -> "WebhookReceiver":
         return self

@@ -112,7 +112,7 @@ def _disk(config: Config) -> Iterator[Diagnosis]:
 def _state_folder(config: Config) -> Iterator[Diagnosis]:
     shown = str(config.state)
     if not config.state.exists():
-        yield ok("state folder", f"{shown} will be created for this account only")
+        yield ok("state folder", f"{shown} will be created with access for this account only")
     elif is_open_to_others(config.state):
         found = f"other accounts on this machine can list {shown} (they cannot read logs or database)"
         yield warning("state folder", found, f"chmod 700 {shlex.quote(shown)}")

@@ -77,7 +77,6 @@ def of_trace(folder: Path, book: RuleBook, cluster: str) -> BacktestOutcome:
 
 
 def as_json(outcome: BacktestOutcome) -> dict[str, Any]:
-    """A backtest as a JSON document."""
     return {
         "trace": outcome.trace,
         "since": outcome.backtest.since,

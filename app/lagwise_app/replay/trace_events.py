@@ -1,10 +1,9 @@
 """The rows of ``raw/events`` that a collector would have written while a trace happened.
 
-The collectors' own comparison of successive samples makes them, so that a trace cannot be kinder than a live cluster.
+The collectors' own comparison of successive samples makes them, so that a trace has the same events as a live cluster.
 """
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
 from itertools import pairwise
 
 import pyarrow as pa
@@ -22,15 +21,27 @@ _TABLES = (WATERMARKS, COMMITS, GROUPS, MEMBERS, TOPICS)
 
 
 def events_of(trace: Trace) -> list[Row]:
-    """Everything that happened in a trace, in order of time."""
+    """The events of a trace, in order of time."""
     samples = {table: _by_sample(table, trace.rows[table.name]) for table in _TABLES}
-    known, events = PreviousSample(), []
+    previous, events = PreviousSample(), []
     for index, time_s in enumerate(trace.sample_times):
         name, at = sample_id(index), moment(time_s)
         tables = {table.name: rows[name] for table, rows in samples.items() if name in rows}
-        tables[SAMPLES.name] = _header(name, at, trace.sample_interval_s)
-        result = compare_samples(known, Snapshot(_CLUSTER, name, tables))
-        known = result.latest
+        tables[SAMPLES.name] = samples_row(
+            sample_id=name,
+            cluster=_CLUSTER,
+            system="files",
+            started_at=at,
+            finished_at=at,
+            interval_seconds=trace.sample_interval_s,
+            wall_seconds=0.0,
+            cpu_seconds=0.0,
+            errors=ErrorTally(),
+            commits_read_at=at,
+            watermarks_read_at=at,
+        )
+        result = compare_samples(previous, Snapshot(_CLUSTER, name, tables))
+        previous = result.latest
         events += result.rows.to_pylist()
     return events
 
@@ -44,19 +55,3 @@ def _by_sample(table: Table, rows: Sequence[Row]) -> Mapping[str, pa.Table]:
         starts.setdefault(row["sample_id"], position)
     bounds = [*starts.values(), len(ordered)]
     return {name: whole.slice(start, end - start) for name, (start, end) in zip(starts, pairwise(bounds), strict=True)}
-
-
-def _header(name: str, at: datetime, interval_seconds: float) -> pa.Table:
-    return samples_row(
-        sample_id=name,
-        cluster=_CLUSTER,
-        system="files",
-        started_at=at,
-        finished_at=at,
-        interval_seconds=interval_seconds,
-        wall_seconds=0.0,
-        cpu_seconds=0.0,
-        errors=ErrorTally(),
-        commits_read_at=at,
-        watermarks_read_at=at,
-    )

@@ -23,15 +23,13 @@ NOTHING = "nothing"
 
 @dataclass(frozen=True, slots=True)
 class Miss:
-    """A stretch of evaluations, all showing the same, at which a row of the truth was not met.
-
-    ``shown`` is what was shown instead, an unknown status with its reason; ``nothing`` where the group or the
-    partition was not shown at all, or the trace is never judged within the row's time.
-    """
+    """Successive evaluations that all contradict a row of the truth in the same way."""
 
     truth: Truth
     from_s: float
     to_s: float
+    #: The status, of an unknown one with its reason. NOTHING where the group or partition has none, or where no
+    #: evaluation falls within the time of the row.
     shown: str
 
 
@@ -39,8 +37,8 @@ class Miss:
 class Score:
     """How much of a trace's truth was met.
 
-    Every evaluation stands for the time until the next one, and every row of the truth counts by itself: ``share`` is
-    the time at which rows were met over the time for which they were written. None where there is no truth.
+    Every evaluation counts for the time until the next one, and every row of the truth counts by itself. ``share`` is
+    None where there is no truth.
     """
 
     met: int
@@ -53,9 +51,9 @@ class Score:
 
 
 def run(dirs: Sequence[Path], as_json: bool) -> int:
-    """Replay the traces in these folders and print what came of it; 1 where a truth was missed, else 0.
+    """Replay the traces in these folders and print the result. Returns 1 where a truth was missed, otherwise 0.
 
-    With ``as_json`` standard output holds the lines of DESIGN §8 and nothing else. Raises TraceError for a folder that
+    With ``as_json``, stdout holds one JSON object per evaluation and nothing else. Raises TraceError for a folder that
     is not a trace, before anything is printed, and MissingRequirement where Spark cannot start.
     """
     traces = [read_trace(folder) for folder in dirs]
@@ -75,7 +73,7 @@ def run(dirs: Sequence[Path], as_json: bool) -> int:
 
 
 def shown_of(session: "SparkSession", traces: Sequence[Trace]) -> Iterator[list[Shown]]:
-    """What is shown of each trace: the events of a collector first, then the analysis of them all together."""
+    """The statuses of each trace: first the events that a collector would write, then one analysis of all traces."""
     return replay_in_spark(session, [Recording(trace, events_of(trace)) for trace in traces])
 
 
@@ -107,8 +105,7 @@ def score_of(trace: Trace, shown: Sequence[Shown]) -> Score:
 
 
 def report(trace: Trace, shown: Sequence[Shown], score: Score) -> Iterator[str]:
-    """The trace's result for a person: how much of its truth was met and every miss, or what was shown where there is
-    no truth."""
+    """The result of a trace as text: how much of its truth was met and every miss, or without a truth its statuses."""
     span = duration(trace.evaluation_times[-1] - trace.evaluation_times[0])
     judged = f"{plural(len(trace.evaluation_times), 'evaluation')} over {span}"
     if score.share is None:
@@ -129,7 +126,7 @@ def report(trace: Trace, shown: Sequence[Shown], score: Score) -> Iterator[str]:
 
 
 def _timeline(shown: Sequence[Shown]) -> Iterator[str]:
-    """The stretches in which each group had the same status, with the sentence at the start of each."""
+    """Each group's statuses in order of time, with the first sentence of each."""
     groups: dict[str, list[Shown]] = {}
     for one in shown:
         if one.partition is None:

@@ -1,6 +1,6 @@
-"""The newest past that the scaling signal rests on: what arrived and waited, and how many members there were.
+"""The recent history that the scaling signal rests on: the load and the number of members of each group, by time.
 
-Of each group, by time, read from the histories' data files once each.
+Each data file of a history is read once.
 """
 
 from collections import defaultdict
@@ -22,9 +22,9 @@ from lagwise.tables.store import Lake
 #: Cluster and group.
 Key = tuple[str, str]
 
-#: The window that is kept of every group. More is kept of a group while longer ones are asked for.
+#: The window that is kept for every group. A longer one is kept for a group while requests need it.
 WINDOW_SECONDS = ScalingPolicy().down_after_seconds
-#: A window begins with what was seen last before it, but not with what is so much older.
+#: A window also needs the last moment before it. It is looked for in this much time before the window.
 _MARGIN = timedelta(minutes=5)
 
 _Moment = TypeVar("_Moment", Load, Members)
@@ -48,61 +48,60 @@ _MEMBERS = """
 
 
 class RetainedSpan:
-    """Since when the past of each group is kept, at one moment."""
+    """The beginning of the history to keep, for each group."""
 
     def __init__(self, longer: Mapping[Key, float], now: datetime) -> None:
         self.since = window_start(WINDOW_SECONDS, now)
         of_longer = {key: window_start(seconds, now) for key, seconds in longer.items()}
         self.first = min([self.since, *of_longer.values()])
         rows = [{"cluster": cluster, "group": group, "since": at} for (cluster, group), at in of_longer.items()]
-        #: The groups of which more is kept, for the questions.
+        #: The groups with a longer window, for the queries.
         self.longer = pa.Table.from_pylist(rows, schema=_EXTENDED)
         self._stamp, self._stamps = _stamp(self.since), {key: _stamp(at) for key, at in of_longer.items()}
 
     def stamp(self, key: Key) -> int:
-        """Since when it is kept of this group."""
+        """The beginning of the history to keep for this group, in microseconds since 1970."""
         return self._stamps.get(key, self._stamp)
 
 
 @dataclass(slots=True)
 class NewRows:
-    """The data files that a table has, and the rows of those that had not been read; ``is_all`` if none had been."""
+    """The data files of a table, and the rows of those that were not read before."""
 
     files: frozenset[str]
     rows: list[tuple[Any, ...]]
-    is_all: bool
 
 
 class HistoryWindow(Generic[_Moment]):
-    """The newest past of a table: of each group what ``made`` made of its rows, by their time."""
+    """The recent rows of a history, by group and time, as moments that ``make`` makes of a row."""
 
-    def __init__(self, table: Table, question: str, made: Callable[..., _Moment]) -> None:
+    def __init__(self, table: Table, query: str, make: Callable[..., _Moment]) -> None:
         self.table = table
         #: Data files that have been read.
         self.files: frozenset[str] = frozenset()
-        self._question = question
-        self._made: Callable[..., _Moment] = made
+        self._query = query
+        self._make: Callable[..., _Moment] = make
         self._moments: defaultdict[Key, dict[int, _Moment]] = defaultdict(dict)
 
-    def news(self, lake: Lake, connection: duckdb.DuckDBPyConnection, kept: RetainedSpan) -> NewRows:
-        """What is new in the lake; nothing is changed by asking."""
+    def read_new(self, lake: Lake, connection: duckdb.DuckDBPyConnection, kept: RetainedSpan) -> NewRows:
+        """Read what is new in the lake. The window does not change."""
         files = lake.scan_new(connection, self.table, self.files, since=kept.first)
         connection.register("longer", kept.longer)
-        rows = list(tuples_of(connection.sql(self._question, params={"since": kept.since})))
-        return NewRows(files, rows, is_all=not self.files)
+        rows = list(tuples_of(connection.sql(self._query, params={"since": kept.since})))
+        return NewRows(files, rows)
 
-    def take(self, news: NewRows) -> None:
-        """Put what is new among what is known. A row that was read before, from a file compacted since, is the same."""
-        self.files = news.files
-        if news.is_all:
+    def add(self, new: NewRows) -> None:
+        """Add the rows. One that was read before, from a file that has been compacted since, replaces itself."""
+        if not self.files:
             self._moments.clear()
-        for cluster, group, at, *seen in news.rows:
-            self._moments[cluster, group][at] = self._made(_EPOCH + at * _MICROSECOND, *seen)
+        self.files = new.files
+        for cluster, group, at, *values in new.rows:
+            self._moments[cluster, group][at] = self._make(_EPOCH + at * _MICROSECOND, *values)
 
     def trim(self, kept: RetainedSpan) -> None:
-        """Let go of what need not be kept any more.
+        """Remove what is older than needed.
 
-        Moments were put in as they passed, but for late ones: what is old stands first, and need not be looked for.
+        Except for late ones, moments were added in order of time, so the old ones come first.
         """
         for key in list(self._moments):
             moments, first = self._moments[key], kept.stamp(key)
@@ -112,31 +111,31 @@ class HistoryWindow(Generic[_Moment]):
                 del self._moments[key]
 
     def of(self, key: Key, since: datetime) -> list[_Moment]:
-        """What is known of a group from ``since`` on."""
+        """The moments of a group from ``since`` on."""
         first = _stamp(since)
         return [moment for at, moment in self._moments.get(key, {}).items() if at >= first]
 
 
 def _stamp(at: datetime) -> int:
-    """Microseconds since 1970, as the questions tell times: cheaper than times where there are many."""
+    """Microseconds since 1970, as in the queries: cheaper than datetimes where there are many."""
     return (at - _EPOCH) // _MICROSECOND
 
 
 def loads() -> HistoryWindow[Load]:
-    """What arrived and waited, round by round."""
+    """The load of each group, one for each round of the analysis."""
     return HistoryWindow(GROUP_HISTORY, _LOADS, lambda at, rate, lag: Load(at, max(0.0, rate), float(lag)))
 
 
 def members() -> HistoryWindow[Members]:
-    """How many members there were, sample by sample."""
+    """The number of members of each group, one for each sample."""
     return HistoryWindow(GROUPS, _MEMBERS, Members)
 
 
 def window_start(window_seconds: float, now: datetime) -> datetime:
-    """The beginning of what is needed for a window that ends now."""
+    """The beginning of the history that a window needs which ends now."""
     return now - timedelta(seconds=window_seconds) - _MARGIN
 
 
 def tuples_of(answer: duckdb.DuckDBPyRelation) -> Iterator[tuple[Any, ...]]:
-    """The rows of an answer, by way of Arrow: several times as fast as DuckDB's own tuples where there are times."""
+    """The rows of a result, by way of Arrow: with times, several times faster than DuckDB's own tuples."""
     return zip(*(values_of(column) for column in answer.to_arrow_table().columns), strict=True)

@@ -1,7 +1,7 @@
-"""What the scaling signal rests on, in memory: each version of a table, and each data file of a history, is read once.
+"""The inputs of the scaling signal, in memory. Each version of a table, and each data file of a history, is read once.
 
-The lake is looked at while somebody asks, and at most every two seconds: that takes a few milliseconds where nothing is
-new. In between, an answer takes nothing from the lake.
+A request refreshes the cache, at most every two seconds. That takes a few milliseconds where the lake has nothing new.
+In between, requests are answered from memory alone.
 """
 
 import logging
@@ -32,13 +32,13 @@ from lagwise_app.scaling.history_windows import WINDOW_SECONDS, Key, RetainedSpa
 
 log = logging.getLogger("lagwise.scaling")
 
-#: How often the lake is looked at, at most.
+#: Minimum time between two refreshes.
 REFRESH_SECONDS = 2.0
-#: While one caller looks, others are answered at once from what was known so shortly before …
+#: During a refresh, other requests are answered at once from a cache that is not older than this.
 _RECENT_SECONDS = 10.0
-#: … and otherwise wait for it, for so long at most.
+#: How long a request waits for the refresh of an older cache.
 _WAIT_SECONDS = 5.0
-#: A longer window is kept for so long after it was last asked for.
+#: How long a longer window is kept after the last request that needs it.
 _EXTENDED_FOR_SECONDS = 3600.0
 
 _STATUS = 'select cluster, "group", as_of, members, state from group_status'
@@ -55,11 +55,11 @@ _ASSIGNORS = 'select cluster, "group", assignor from assignments'
 
 
 class UnknownGroup(LookupError):
-    """Nothing is known of a group of this name."""
+    """The analysis has no group of this name."""
 
 
 class NoAnswer(Exception):
-    """No number can be answered for, and an autoscaler that gets none leaves alone what runs. The message says why."""
+    """There is no reliable number, and without one an autoscaler changes nothing. The message says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,67 +73,69 @@ class TopicRate:
 
 @dataclass(frozen=True, slots=True)
 class TopicCapacity:
-    """What one member does of a topic, records per second, the hottest partition's share, and with how many members
-    the downstream was full; None is not known."""
+    """The capacity of a group for one topic. None is unknown."""
 
+    #: Records of the topic that one member handles per second.
     member_rate: float | None
+    #: Share of the traffic in the hottest partition.
     hottest_share: float | None
+    #: Number of members with which the downstream was full.
     downstream_full_with: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class ScalingInputs:
-    """What is known of one group.
+    """Everything that the signal for one group rests on."""
 
-    ``as_of``, ``members`` and ``state`` are those of its last verdict. ``loads`` and ``seen`` (its members) begin
-    before the window that was asked for, and are in no order. ``trouble`` is why the lake cannot be read just now.
-    """
-
+    #: The time of its last verdict, like the next two fields.
     as_of: datetime
     members: int | None
     state: str | None
     topics: Sequence[TopicRate]
     capacity: Mapping[str, TopicCapacity]
+    #: Whether the assignor assigns each topic by itself, as the range assignor does.
     is_by_topic: bool
+    #: Unordered. Begins before the requested window.
     loads: Sequence[Load]
-    seen: Sequence[Members]
-    trouble: str | None
+    #: Unordered. Begins before the requested window.
+    member_counts: Sequence[Members]
+    #: Why the lake cannot be read at the moment.
+    read_error: str | None
 
 
 class LakeCache:
-    """What is known of all groups of one lake. Safe to use from threads: one of them looks at the lake at a time.
+    """The inputs of all groups of one lake. Safe to use from threads: one of them reads the lake at a time.
 
-    While the lake cannot be read, what is known stays as if nothing new had been written: all of it has its age.
-    ``clock`` counts seconds and never goes back.
+    While the lake cannot be read, the cache stays as it is, and its inputs age. ``clock`` returns monotonic seconds.
     """
 
     def __init__(self, lake: Lake, clock: Callable[[], float] = time.monotonic) -> None:
         self._lake, self._clock = lake, clock
         self._duckdb = connected(threads=1, memory_limit="512MB")
-        self._looking, self._changing = threading.Lock(), threading.Lock()
-        self._looked_at = -math.inf
+        self._refreshing, self._changing = threading.Lock(), threading.Lock()
+        self._refreshed_at = -math.inf
         self._versions: dict[str, int | None] = {}
-        self._trouble: str | None = None
+        self._read_error: str | None = None
         self._present: dict[str, dict[Key, Any]] = {}
-        self._loads, self._seen = history_windows.loads(), history_windows.members()
-        #: Groups of which a longer window is kept: its seconds, and when it was last asked for.
+        self._loads, self._members = history_windows.loads(), history_windows.members()
+        #: Groups with a longer window: its seconds, and the time of the last request that needs it.
         self._longer: dict[Key, tuple[float, float]] = {}
 
-    def known(self, cluster: str, group: str, window_seconds: float, now: datetime) -> ScalingInputs:
-        """What is known of a group, with at least so much of its past.
+    def inputs_of(self, cluster: str, group: str, window_seconds: float, now: datetime) -> ScalingInputs:
+        """The inputs of a group, with at least this much of its history.
 
         Raises UnknownGroup, and NoAnswer where the lake has not been read yet.
         """
         key = cluster, group
-        self._look_if_due(now)
+        self._refresh_if_due(now)
         if self._is_too_short(key, window_seconds):
-            with self._looking:
+            with self._refreshing:
                 if self._is_too_short(key, window_seconds):
-                    self._keep_longer(key, window_seconds)
-                    self._look(now)
+                    self._extend(key, window_seconds)
+                    self._refresh(now)
         with self._changing:
             if not self._present:
-                raise NoAnswer(self._trouble or "the lake is being read for the first time: ask again")
+                raise NoAnswer(self._read_error or "the lake is being read for the first time: ask again")
             status = self._present[GROUP_STATUS.name].get(key)
             if status is None:
                 raise UnknownGroup(f"no group {group!r} is known in cluster {cluster!r}")
@@ -147,22 +149,24 @@ class LakeCache:
                 capacity=self._present[CAPACITY.name].get(key, {}),
                 is_by_topic=self._present[ASSIGNMENTS.name].get(key) == "range",
                 loads=self._loads.of(key, since),
-                seen=self._seen.of(key, since),
-                trouble=self._trouble,
+                member_counts=self._members.of(key, since),
+                read_error=self._read_error,
             )
 
-    def _look_if_due(self, now: datetime) -> None:
-        age = self._clock() - self._looked_at
-        if age < REFRESH_SECONDS or not self._looking.acquire(timeout=0.0 if age < _RECENT_SECONDS else _WAIT_SECONDS):
+    def _refresh_if_due(self, now: datetime) -> None:
+        age = self._clock() - self._refreshed_at
+        if age < REFRESH_SECONDS or not self._refreshing.acquire(
+            timeout=0.0 if age < _RECENT_SECONDS else _WAIT_SECONDS
+        ):
             return
         try:
-            if self._clock() - self._looked_at >= REFRESH_SECONDS:  # else another caller has looked meanwhile
-                self._look(now)
+            if self._clock() - self._refreshed_at >= REFRESH_SECONDS:  # else another request has refreshed it
+                self._refresh(now)
         finally:
-            self._looking.release()
+            self._refreshing.release()
 
     def _is_too_short(self, key: Key, window_seconds: float) -> bool:
-        """Whether less of the group's past is kept than the window needs."""
+        """Whether less of the group's history is kept than the window needs."""
         if window_seconds <= WINDOW_SECONDS or key not in self._present.get(GROUP_STATUS.name, ()):
             return False
         kept, _ = self._longer.get(key, (0.0, 0.0))
@@ -170,18 +174,18 @@ class LakeCache:
             self._longer[key] = kept, self._clock()
         return window_seconds > kept
 
-    def _keep_longer(self, key: Key, window_seconds: float) -> None:
-        # Whole hours, so that windows that differ a little do not have everything read again for each.
+    def _extend(self, key: Key, window_seconds: float) -> None:
+        # Whole hours, so that slightly different windows do not each cause everything to be read again.
         self._longer[key] = math.ceil(window_seconds / 3600.0) * 3600.0, self._clock()
         self._forget_versions()
 
     def _forget_versions(self) -> None:
-        """Have everything read at the next look."""
+        """Make the next refresh read everything."""
         self._versions = {}
-        self._loads.files = self._seen.files = frozenset()
+        self._loads.files = self._members.files = frozenset()
 
-    def _look(self, now: datetime) -> None:
-        """Read what is new: all of it or nothing. Only while holding ``_looking``."""
+    def _refresh(self, now: datetime) -> None:
+        """Read what is new, all of it or nothing. The caller holds ``_refreshing``."""
         began = self._clock()
         self._longer = {k: v for k, v in self._longer.items() if began - v[1] <= _EXTENDED_FOR_SECONDS}
         try:
@@ -190,30 +194,32 @@ class LakeCache:
             raise
         except (LakeError, duckdb.Error, OSError) as error:
             self._forget_versions()
-            if self._trouble is None:
-                log.warning("cannot read the lake, answers rest on what is known: %s", clean(in_a_line(error)))
-            self._trouble = f"the lake cannot be read: {clean(in_a_line(error))}"
+            if self._read_error is None:
+                log.warning(
+                    "cannot read the lake, so answers rest on the last data that was read: %s", clean(in_a_line(error))
+                )
+            self._read_error = f"the lake cannot be read: {clean(in_a_line(error))}"
         else:
-            if self._trouble is not None:
+            if self._read_error is not None:
                 log.info("the lake can be read again")
-            self._trouble = None
+            self._read_error = None
         finally:
-            self._looked_at = self._clock()
+            self._refreshed_at = self._clock()
 
     def _read(self, kept: RetainedSpan) -> None:
         versions = {table.name: self._lake.version(table) for table in _PRESENT}
-        versions |= {window.table.name: self._lake.version(window.table) for window in (self._loads, self._seen)}
+        versions |= {window.table.name: self._lake.version(window.table) for window in (self._loads, self._members)}
         if versions[GROUP_STATUS.name] is None:
             raise LakeError(f"no analysis has written to {self._lake.uri}")
         new = {name for name, version in versions.items() if self._versions.get(name, -1) != version}
         present = {table.name: read(self._rows(table, question)) for table, (question, read) in _PRESENT.items()
                    if table.name in new}  # fmt: skip
-        changed = [window for window in (self._loads, self._seen) if window.table.name in new]
-        news = [(window, window.news(self._lake, self._duckdb, kept)) for window in changed]
+        changed = [window for window in (self._loads, self._members) if window.table.name in new]
+        news = [(window, window.read_new(self._lake, self._duckdb, kept)) for window in changed]
         with self._changing:
             self._present = {**self._present, **present}
             for window, rows in news:
-                window.take(rows)
+                window.add(rows)
                 window.trim(kept)
         self._versions = versions
 
@@ -223,7 +229,7 @@ class LakeCache:
 
 
 def _by_group(rows: Iterator[tuple[Any, ...]]) -> dict[Key, Any]:
-    return {(cluster, group): seen[0] if len(seen) == 1 else tuple(seen) for cluster, group, *seen in rows}
+    return {(cluster, group): values[0] if len(values) == 1 else tuple(values) for cluster, group, *values in rows}
 
 
 def _topics(rows: Iterator[tuple[Any, ...]]) -> dict[Key, Any]:
@@ -240,7 +246,7 @@ def _capacity(rows: Iterator[tuple[Any, ...]]) -> dict[Key, Any]:
     return dict(found)
 
 
-#: The tables of the present state: what is asked of each, and how the rows are kept, by group.
+#: The tables of the present state, each with its query and the function that arranges the rows by group.
 _PRESENT: Mapping[Table, tuple[str, Callable[[Iterator[tuple[Any, ...]]], dict[Key, Any]]]] = {
     GROUP_STATUS: (_STATUS, _by_group),
     PARTITION_STATUS: (_TOPICS, _topics),

@@ -1,7 +1,8 @@
-"""The endpoint that autoscalers ask: ``GET /scaling/CLUSTER/GROUP`` answers with the replicas to have, as JSON.
+"""The endpoint for autoscalers: ``GET /scaling/CLUSTER/GROUP`` answers with the number of replicas, as JSON.
 
-Its form is what KEDA's ``metrics-api`` scaler reads (``valueLocation: replicas``, ``targetValue: "1"``); see
-``docs/scaling-signal.md``. It only reads the lake, and answers from memory (:mod:`lagwise_app.scaling.lake_cache`).
+KEDA's ``metrics-api`` scaler reads it (``valueLocation: replicas``, ``targetValue: "1"``); see
+``docs/scaling-signal.md``. The endpoint only reads the lake, and answers from memory
+(:mod:`lagwise_app.scaling.lake_cache`).
 """
 
 import hmac
@@ -31,12 +32,12 @@ from lagwise_app.scaling.signal import signal
 log = logging.getLogger("lagwise.scaling")
 
 _BEAT_SECONDS = 5.0
-#: How soon it is noticed that the end has come.
+#: Seconds between two checks of whether to end.
 _POLL_SECONDS = 0.1
-#: A caller that says nothing for so long is let go.
-_PATIENCE_SECONDS = 10.0
+#: A connection that is idle for longer is closed.
+_IDLE_SECONDS = 10.0
 
-#: What can be asked for in the address: the name there, the policy's field, and whether it is a whole number.
+#: The parameters of the query, each with its field of the policy and whether it is a whole number.
 PARAMETERS: Mapping[str, tuple[str, bool]] = {
     "min": ("min_replicas", True),
     "max": ("max_replicas", True),
@@ -49,7 +50,7 @@ PARAMETERS: Mapping[str, tuple[str, bool]] = {
 
 
 class BadRequest(ValueError):
-    """The address makes no sense; the message says why."""
+    """The query is invalid. The message says why."""
 
 
 def policy_of(query: str) -> ScalingPolicy:
@@ -57,7 +58,7 @@ def policy_of(query: str) -> ScalingPolicy:
     values: dict[str, float] = {}
     for name, text in parse_qsl(query, keep_blank_values=True):
         if name not in PARAMETERS:
-            raise BadRequest(f"there is no parameter {name!r}; there are {', '.join(PARAMETERS)}")
+            raise BadRequest(f"unknown parameter {name!r}; known parameters: {', '.join(PARAMETERS)}")
         field, is_whole = PARAMETERS[name]
         if field in values:
             raise BadRequest(f"{name} is given twice")
@@ -74,17 +75,17 @@ def policy_of(query: str) -> ScalingPolicy:
 
 
 class ScalingServer(ThreadingHTTPServer):
-    """Listens from when it is made. Raises ConfigError where it cannot."""
+    """Listens as soon as it is created. Raises ConfigError where it cannot."""
 
     daemon_threads = True
 
     def __init__(self, config: Config) -> None:
         scaling = config.scaling
-        self.memory = LakeCache(Lake(config.lake_uri, config.lake.resolved_storage_options()))
+        self.cache = LakeCache(Lake(config.lake_uri, config.lake.resolved_storage_options()))
         self.stale_after_seconds = scaling.stale_after_seconds
         self.token = None if scaling.token is None else resolve(scaling.token)
-        self.answered = self.refused = 0
-        self.last_refusal = ""
+        self.answered = self.rejected = 0
+        self.last_rejection = ""
         self.address_family = socket.AF_INET6 if ":" in scaling.host else socket.AF_INET
         try:
             super().__init__((scaling.host, scaling.port or 0), _Handler)
@@ -93,25 +94,24 @@ class ScalingServer(ThreadingHTTPServer):
 
     @property
     def address(self) -> str:
-        """What to ask, without the group."""
+        """The address of the endpoint, without cluster and group."""
         host = f"[{self.server_name}]" if ":" in self.server_name else self.server_name
         return f"http://{host}:{self.server_port}/scaling"
 
     @property
     def line(self) -> str:
-        """The heartbeat."""
-        text = f"serves {self.address}: {self.answered:,} answered, {self.refused:,} refused"
-        return f"{text}, last {self.last_refusal}" if self.refused else text
+        text = f"serves {self.address}: {self.answered:,} answered, {self.rejected:,} rejected"
+        return f"{text}, last {self.last_rejection}" if self.rejected else text
 
     def server_bind(self) -> None:
-        """As the base class does it, without asking a name server for the host's name, which may take seconds."""
+        """Bind as the base class does, but without a DNS lookup of the host's name, which may take seconds."""
         TCPServer.server_bind(self)
         self.server_name, self.server_port = str(self.server_address[0]), int(self.server_address[1])
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """A caller that went away is no error of ours; whatever else it is belongs into the log."""
+        """Log the error. A client that closed the connection is none."""
         if isinstance(sys.exception(), ConnectionError):
-            log.debug("a caller went away before it had its answer")
+            log.debug("a client closed the connection before it had its answer")
         else:
             log.exception("a request failed")
 
@@ -122,7 +122,7 @@ class _Handler(BaseHTTPRequestHandler):
     sys_version = ""
     protocol_version = "HTTP/1.1"
     wbufsize = -1  # head and body of an answer go out together
-    timeout = _PATIENCE_SECONDS
+    timeout = _IDLE_SECONDS
 
     def do_GET(self) -> None:
         parts = urlsplit(self.path)
@@ -132,31 +132,31 @@ class _Handler(BaseHTTPRequestHandler):
             case ["scaling", cluster, group] if cluster and group:
                 self._signal(unquote(cluster), unquote(group), parts.query)
             case _:
-                self._refuse(HTTPStatus.NOT_FOUND, "ask for /scaling/CLUSTER/GROUP")
+                self._reject(HTTPStatus.NOT_FOUND, "the path must be /scaling/CLUSTER/GROUP")
 
     def _signal(self, cluster: str, group: str, query: str) -> None:
         server = self.server
         if server.token is not None:
             sent = self.headers.get("Authorization", "")
             if not hmac.compare_digest(sent.encode("latin-1"), f"Bearer {server.token}".encode()):
-                self._refuse(HTTPStatus.UNAUTHORIZED, "send the token as Authorization: Bearer …")
+                self._reject(HTTPStatus.UNAUTHORIZED, "send the token as Authorization: Bearer …")
                 return
         try:
             policy = policy_of(query)
             now = datetime.now(UTC)
-            found = signal(server.memory, cluster, group, policy, now, stale_after_seconds=server.stale_after_seconds)
+            found = signal(server.cache, cluster, group, policy, now, stale_after_seconds=server.stale_after_seconds)
         except BadRequest as error:
-            self._refuse(HTTPStatus.BAD_REQUEST, str(error))
+            self._reject(HTTPStatus.BAD_REQUEST, str(error))
         except UnknownGroup as error:
-            self._refuse(HTTPStatus.NOT_FOUND, str(error.args[0]))
+            self._reject(HTTPStatus.NOT_FOUND, str(error.args[0]))
         except NoAnswer as error:
-            self._refuse(HTTPStatus.SERVICE_UNAVAILABLE, str(error))
+            self._reject(HTTPStatus.SERVICE_UNAVAILABLE, str(error))
         else:
             self._answer(HTTPStatus.OK, found.as_document())
 
-    def _refuse(self, status: HTTPStatus, why: str) -> None:
-        self.server.refused += 1
-        self.server.last_refusal = f"{urlsplit(self.path).path}: {why}"
+    def _reject(self, status: HTTPStatus, why: str) -> None:
+        self.server.rejected += 1
+        self.server.last_rejection = f"{urlsplit(self.path).path}: {why}"
         self._answer(status, {"error": why})
 
     def _answer(self, status: HTTPStatus, document: Mapping[str, object]) -> None:
@@ -170,7 +170,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, format: str, *args: object) -> None:
-        """Nothing: the heartbeat counts, and a line for each request would bury the rest of the log."""
+        """Log nothing: the heartbeat counts requests, and a line for each would bury the rest of the log."""
 
 
 def serve_forever(config: Config, stop: threading.Event, state: Path) -> None:

@@ -87,14 +87,9 @@ def as_document(report: CapacityReport, inputs: Mapping[str, Any], load_test: st
 
 
 def _what_if_document(what_if: WhatIf) -> dict[str, Any]:
+    figures = ("peak_lag", "peak_lag_seconds", "drain_seconds")
     outcomes = [
-        {
-            "set_up": label,
-            "peak_lag": outcome.peak_lag,
-            "peak_lag_seconds": outcome.peak_lag_seconds,
-            "drain_seconds": outcome.drain_seconds,
-        }
-        for label, outcome in what_if.outcomes
+        {"set_up": label, **{name: getattr(outcome, name) for name in figures}} for label, outcome in what_if.outcomes
     ]
     return {"question": what_if.question, "outcomes": outcomes}
 

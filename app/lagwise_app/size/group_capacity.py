@@ -85,7 +85,7 @@ def _capacity_row(lake: Lake, group: str, cluster: str | None, topic: str | None
     ]
     if not rows and lake.open(CAPACITY) is None:
         raise LagwiseError(
-            f"no capacity in the lake at {lake.uri}: `{program()} up` fills one; choose another with --data or "
+            f"no capacity in the lake at {lake.uri}: `{program()} up` fills a lake; choose another with --data or "
             "`data` in the settings. Without GROUP, give all numbers as options"
         )
     if not rows:
@@ -96,7 +96,7 @@ def _capacity_row(lake: Lake, group: str, cluster: str | None, topic: str | None
         )
     if len({row["cluster"] for row in rows}) > 1:
         names = ", ".join(sorted({row["cluster"] for row in rows}))
-        raise LagwiseError(f"there is a group {clean(group)!r} in {clean(names)}: choose one with --cluster")
+        raise LagwiseError(f"group {clean(group)!r} is in several clusters ({clean(names)}): choose one with --cluster")
     if len(rows) > 1:
         names = ", ".join(sorted(row["topic"] for row in rows))
         raise LagwiseError(f"group {clean(group)!r} reads {clean(names)}: choose one with --topic")
@@ -113,16 +113,16 @@ def _load_test_for(lake: Lake, row: Mapping[str, Any], peak_per_second: float | 
         [row["cluster"], row["group"], row["topic"]],
         over=[OBSERVED_CAPACITY],
     ).to_pylist()
-    seen = None
+    observed = None
     if found:
-        reason, at_least, missing = found[0].values()
-        seen = ObservedCapacity(
-            reason=Undecided(reason) if reason else None,
-            at_least_per_second=at_least,
-            missing_seconds=missing or 0.0,
+        of_group = found[0]
+        observed = ObservedCapacity(
+            reason=Undecided(of_group["reason"]) if of_group["reason"] else None,
+            at_least_per_second=of_group["at_least_per_second"],
+            missing_seconds=of_group["missing_seconds"] or 0.0,
         )
     is_known = row["capacity_high_per_second"] is not None
-    return load_test_of(is_known, seen, row["produce_rate_per_second"], peak_per_second / target)
+    return load_test_of(is_known, observed, row["produce_rate_per_second"], peak_per_second / target)
 
 
 def _demand_within(

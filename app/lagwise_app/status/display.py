@@ -107,7 +107,7 @@ def _is_stale(snapshot: StatusSnapshot) -> bool | None:
 def _freshness_lines(snapshot: StatusSnapshot) -> list[Text]:
     """The age of the data, or why it cannot be read."""
     if snapshot.fresh is None:
-        line = Text("The lake cannot be read; this is the last state that could: ", style="bold yellow")
+        line = Text("The lake cannot be read, so this is the state of the last read: ", style="bold yellow")
         return [line.append(snapshot.error or "")]
     return output.freshness_lines(snapshot.fresh)
 

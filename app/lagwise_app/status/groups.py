@@ -51,21 +51,22 @@ class StatusFilters:
 
 
 def read_groups(lake: Lake) -> dict[Key, Row]:
-    """What is shown of each group, by the newest version of ``group_status``. Raises LakeError."""
+    """The rows of the newest version of ``group_status``. Raises LakeError."""
     found = lake.select(_COLUMNS, GROUP_STATUS)
     return {} if found is None else {(row["cluster"], row["group"]): row for row in rows_of(found)}
 
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """What is shown: ``rows``, worst first, of which ``wanted`` are asked for and the others have just changed.
+    """The groups to show, and how many there are."""
 
-    Of ``matching`` groups (``total`` in all) those ``hidden`` (by status) need no attention.
-    """
-
+    #: Worst first.
     rows: list[Row]
+    #: How many of the rows are requested. The others have changed a moment ago.
     wanted: int
+    #: Number of matching groups that are not shown, by status: they need no attention.
     hidden: Mapping[str, int]
+    #: Number of groups that match the filters.
     matching: int
     total: int
 
@@ -73,8 +74,11 @@ class Overview:
 def overview(
     groups: Mapping[Key, Row], filters: StatusFilters, *, everything: bool, also: Collection[Key] = ()
 ) -> Overview:
-    """The groups that match. Those that need no attention are only counted, unless ``everything`` or their status is
-    asked for. Those ``also`` named are shown in any case, if they still exist."""
+    """The groups that match.
+
+    Those that need no attention are only counted, unless ``everything`` or a status is requested. The groups in
+    ``also`` are shown in any case, if they still exist.
+    """
     matching = {key: row for key, row in groups.items() if filters.match(row)}
     everything = everything or bool(filters.statuses)
     wanted = {key for key, row in matching.items() if everything or not is_quiet(row["status"], row["state"])}

@@ -1,4 +1,4 @@
-"""What the lake says of the groups, read again and again, and what has changed in between. Time is an argument."""
+"""Snapshots of the groups in the lake, and the changes between them. Time is an argument."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -60,7 +60,7 @@ class ChangeTracker:
 
 @dataclass(frozen=True, slots=True)
 class StatusRequest:
-    """The lake to read, and which of its groups to show. ``everything`` also shows those that need no attention."""
+    """The lake to read, and the groups to show. ``everything`` includes those that need no attention."""
 
     lake: Lake
     config: Config

@@ -152,16 +152,10 @@ def _width(cells: Collection[str], longest: int | None) -> int:
 
 def _in_columns(cells: Sequence[str], widths: Sequence[int]) -> str:
     """Cells in columns; the last two (numbers) are right-aligned."""
-    places = [*[_left] * (len(cells) - 2), _right, _right]
-    return _GAP.join(place(cell, width) for place, cell, width in zip(places, cells, widths, strict=True))
-
-
-def _left(cell: str, width: int) -> str:
-    return cell + " " * (width - cell_len(cell))
-
-
-def _right(cell: str, width: int) -> str:
-    return " " * (width - cell_len(cell)) + cell
+    gaps = [" " * (width - cell_len(cell)) for cell, width in zip(cells, widths, strict=True)]
+    texts = [cell + gap for cell, gap in zip(cells[:-2], gaps, strict=False)]
+    numbers = [gap + cell for cell, gap in zip(cells[-2:], gaps[-2:], strict=True)]
+    return _GAP.join([*texts, *numbers])
 
 
 def _wrapped_sentence(sentence: str, width: int) -> list[str]:

@@ -1,4 +1,4 @@
-"""What ``lagwise up`` shows: one line per process, live in a terminal, otherwise one line per change."""
+"""The output of ``lagwise up``: one line per process, live in a terminal, otherwise one line per change."""
 
 import contextlib
 import os

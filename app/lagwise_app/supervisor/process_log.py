@@ -72,7 +72,6 @@ class ProcessLog:
         return next((clean(line.strip()) for line in reversed(lines) if line.strip()), "")
 
     def close(self) -> None:
-        """Close the file."""
         with self._lock:
             self._close_file()
 

@@ -1,4 +1,4 @@
-"""The lock of a state folder: one product at a time runs on it."""
+"""The lock of a state folder, so that only one product at a time runs on it."""
 
 import contextlib
 import fcntl

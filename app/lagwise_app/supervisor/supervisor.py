@@ -55,8 +55,6 @@ class BackOff:
 
 
 class ProcessState(StrEnum):
-    """What a process is doing."""
-
     RUNNING = "running"
     WAITING = "waiting to restart"
     ENDED = "ended"
@@ -165,7 +163,8 @@ class Supervisor:
         for _, process in running:
             # The signal goes to the process alone: a JVM that gets it too would die under the round that it is
             # finishing.
-            _signal(process.pid, signal.SIGTERM)
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(process.pid, signal.SIGTERM)
         deadline = time.monotonic() + self.grace_seconds
         while any(not _has_ended(process) for _, process in running) and time.monotonic() < deadline:
             time.sleep(0.02)
@@ -229,19 +228,20 @@ class Supervisor:
             self._notices.append("logs can be written again")
 
     def _status(self, child: _Child, beat: health.Beat | None) -> ProcessStatus:
-        running = child.process is not None
-        if not running or (beat is not None and child.process is not None and beat.pid != child.process.pid):
+        pid = child.process.pid if child.process else None
+        if beat is not None and beat.pid != pid:
             beat = None
-        line = child.end_reason if not running else beat.line if beat else child.spec.line or child.log.last_line()
+        if pid is not None:
+            state = ProcessState.RUNNING
+            line = beat.line if beat else child.spec.line or child.log.last_line()
+        else:
+            state = ProcessState.ENDED if child.retry_at is None else ProcessState.WAITING
+            line = child.end_reason
         retry_in = None if child.retry_at is None else max(0.0, child.retry_at - self.clock())
         return ProcessStatus(
             name=child.spec.name,
-            state=ProcessState.RUNNING
-            if running
-            else ProcessState.WAITING
-            if retry_in is not None
-            else ProcessState.ENDED,
-            pid=child.process.pid if child.process else None,
+            state=state,
+            pid=pid,
             restarts=max(0, child.starts - 1),
             line=line,
             beat_age_seconds=beat.age_seconds(datetime.now(UTC)) if beat else None,
@@ -276,11 +276,6 @@ def _end_group(process: subprocess.Popen[bytes]) -> int:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
     return process.wait()
-
-
-def _signal(pid: int, which: signal.Signals) -> None:
-    with contextlib.suppress(ProcessLookupError):
-        os.kill(pid, which)
 
 
 def _exit_words(code: int) -> str:

@@ -14,12 +14,7 @@ def print_json(document: object) -> None:
 
 def _plain(value: object) -> object:
     if isinstance(value, datetime):
-        return timestamp(value)
+        return value.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
     if isinstance(value, date | Path):
         return str(value)
     raise TypeError(f"{type(value).__name__} cannot be written as JSON")
-
-
-def timestamp(at: datetime) -> str:
-    """A time as JSON shows it: ``2026-11-21T03:14:15.926Z``."""
-    return at.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -1,4 +1,4 @@
-"""What the terminal asks the lake: groups worst first, one group's partitions, and how fresh all of it is."""
+"""The queries of the terminal: groups worst first, the partitions of a group, and how fresh the data is."""
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
@@ -37,46 +37,43 @@ _SAMPLED = f"""
     ) newest where place = 1
 """  # noqa: S608 (a condition of our own)
 _ANALYZED = "select max(finished_at) as at from ticks"
-#: How far back is looked for something that happened last, one after the other until it is found; None is everything.
-_LOOKBACK = (timedelta(hours=1), timedelta(days=1), None)
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterFreshness:
-    """How old the answers about one cluster are. A time is None, and its age too, where nothing has happened yet.
-
-    ``as_of``: the newest sample that was judged. ``sampled_at``: the newest sample that read anything. ``errors``: by
-    kind, those of the newest attempt.
-    """
+    """How old the data about one cluster is. Times and ages are None where nothing has happened yet."""
 
     cluster: str
+    #: The newest sample that was analysed.
     as_of: datetime | None
     age_seconds: float | None
     stale: bool
+    #: The newest sample that read anything.
     sampled_at: datetime | None
     sample_age_seconds: float | None
+    #: Number of errors of the newest sample, by kind.
     errors: dict[str, int]
 
 
 @dataclass(frozen=True, slots=True)
 class LakeFreshness:
-    """How old the answers are: ``as_of`` is that of the cluster whose answers are oldest, ``stale`` if any is.
+    """How old the data is."""
 
-    ``analyzed_at`` is the end of the analysis's last round.
-    """
-
+    #: That of the cluster with the oldest data.
     as_of: datetime | None
     age_seconds: float | None
+    #: Whether the data of any cluster is stale.
     stale: bool
+    #: The end of the last round of the analysis.
     analyzed_at: datetime | None
     analysis_age_seconds: float | None
     clusters: tuple[ClusterFreshness, ...]
 
 
 def freshness(lake: Lake, config: Config, now: datetime) -> LakeFreshness:
-    """How old the answers are at ``now``, and whether that is older than the intervals at work let one expect.
+    """How old the data is at ``now``, and whether that is more than the intervals of collector and analysis explain.
 
-    Speaks of the clusters in the settings and of those that have been judged.
+    Covers the clusters in the settings and those that have been analysed.
     """
     judged = {r["cluster"]: r["as_of"] for r in _selected(lake, GROUP_STATUS, _JUDGED)}
     intervals = {cluster.name: cluster.interval_seconds for cluster in config.clusters}
@@ -124,18 +121,18 @@ def worst_first(row: Mapping[str, Any]) -> tuple[float, float, str, str]:
 
 
 def group(lake: Lake, name: str, cluster: str | None) -> dict[str, Any]:
-    """The row of one group. Raises LagwiseError where it is not known, or known in several clusters."""
+    """The row of one group. Raises LagwiseError where there is none, or one in several clusters."""
     found = [r for r in groups(lake) if r["group"] == name and cluster in (None, r["cluster"])]
     if not found and lake.open(GROUP_STATUS) is None:
-        raise LagwiseError(f"there is nothing to answer from in {clean(lake.uri)}: no analysis has written to it yet")
+        raise LagwiseError(f"the lake {clean(lake.uri)} has no results: no analysis has written to it yet")
     if not found:
         where = f" in cluster {clean(cluster)}" if cluster else ""
         raise LagwiseError(
-            f"the analysis knows no group {clean(name)!r}{where}; `{program()} status` lists those it knows"
+            f"no group {clean(name)!r}{where} has been analysed; `{program()} status --all` lists the groups"
         )
     if len(found) > 1:
         names = ", ".join(sorted(r["cluster"] for r in found))
-        raise LagwiseError(f"there is a group {clean(name)!r} in {clean(names)}: name one with --cluster")
+        raise LagwiseError(f"group {clean(name)!r} is in several clusters ({clean(names)}): choose one with --cluster")
     return found[0]
 
 
@@ -159,22 +156,23 @@ def _listed(columns: Iterable[str]) -> str:
 
 
 def _newest_samples(lake: Lake, clusters: Collection[str], now: datetime) -> dict[str, dict[str, Any]]:
-    """Of each cluster that was sampled: when it was last read, and what its newest sample says."""
+    """By cluster: when it was last read, and the interval and errors of its newest sample."""
     found: dict[str, dict[str, Any]] = {}
-    for back in _LOOKBACK:
-        found = {r["cluster"]: r for r in _selected(lake, SAMPLES, _SAMPLED, since=now - back if back else None)}
+    for since in _search_steps(now):
+        found = {row["cluster"]: row for row in _selected(lake, SAMPLES, _SAMPLED, since=since)}
         if found and all(name in found and found[name]["read_at"] is not None for name in {*clusters, *found}):
             break
     return found
 
 
 def _analyzed_at(lake: Lake, now: datetime) -> datetime | None:
-    for back in _LOOKBACK:
-        for row in _selected(lake, TICKS, _ANALYZED, since=now - back if back else None):
-            if row["at"] is not None:
-                at: datetime = row["at"]
-                return at
-    return None
+    newest = (row["at"] for since in _search_steps(now) for row in _selected(lake, TICKS, _ANALYZED, since=since))
+    return next((at for at in newest if at is not None), None)
+
+
+def _search_steps(now: datetime) -> tuple[datetime | None, ...]:
+    """How far back the newest row is searched for, step by step until there is one; None is everything."""
+    return now - timedelta(hours=1), now - timedelta(days=1), None
 
 
 def _selected(lake: Lake, table: Table, question: str, *, since: datetime | None = None) -> list[dict[str, Any]]:

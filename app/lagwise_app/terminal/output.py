@@ -86,7 +86,7 @@ def freshness_lines(fresh: LakeFreshness) -> list[Text]:
 
 def _unreadable(cluster: ClusterFreshness) -> Text:
     line = Text("The cluster ", style="bold red").append_text(plain(cluster.cluster)).append(" cannot be read: ")
-    return line.append_text(plain(", ".join(sorted(cluster.errors)))).append(f"; `{program()} doctor` says what to do.")
+    return line.append_text(plain(", ".join(sorted(cluster.errors)))).append(f"; `{program()} doctor` explains why.")
 
 
 def _ago(seconds: float | None) -> str:
@@ -94,7 +94,6 @@ def _ago(seconds: float | None) -> str:
 
 
 def partition_table(rows: list[dict[str, Any]]) -> Table:
-    """The partitions of a group, one per row."""
     table = Table(
         Column("topic", overflow="fold"),
         *(

@@ -6,7 +6,8 @@ from lagwise.platform.logs import clean
 from lagwise_app.cli.alert.backtest import backtest_command
 from lagwise_app.cli.alert.deliveries import deliveries, resend, test_channel_command
 from lagwise_app.cli.alert.operate import ack, list_command, silence, unsilence
-from lagwise_app.cli.shared import CommandSettings, LagwiseGroup, data_option, once_option, stop_on_signals
+from lagwise_app.cli.shared import CommandSettings, LagwiseGroup, data_option, once_option
+from lagwise_app.terminal.signals import Signals
 
 
 @click.group(cls=LagwiseGroup, invoke_without_command=True, short_help="Run only the alerts, or show and handle them.")
@@ -37,7 +38,7 @@ def alert(context: click.Context, data: str | None, once: bool) -> None:
     if once:
         click.echo(clean(run.alert_once(config).line))
     else:
-        run.alert_forever(config, stop_on_signals(), config.state)
+        run.alert_forever(config, Signals().stop, config.state)
 
 
 for _command in (list_command, silence, unsilence, ack, deliveries, resend, backtest_command, test_channel_command):

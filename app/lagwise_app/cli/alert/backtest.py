@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from lagwise_app.cli.option_types import Duration
+from lagwise_app.cli.option_types import duration_type
 from lagwise_app.cli.shared import CommandSettings, data_option, json_option
 from lagwise_app.terminal.json_output import print_json
 
@@ -19,7 +19,12 @@ from lagwise_app.terminal.json_output import print_json
     help="File of rules. Default: `alerts.rules_file` in the settings, otherwise the built-in rules.",
 )
 @click.option(
-    "--last", "last_seconds", type=Duration(), default="24h", show_default=True, help="How much of the lake's past."
+    "--last",
+    "last_seconds",
+    type=duration_type(),
+    default="24h",
+    show_default=True,
+    help="How much of the lake's history to test.",
 )
 @click.option("--cluster", default="trace", show_default=True, help="Cluster name of a trace, for the rules.")
 @json_option("every message")

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 import click
 
-from lagwise_app.cli.alert.operate import by_option, open_database, operator
+from lagwise_app.cli.alert.operate import by_option, operator
 from lagwise_app.cli.shared import CommandSettings, data_option, json_option, print_answer
 from lagwise_app.terminal.json_output import print_json
 
@@ -42,7 +42,7 @@ def deliveries(
     """
     from lagwise_alerts.operate import queries
 
-    _, engine = open_database(settings, data)
+    engine = queries.connect(settings.load_of_run(data))
     rows = queries.deliveries(engine, incident_id=incident, state=state, channel=channel, limit=limit)
     if as_json:
         print_json({"deliveries": [asdict(row) for row in rows]})
@@ -86,9 +86,10 @@ def resend(
     """
     if bool(numbers) == everything:
         raise click.UsageError("give the numbers of messages, or --all")
+    from lagwise_alerts.operate import queries
     from lagwise_alerts.operate.resend import resend as send_again
 
-    _, engine = open_database(settings, data)
+    engine = queries.connect(settings.load_of_run(data))
     now, who = datetime.now(UTC), operator(by)
     done = send_again(engine, None if everything else numbers, channel=channel, by=who, now=now)
     line = f"{done.queued} queued again" + (f", {done.outdated} outdated and not sent" if done.outdated else "")
@@ -103,7 +104,9 @@ def resend(
     default="info",
     help="Severity of the test. Default: info.",
 )
-@click.option("--over", is_flag=True, help="Send the end of the test instead, for receivers that track open alerts.")
+@click.option(
+    "--over", is_flag=True, help="Send the end of the test alert instead, for receivers that track open alerts."
+)
 @data_option
 @json_option("the answer")
 @click.pass_obj

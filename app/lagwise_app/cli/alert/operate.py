@@ -9,14 +9,11 @@ import click
 
 from lagwise.platform.errors import LagwiseError
 from lagwise.platform.logs import clean
-from lagwise_app.cli.option_types import Duration
+from lagwise_app.cli.option_types import duration_type
 from lagwise_app.cli.shared import CommandSettings, cluster_option, data_option, json_option, print_answer
 from lagwise_app.terminal.json_output import print_json
 
 if TYPE_CHECKING:
-    from sqlalchemy import Engine
-
-    from lagwise.config import Config
     from lagwise_alerts.model import Alert
     from lagwise_alerts.notify.mute_state import Silence
     from lagwise_alerts.operate.actions import Operator
@@ -34,14 +31,6 @@ _EVALUATION_FIELDS = frozenset(
     }
 )
 by_option = click.option("--by", metavar="NAME", help="Your name. Default: the user of this terminal.")
-
-
-def open_database(settings: CommandSettings, data: str | None) -> "tuple[Config, Engine]":
-    """The settings and the operational database of a data folder."""
-    from lagwise_alerts.operate import queries
-
-    config = settings.load_of_run(data)
-    return config, queries.connect(config)
 
 
 def operator(name: str | None) -> "Operator":
@@ -66,8 +55,8 @@ def list_command(settings: CommandSettings, data: str | None, as_json: bool) -> 
     """
     from lagwise_alerts.operate import queries
 
-    config, engine = open_database(settings, data)
-    now = datetime.now(UTC)
+    config = settings.load_of_run(data)
+    engine, now = queries.connect(config), datetime.now(UTC)
     orders = queries.mute_state(engine, config.alerts.maintenance, now)
     alerts = [(alert, queries.operator_state(alert, orders, now)) for alert in queries.open_alerts(engine)]
     silences = queries.silences(engine, now)
@@ -88,12 +77,16 @@ def list_command(settings: CommandSettings, data: str | None, as_json: bool) -> 
 
 
 @click.command(short_help="Silence alerts for a while.")
-@click.option("--group", metavar="PATTERN", help="Groups: a regular expression for the whole name.")
-@click.option("--cluster", metavar="PATTERN", help="Clusters: likewise.")
-@click.option("--kind", metavar="PATTERN", help="Kinds: likewise, such as group, collection, analysis, loss.")
-@click.option("--severity", metavar="PATTERN", help="Severities: likewise, page, warn or info.")
-@click.option("--for", "seconds", type=Duration(), required=True, help="How long, as in 30m, 2h or 1d12h.")
-@click.option("--comment", metavar="TEXT", required=True, help="The reason, for whoever is on call.")
+@click.option("--group", metavar="PATTERN", help="Regular expression for the group; it must match the whole name.")
+@click.option("--cluster", metavar="PATTERN", help="Regular expression for the cluster.")
+@click.option(
+    "--kind", metavar="PATTERN", help="Regular expression for the kind: group, collection, analysis, loss and others."
+)
+@click.option("--severity", metavar="PATTERN", help="Regular expression for the severity: page, warn or info.")
+@click.option(
+    "--for", "seconds", type=duration_type(), required=True, help="Length of the silence, such as 30m, 2h or 1d12h."
+)
+@click.option("--comment", metavar="TEXT", required=True, help="Reason, shown to whoever is on call.")
 @by_option
 @data_option
 @json_option("the silence")
@@ -121,9 +114,9 @@ def silence(
       lagwise alert silence --cluster staging --severity 'warn|info' --for 1d --comment 'load test' --by jo
     """
     from lagwise_alerts.notify.mute_state import Matcher
-    from lagwise_alerts.operate import actions
+    from lagwise_alerts.operate import actions, queries
 
-    _, engine = open_database(settings, data)
+    engine = queries.connect(settings.load_of_run(data))
     now = datetime.now(UTC)
     made = actions.silence(
         engine,
@@ -153,9 +146,9 @@ def unsilence(settings: CommandSettings, number: int, by: str | None, data: str 
     \b
       lagwise alert unsilence 3
     """
-    from lagwise_alerts.operate import actions
+    from lagwise_alerts.operate import actions, queries
 
-    _, engine = open_database(settings, data)
+    engine = queries.connect(settings.load_of_run(data))
     ended = actions.unsilence(engine, number, by=operator(by), now=datetime.now(UTC))
     print_answer(_silence_document(ended), f"silence {ended.id} has ended", as_json=as_json)
 
@@ -163,8 +156,8 @@ def unsilence(settings: CommandSettings, number: int, by: str | None, data: str 
 @click.command(short_help="Acknowledge an alert.")
 @click.argument("alert", metavar="INCIDENT|GROUP")
 @cluster_option
-@click.option("--take-back", is_flag=True, help="Take the acknowledgement back: others are notified again.")
-@click.option("--comment", metavar="TEXT", default="", help="The reason, for others.")
+@click.option("--take-back", is_flag=True, help="Withdraw the acknowledgement, so that notifications resume.")
+@click.option("--comment", metavar="TEXT", default="", help="Reason, shown to others.")
 @by_option
 @data_option
 @json_option("the alerts")
@@ -191,7 +184,7 @@ def ack(
     from lagwise_alerts.model import AlertState
     from lagwise_alerts.operate import actions, queries
 
-    _, engine = open_database(settings, data)
+    engine = queries.connect(settings.load_of_run(data))
     firing = [one for one in queries.open_alerts(engine) if one.state is AlertState.FIRING]
     named = _named_alerts(firing, alert, cluster)
     now, who = datetime.now(UTC), operator(by)

@@ -31,7 +31,6 @@ def alert_table(alerts: Sequence[tuple[Alert, OperatorState]], now: datetime) ->
 
 
 def silence_table(silences: Sequence[Silence], now: datetime) -> Table:
-    """Silences, one per row."""
     table = _table("silence", "alerts", "ends", "by", "reason")
     for one in silences:
         begins = "" if one.starts_at <= now else f", begins in {_span(now, one.starts_at)}"
@@ -46,7 +45,6 @@ def silence_table(silences: Sequence[Silence], now: datetime) -> Table:
 
 
 def delivery_table(rows: Sequence[DeliveryRow], now: datetime) -> Table:
-    """Messages, one per row."""
     table = _table("number", "decided", "channel", "event", "state", "attempts", "last error", "incident")
     for row in rows:
         table.add_row(

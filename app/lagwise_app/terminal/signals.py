@@ -1,4 +1,4 @@
-"""SIGINT and SIGTERM during the demo: they interrupt long waits at once, and otherwise end it at the next step."""
+"""SIGINT and SIGTERM: they end a command at its next step, and interrupt a long wait at once."""
 
 import contextlib
 import signal
@@ -8,7 +8,7 @@ from types import FrameType
 
 
 class Interrupted(BaseException):
-    """A signal came inside :meth:`Signals.interrupting`. Not an Exception: only the end of the demo catches it."""
+    """A signal came inside :meth:`Signals.interrupting`. Not an Exception, so that nothing on the way catches it."""
 
 
 class Signals:
