@@ -64,25 +64,25 @@ def main() -> None:
     parser.add_argument("--cluster", default="prod")
     parser.add_argument("--pages", nargs="*", choices=list(PAGES), default=list(PAGES), help="only these")
     parser.add_argument("--group", default="orders-fulfilment", help="the group whose page is pictured")
-    told = parser.parse_args()
+    options = parser.parse_args()
     path = chromium()
     if path is None:
         raise SystemExit("no Chromium on this machine: install Debian's package chromium, or set LAGWISE_CHROMIUM")
-    told.folder.mkdir(parents=True, exist_ok=True)
-    group = urlencode({"cluster": told.cluster, "group": told.group})
+    options.folder.mkdir(parents=True, exist_ok=True)
+    group = urlencode({"cluster": options.cluster, "group": options.group})
     schemes: tuple[Scheme, ...] = ("light", "dark")
     for scheme in schemes:
-        with running(told.address) as address, launched(path) as browser:
-            if "overview" in told.pages:
+        with running(options.address) as address, launched(path) as browser:
+            if "overview" in options.pages:
                 visit = Visit(browser, address, scheme=scheme, viewport=_PHONE)
                 width, height = _PHONE
-                file = told.folder / f"overview-phone-{scheme}.png"
-                picture(visit, "/?as=Cards", file, width=width, heights=(height, height))
+                file = options.folder / f"overview-phone-{scheme}.png"
+                picture(visit, "/?as=cards", file, width=width, heights=(height, height))
                 visit.close()
             visit = Visit(browser, address, scheme=scheme)
-            for name in told.pages:
+            for name in options.pages:
                 page = PAGES[name]
-                picture(visit, f"{page}?{group}" if name == "group" else page, told.folder / f"{name}-{scheme}.png")
+                picture(visit, f"{page}?{group}" if name == "group" else page, options.folder / f"{name}-{scheme}.png")
             visit.close()
 
 
