@@ -317,14 +317,6 @@ def _word(words: type[StrEnum], otherwise: StrEnum | None = None) -> Callable[[s
     return lambda text: otherwise if text is None else known.get(text, otherwise)
 
 
-def _names(value: Iterable[str] | None) -> tuple[str, ...]:
-    return tuple(value or ())
-
-
-def _counts(value: Iterable[Mapping[str, Any]]) -> dict[str, int]:
-    return {one["status"]: one["partitions"] for one in value}
-
-
 def _findings(value: Iterable[Mapping[str, Any]]) -> tuple[Finding, ...]:
     known = {kind.value: kind for kind in FindingKind}
     return tuple(Finding(known[one["kind"]], one["sentence"], one["remedy"]) for one in value if one["kind"] in known)
@@ -341,7 +333,7 @@ _READ: dict[Any, Callable[[Any], Any]] = {
     UnknownReason: _word(UnknownReason),
     LossCause: _word(LossCause),
     Scope: _word(Scope),
-    tuple[str, ...]: _names,
+    tuple[str, ...]: lambda names: tuple(names or ()),
     tuple[Finding, ...]: _findings,
-    Mapping[str, int]: _counts,
+    Mapping[str, int]: lambda counts: {one["status"]: one["partitions"] for one in counts},
 }

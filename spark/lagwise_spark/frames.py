@@ -12,31 +12,23 @@ from pyspark.sql.types import StructType
 from lagwise.tables.schema import TIMESTAMP, Table
 
 CONTEXT = pa.schema(
-    [
-        pa.field("cluster", pa.string()),
-        pa.field("sample_id", pa.string()),
-        pa.field("as_of", TIMESTAMP),
-        pa.field("interval_seconds", pa.float64()),
-        pa.field("gap_seconds", pa.float64()),
-        pa.field("lag_objective_seconds", pa.float64()),
-        pa.field("risk_horizon_seconds", pa.float64()),
-        pa.field("minimum_span_seconds", pa.float64()),
-        pa.field("offsets_retention_seconds", pa.float64()),
+    {
+        "cluster": pa.string(),
+        "sample_id": pa.string(),
+        "as_of": TIMESTAMP,
+        "interval_seconds": pa.float64(),
+        "gap_seconds": pa.float64(),
+        "lag_objective_seconds": pa.float64(),
+        "risk_horizon_seconds": pa.float64(),
+        "minimum_span_seconds": pa.float64(),
+        "offsets_retention_seconds": pa.float64(),
         # The first minute that is made from raw samples; earlier ones are read from `minutes`.
-        pa.field("open_from", TIMESTAMP),
+        "open_from": TIMESTAMP,
         # The first minute that is read from `minutes`; earlier ones are read from `five_minutes`.
-        pa.field("fine_from", TIMESTAMP),
-    ]
+        "fine_from": TIMESTAMP,
+    }
 )
-
-
-OBJECTIVES = pa.schema(
-    [
-        pa.field("cluster", pa.string()),
-        pa.field("group", pa.string()),
-        pa.field("own_lag_objective_seconds", pa.float64()),
-    ]
-)
+OBJECTIVES = pa.schema({"cluster": pa.string(), "group": pa.string(), "own_lag_objective_seconds": pa.float64()})
 
 
 def struct_type(schema: pa.Schema) -> StructType:

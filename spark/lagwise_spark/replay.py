@@ -239,10 +239,8 @@ def _inputs(
     minimum_span_seconds: float,
 ) -> Inputs:
     contexts = contexts_frame(session, [_context(e, minimum_span_seconds) for e in evaluations])
-    sources = contexts_frame(
-        session,
-        [{"cluster": e.source, "gap_seconds": gap_seconds(e.trace.sample_interval_s)} for e in _firsts(evaluations)],
-    )
+    gaps = {e.source: gap_seconds(e.trace.sample_interval_s) for e in evaluations}
+    sources = contexts_frame(session, [{"cluster": source, "gap_seconds": gap} for source, gap in gaps.items()])
     moments = F.broadcast(_moments(session, evaluations))
 
     def raw(table: Table, rows_of: Sequence[Sequence[Row]]) -> DataFrame:
@@ -291,19 +289,9 @@ def _own_objectives(evaluations: Sequence[_Evaluation]) -> dict[tuple[str, str],
     return {(e.cluster, group): s for e in evaluations for group, s in e.trace.lag_objectives_s.items()}
 
 
-def _firsts(evaluations: Sequence[_Evaluation]) -> list[_Evaluation]:
-    """One evaluation of each source."""
-    return [next(its) for _, its in groupby(evaluations, key=lambda e: e.source)]
-
-
 def _moments(session: SparkSession, evaluations: Sequence[_Evaluation]) -> DataFrame:
     schema = pa.schema(
-        [
-            pa.field("recording", pa.string()),
-            pa.field("evaluation", pa.string()),
-            pa.field("seen_sample_id", pa.string()),
-            pa.field("seen_as_of", TIMESTAMP),
-        ]
+        {"recording": pa.string(), "evaluation": pa.string(), "seen_sample_id": pa.string(), "seen_as_of": TIMESTAMP}
     )
     rows = [
         {

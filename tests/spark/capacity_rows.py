@@ -73,7 +73,8 @@ def seen(lake: Lake, rate: float | None, *, margin: float = 0.05) -> None:
     values = {"rate_per_second": rate, "rate_low_per_second": rate and rate * (1 - margin),
               "rate_high_per_second": rate and rate * (1 + margin), "at_least_per_second": 300.0}  # fmt: skip
     if rate:
-        values |= {"seconds_per_message": 4 / rate, "blocks": 30, "measured_until": NOW - timedelta(hours=1)}
+        values |= {"seconds_per_message": 4 / rate, "members": 4, "blocks": 30,
+                   "measured_until": NOW - timedelta(hours=1)}  # fmt: skip
     append(
         lake,
         OBSERVED_CAPACITY,

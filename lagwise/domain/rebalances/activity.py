@@ -31,8 +31,8 @@ class RebalanceStats:
     rebalances: int
     #: The time they took; overlapping ones count once. None where no duration is known, as in classic groups.
     downtime_seconds: float | None
-    #: The downtime, plus the time since the last commit on the moved partitions where the duration is unknown: nothing
-    #: was read for longer than that.
+    #: The downtime, with the time since the last commit on the moved partitions where the duration is not known:
+    #: nothing was read for longer than that.
     downtime_seconds_at_most: float | None
     #: Partitions that changed owners; None where not known.
     partitions_moved: int | None

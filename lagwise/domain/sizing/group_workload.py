@@ -50,31 +50,29 @@ def known_values(row: Mapping[str, Any], now: datetime) -> tuple[dict[str, Any],
     The lag of now is not among them: it is no backlog to plan for, unless somebody says so.
     """
     inputs = {i["name"]: i for i in row["inputs"]}
-    values: dict[str, Any] = {}
-    sources: dict[str, str] = {}
-    for name in _SAME:
-        if row[name] is not None:
-            values[name] = row[name]
-            sources[name] = _source(inputs.get(name), now)
-    peaks = {name: row[name] for name in ("peak_rate_per_second", "forecast_peak_rate_per_second") if row[name]}
-    if peaks:
-        highest = max(peaks, key=lambda name: peaks[name])
-        values["peak_rate_per_second"] = peaks[highest]
-        name = "peak_rate_per_second" if highest == "peak_rate_per_second" else "forecast_peak_per_second"
-        sources["peak_rate_per_second"] = _source(inputs.get(name), now)
+
+    def source_of(name: str) -> str:
+        return _source(inputs.get(name), now)
+
+    known: dict[str, tuple[Any, str]] = {name: (row[name], source_of(name)) for name in _SAME}
+    peaks = {
+        "peak_rate_per_second": row["peak_rate_per_second"],
+        "forecast_peak_per_second": row["forecast_peak_rate_per_second"],
+    }
+    highest = max(peaks, key=lambda name: peaks[name] or 0.0)
+    known["peak_rate_per_second"] = (peaks[highest] or None, source_of(highest))
     if is_by_members(row):
-        values["seconds_per_message"] = values["t1_seconds"]
-        sources["seconds_per_message"] = f"{_WHOLE_FROM[row['capacity_source']]}, a {row['unit']} taken as one thread"
+        how = f"{_WHOLE_FROM[row['capacity_source']]}, a {row['unit']} taken as one thread"
+        known["seconds_per_message"] = (row["t1_seconds"], how)
         for name in ("t1_seconds", "t2_seconds"):
             # What a probe measured, where it does not report the cores.
-            values[name] = inputs[name]["value"] if name in inputs else None
+            known[name] = (inputs[name]["value"] if name in inputs else None, source_of(name))
     elif row["concurrency"] is not None:
-        values |= {"concurrency": row["concurrency"], "max_threads_per_node": row["max_threads_per_node"]}
-        sources |= dict.fromkeys(("concurrency", "max_threads_per_node"), "how the group runs now")
+        known |= {name: (row[name], "how the group runs now") for name in ("concurrency", "max_threads_per_node")}
     if row["unit"] != Unit.NODE:  # also where it is not known how long they take, and somebody types that in
-        values["unit"], sources["unit"] = Unit(row["unit"]), "what reads for the group"
-    values = {name: value for name, value in values.items() if value is not None}
-    return as_planned(values), {name: source for name, source in sources.items() if name in values}
+        known["unit"] = (Unit(row["unit"]), "what reads for the group")
+    known = {name: one for name, one in known.items() if one[0] is not None}
+    return as_planned({name: value for name, (value, _) in known.items()}), {n: how for n, (_, how) in known.items()}
 
 
 def is_by_members(row: Mapping[str, Any]) -> bool:
