@@ -128,7 +128,7 @@ def sqlite_file(engine: Engine) -> Path | None:
     return Path(name) if name and name != ":memory:" else None
 
 
-def redacted_url(engine: Engine) -> str:
+def shown(engine: Engine) -> str:
     """The database's address without its password."""
     return clean(engine.url.render_as_string(hide_password=True))
 
@@ -138,6 +138,4 @@ def _one_line(engine: Engine, error: SQLAlchemyError) -> DatabaseError:
     cause = error.orig if isinstance(error, DBAPIError) and error.orig is not None else error
     words = str(cause).strip().split("\n")[0] or type(cause).__name__
     is_gone = isinstance(error, DBAPIError) and (error.connection_invalidated or error.statement is None)
-    return (DatabaseGone if is_gone else DatabaseError)(
-        f"cannot use the database {redacted_url(engine)}: {clean(words)}"
-    )
+    return (DatabaseGone if is_gone else DatabaseError)(f"cannot use the database {shown(engine)}: {clean(words)}")

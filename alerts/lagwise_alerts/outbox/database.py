@@ -21,7 +21,7 @@ from sqlalchemy import (
 
 from lagwise.operational import lease as _lease  # noqa: F401 (declares the table of leases)
 from lagwise.operational.columns import AnyText, UtcDateTime, metadata
-from lagwise.operational.engine import make_database_folder, make_tables, redacted_url, waits_for_locks
+from lagwise.operational.engine import make_database_folder, make_tables, shown, waits_for_locks
 from lagwise.operational.engine import open_engine as open_engine
 from lagwise.operational.engine import sqlite_file as sqlite_file
 from lagwise.operational.engine import transaction as transaction
@@ -135,13 +135,13 @@ def _make_tables(engine: Engine, connection: Connection) -> None:
         connection.execute(insert(SCHEMA).values(component="alerts", version=SCHEMA_VERSION))
     elif version > SCHEMA_VERSION:
         raise DatabaseError(
-            f"the database {redacted_url(engine)} was written by a newer Lagwise (its alert tables have version "
+            f"the database {shown(engine)} was written by a newer Lagwise (its alert tables have version "
             f"{version}, this one knows {SCHEMA_VERSION}): upgrade Lagwise, or name another database"
         )
     elif version < SCHEMA_VERSION:
         raise DatabaseError(
-            f"the database {redacted_url(engine)} was written by a Lagwise before the first release (its alert tables "
-            f"have version {version}, this one needs {SCHEMA_VERSION}): delete it, or name another database"
+            f"the database {shown(engine)} was written by a Lagwise before the first release (its alert tables have "
+            f"version {version}, this one needs {SCHEMA_VERSION}): delete it, or name another database"
         )
 
 
