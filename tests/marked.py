@@ -16,7 +16,7 @@ from typing import Any, Self
 from pydantic import BaseModel
 
 from lagwise.config.errors import models_of, tag_of
-from lagwise.config.secrecy import holds_of
+from lagwise.config.secrecy import secret_part_of
 
 
 class Marked:
@@ -98,7 +98,7 @@ class CommandLines:
 
 def may_be_secret(model: type[BaseModel], path: str = "") -> set[str]:
     """The paths of all settings that may hold a secret, as in ``alerts.channels[slack].url``."""
-    found = {f"{path}{name}" for name, field in model.model_fields.items() if holds_of(field)}
+    found = {f"{path}{name}" for name, field in model.model_fields.items() if secret_part_of(field)}
     for name, field in model.model_fields.items():
         for below in models_of(field.annotation):
             found |= may_be_secret(below, f"{path}{name}{_tag(below, field.annotation)}.")
@@ -110,7 +110,7 @@ def given(settings: BaseModel, path: str = "") -> set[str]:
     found = set()
     for name, field in type(settings).model_fields.items():
         value = getattr(settings, name)
-        if holds_of(field) and value != field.default:
+        if secret_part_of(field) and value != field.default:
             found.add(f"{path}{name}")
         for below in value if isinstance(value, tuple) else [value]:
             if isinstance(below, BaseModel):

@@ -7,7 +7,7 @@ from typing import Any, get_args
 from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 
-from lagwise.config.secrecy import holds_of
+from lagwise.config.secrecy import secret_part_of
 from lagwise.config.source import variable_of
 from lagwise.platform.logs import clean
 from lagwise.platform.secrets import is_secret_key
@@ -77,7 +77,7 @@ def _may_hold_a_secret(written: tuple[int | str, ...], root: type[BaseModel]) ->
     models = [root]
     for step in (step for step in written if isinstance(step, str)):
         fields = _fields(models, step)
-        if is_secret_key(step) or any(holds_of(field) for field in fields):
+        if is_secret_key(step) or any(secret_part_of(field) for field in fields):
             return True
         models = [below for field in fields for below in models_of(field.annotation)]
     return False

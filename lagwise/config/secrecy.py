@@ -1,4 +1,4 @@
-"""Which settings may hold a secret, and how to show settings without secrets."""
+"""Which settings may hold a secret, and settings with their secrets redacted."""
 
 import re
 from typing import Any, get_args
@@ -15,41 +15,43 @@ _DATABASE_PASSWORD = re.compile(r"(?<=://)([^:/@]*):.*@", re.DOTALL)
 _PARAMETER = re.compile(r"([?&])([^=&]+)=([^&]*)")
 
 
-def holds_of(field: FieldInfo) -> SecretPart | None:
+def secret_part_of(field: FieldInfo) -> SecretPart | None:
     """Which part of a setting's value may be a secret; None if no part is."""
     found = [one for one in (*field.metadata, *_nested(field.annotation)) if isinstance(one, SecretPart)]
     return found[0] if found else None
 
 
-def shown(settings: BaseModel) -> dict[str, Any]:
+def redacted(settings: BaseModel) -> dict[str, Any]:
     """The settings as JSON values, with secrets redacted. References are kept: they only name a secret."""
     tree = settings.model_dump(mode="json")
     fields = type(settings).model_fields
-    return {name: _shown(getattr(settings, name), tree[name], holds_of(field)) for name, field in fields.items()}
+    return {
+        name: _redacted(getattr(settings, name), tree[name], secret_part_of(field)) for name, field in fields.items()
+    }
 
 
-def _shown(value: Any, dumped: Any, holds: SecretPart | None) -> Any:
+def _redacted(value: Any, dumped: Any, part: SecretPart | None) -> Any:
     if isinstance(value, BaseModel):
-        return shown(value)
+        return redacted(value)
     if isinstance(value, list | tuple):
-        return [_shown(one, its, holds) for one, its in zip(value, dumped, strict=True)]
+        return [_redacted(one, its, part) for one, its in zip(value, dumped, strict=True)]
     if isinstance(value, dict):
-        secret = {key for key in dumped if holds is SecretPart.MAP and is_secret_key(key)}
+        secret = {key for key in dumped if part is SecretPart.MAP and is_secret_key(key)}
         return {
-            key: _shown(value[key], its, SecretPart.SECRET if key in secret else None) for key, its in dumped.items()
+            key: _redacted(value[key], its, SecretPart.SECRET if key in secret else None) for key, its in dumped.items()
         }
     if dumped is None or is_reference(str(dumped)):
         return dumped
-    if holds is SecretPart.SECRET:
+    if part is SecretPart.SECRET:
         return REDACTED
     if not isinstance(dumped, str):
         return dumped
-    if holds is SecretPart.ADDRESS:
-        return address_shown(dumped)
-    return redact(_database_shown(dumped) if holds is SecretPart.DATABASE else dumped)
+    if part is SecretPart.ADDRESS:
+        return redacted_address(dumped)
+    return redact(_redacted_database(dumped) if part is SecretPart.DATABASE else dumped)
 
 
-def address_shown(address: str) -> str:
+def redacted_address(address: str) -> str:
     """Scheme and host of an address. User, path and query are redacted: chat services keep their tokens there."""
     match = _ADDRESS.fullmatch(address)
     if match is None:
@@ -58,7 +60,7 @@ def address_shown(address: str) -> str:
     return f"{match['scheme']}{user}{match['host']}{rest}"
 
 
-def _database_shown(url: str) -> str:
+def _redacted_database(url: str) -> str:
     url = _DATABASE_PASSWORD.sub(rf"\1:{REDACTED}@", url)
     return _PARAMETER.sub(lambda one: f"{one[1]}{one[2]}={REDACTED if is_secret_key(one[2]) else one[3]}", url)
 

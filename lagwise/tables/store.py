@@ -226,12 +226,12 @@ class Lake:
         self,
         connection: "duckdb.DuckDBPyConnection",
         table: Table,
-        known: Collection[str],
+        read_before: Collection[str],
         *,
         days: tuple[str, str] | None = None,
         since: datetime | None = None,
     ) -> frozenset[str]:
-        """As :meth:`scan`, but only with the rows of data files that are not ``known``; returns the names of all.
+        """As :meth:`scan`, but without the data files that were ``read_before``; returns the names of all.
 
         A data file never changes: who keeps what it read and hands the names back reads each file once. Compaction puts
         rows that were read before into new files.
@@ -245,16 +245,16 @@ class Lake:
             fragments = [one for one in rows.get_fragments() if not self._is_left_out(table, one.path)]
             files = {fragment.path: fragment for fragment in fragments}
             names = frozenset(files)
-            new = [fragment for name, fragment in files.items() if name not in known]
+            new = [fragment for name, fragment in files.items() if name not in read_before]
             rows = FileSystemDataset(new, rows.schema, rows.format, rows.filesystem)
         elif delta is not None:
             names = frozenset(self._files(delta, table, wanted))
-            if names.difference(known):
+            if names.difference(read_before):
                 connection.read_parquet(
-                    sorted(names.difference(known)), hive_partitioning=table.partitioned, union_by_name=False
+                    sorted(names.difference(read_before)), hive_partitioning=table.partitioned, union_by_name=False
                 ).create_view(table.name, replace=True)
                 return names
-        if not names.difference(known):
+        if not names.difference(read_before):
             rows = empty(table)
         registered = f"{table.name}__rows"
         connection.register(registered, rows)

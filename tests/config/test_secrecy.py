@@ -7,7 +7,7 @@ from pydantic import BaseModel
 
 from lagwise.config import Config
 from lagwise.config.errors import models_of
-from lagwise.config.secrecy import address_shown, holds_of, shown
+from lagwise.config.secrecy import redacted, redacted_address, secret_part_of
 from lagwise.platform.secrets import REDACTED
 
 #: Text settings that everybody may see. A new text setting is added here, or annotated as one that may hold a secret
@@ -32,7 +32,7 @@ def undecided(model: type[BaseModel]) -> set[str]:
         for below in models_of(field.annotation):
             found |= undecided(below)
         declared = f"{_declaring(model, name)}.{name}"
-        if _is_text(field.annotation) and declared not in PUBLIC and holds_of(field) is None:
+        if _is_text(field.annotation) and declared not in PUBLIC and secret_part_of(field) is None:
             found.add(declared)
     return found
 
@@ -68,7 +68,7 @@ def test_a_new_setting_that_is_not_decided_on_is_found() -> None:
     ],
 )
 def test_of_an_address_scheme_and_host_are_shown(address: str, is_shown_as: str) -> None:
-    assert address_shown(address) == is_shown_as
+    assert redacted_address(address) == is_shown_as
 
 
 def test_settings_are_shown_without_secrets() -> None:
@@ -106,7 +106,7 @@ def test_settings_are_shown_without_secrets() -> None:
             },
         }
     )
-    tree = shown(settings)
+    tree = redacted(settings)
     assert "hunter2" not in str(tree)
     assert "hunt/er" not in str(tree)
     assert tree["database"] == f"postgresql+psycopg://me:{REDACTED}@host/db?sslmode=require&sslpassword={REDACTED}"

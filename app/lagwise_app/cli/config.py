@@ -53,7 +53,7 @@ def config_command(settings: CommandSettings, check: bool, as_json: bool) -> Non
       lagwise config
       lagwise --config lagwise.yaml config --check
     """
-    from lagwise.config.secrecy import shown
+    from lagwise.config.secrecy import redacted
 
     config = settings.load()
     if check:
@@ -66,8 +66,8 @@ def config_command(settings: CommandSettings, check: bool, as_json: bool) -> Non
         )
         return
     if as_json:
-        print_json(shown(config))
+        print_json(redacted(config))
     else:
         import yaml
 
-        click.echo(yaml.safe_dump(shown(config), sort_keys=False, allow_unicode=False), nl=False)
+        click.echo(yaml.safe_dump(redacted(config), sort_keys=False, allow_unicode=False), nl=False)
