@@ -77,7 +77,7 @@ def main() -> None:
                 visit = Visit(browser, address, scheme=scheme, viewport=_PHONE)
                 width, height = _PHONE
                 file = told.folder / f"overview-phone-{scheme}.png"
-                picture(visit, "/?as=Cards", file, width=width, heights=(height, height))
+                picture(visit, "/?as=cards", file, width=width, heights=(height, height))
                 visit.close()
             visit = Visit(browser, address, scheme=scheme)
             for name in told.pages:
