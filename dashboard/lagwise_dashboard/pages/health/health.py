@@ -34,7 +34,7 @@ def body() -> None:
         if not _collected(now):
             _processes(now)
             return
-    left, right = st.columns(2)
+    left, right = st.columns([3, 2])
     with left, boundary():
         _lake()
     with right, boundary():
