@@ -157,7 +157,7 @@ def test_killed_at_every_point_of_two_rounds(
             engine = open_engine(f"sqlite:///{folder / 'lagwise.db'}")
             rows = list(reversed(queries.deliveries(engine)))
             decided = _decided(engine)
-            still_open = {alert.group for alert in queries.open_alerts(engine)}
+            still_open = {alert.subject.group for alert in queries.open_alerts(engine)}
             engine.dispose()
             assert still_open == {"worse", "louder", "new"}, point
             assert {row.state for row in rows} == {"delivered"}, point
@@ -297,12 +297,12 @@ def _decided(engine: Engine, channel: str = "ops") -> list[str]:
 
 
 def _open(engine: Engine) -> set[str]:
-    return {alert.group or "" for alert in queries.open_alerts(engine)}
+    return {alert.subject.group or "" for alert in queries.open_alerts(engine)}
 
 
 def _as_shown(engine: Engine, statuses: dict[str, str]) -> bool:
     """Whether the round that saw these statuses has been kept: a better status is taken over silently."""
-    return all(statuses[alert.group or ""] == alert.status for alert in queries.open_alerts(engine))
+    return all(statuses[alert.subject.group or ""] == alert.status for alert in queries.open_alerts(engine))
 
 
 def start(config: Path, tmp_path: Path, lease_times: float = 1.0) -> subprocess.Popen[bytes]:

@@ -40,7 +40,7 @@ def happen(engine: Engine, second: float, windows: tuple[MaintenanceWindow, ...]
 
 def notified(engine: Engine) -> list[tuple[str, str]]:
     """(group, event) of all messages, in their order."""
-    names = {a.incident_id: a.group or "" for a in (*queries.open_alerts(engine), *queries.history(engine))}
+    names = {a.incident_id: a.subject.group or "" for a in (*queries.open_alerts(engine), *queries.history(engine))}
     return [(names[row.incident_id], row.event) for row in reversed(queries.deliveries(engine))]
 
 
@@ -261,7 +261,7 @@ def test_what_is_old_is_forgotten(engine: Engine) -> None:
 
 
 def _in_state(engine: Engine, state: str) -> list[tuple[str, str]]:
-    names = {a.incident_id: a.group or "" for a in (*queries.open_alerts(engine), *queries.history(engine))}
+    names = {a.incident_id: a.subject.group or "" for a in (*queries.open_alerts(engine), *queries.history(engine))}
     return [(names[row.incident_id], row.event) for row in queries.deliveries(engine, state=state)]
 
 

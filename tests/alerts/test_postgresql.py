@@ -131,7 +131,7 @@ class TestHostileText:
         prepare(engine)
         keep(engine, *HOSTILE)
         kept = {group.replace("\x00", "\u2400") for group in HOSTILE}
-        assert {alert.group for alert in queries.open_alerts(engine)} == kept
+        assert {alert.subject.group for alert in queries.open_alerts(engine)} == kept
         assert keep(engine, *HOSTILE).notifications == ()
         for group in HOSTILE:
             by = Operator(group, Via.DASHBOARD)
@@ -168,7 +168,7 @@ class TestRights:
         prepare(engine)
         keep(engine, "orders")
         reading = account("grant select on all tables in schema public to {user}")
-        assert [alert.group for alert in queries.open_alerts(reading)] == ["orders"]
+        assert [alert.subject.group for alert in queries.open_alerts(reading)] == ["orders"]
         with pytest.raises(DatabaseError, match="permission denied for table"):
             keep(reading, "billing")
 

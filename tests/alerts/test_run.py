@@ -149,7 +149,7 @@ class TestOnce:
             alert_once(settings, at(seconds + 5))
         assert [got.document["kind"] for got in to.got] == ["group", "analysis"]
         engine = queries.connect(settings)
-        assert {a.group: a.on_hold for a in queries.open_alerts(engine)} == {"orders": True, None: False}
+        assert {a.subject.group: a.on_hold for a in queries.open_alerts(engine)} == {"orders": True, None: False}
         engine.dispose()
 
     def test_a_lake_that_cannot_be_read_holds_everything(

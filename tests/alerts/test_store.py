@@ -78,7 +78,7 @@ def test_messages_are_queued_per_channel_with_the_decision(engine: Engine) -> No
 
 def test_without_channels_alerts_are_kept_all_the_same(engine: Engine) -> None:
     keep(engine, observation(group_condition(0, "stopped")), 5, book(()))
-    assert [a.group for a in queries.open_alerts(engine)] == ["orders"]
+    assert [a.subject.group for a in queries.open_alerts(engine)] == ["orders"]
     assert not queries.deliveries(engine)
 
 
@@ -182,7 +182,7 @@ class TestPruning:
         store.prune(engine, at(10_000))
         assert not queries.history(engine)
         assert not queries.deliveries(engine)
-        assert [a.group for a in queries.open_alerts(engine)] == ["still"]
+        assert [a.subject.group for a in queries.open_alerts(engine)] == ["still"]
 
 
 class TestSignsOfLife:
@@ -196,7 +196,7 @@ class TestSignsOfLife:
         for now, status in ((5, "stopped"), (20, "losing_data")):
             decision = keep(engine, observation(group_condition(now - 5, status, group="c\x00d")), now)
             assert [n.alert.subject.group for n in decision.notifications] == ["c\x00d"]
-        assert [alert.group for alert in queries.open_alerts(engine)] == ["c\u2400d"]
+        assert [alert.subject.group for alert in queries.open_alerts(engine)] == ["c\u2400d"]
 
 
 class TestTheDatabase:
@@ -315,7 +315,7 @@ class TestQueries:
             group_condition(0, "stopped", group="paged"),
         )
         keep(engine, seen, 5)
-        assert [a.group for a in queries.open_alerts(engine)] == ["paged", "warned", "pending"]
+        assert [a.subject.group for a in queries.open_alerts(engine)] == ["paged", "warned", "pending"]
         assert queries.counts(engine) == queries.AlertCounts(firing=2, pending=1, queued=4)
 
     def test_history_by_group(self, engine: Engine) -> None:
@@ -325,7 +325,7 @@ class TestQueries:
             keep(engine, observation(*both), now)
         assert len(queries.history(engine)) == 2
         (one,) = queries.history(engine, cluster="kafka", group="b")
-        assert one.group == "b"
+        assert one.subject.group == "b"
         assert [d.event for d in queries.deliveries(engine, incident_id=one.incident_id)] == [
             "resolved",
             "resolved",

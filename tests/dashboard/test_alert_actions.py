@@ -77,7 +77,7 @@ def test_silence_like_an_alert_see_it_gone_and_end_it(
     firing = [a for a in queries.open_alerts(engine) if a.fired_at]
     before = table(app, "firing").rows
     app.selectbox(key="silence_like").select(firing[0].incident_id).run()
-    assert app.text_input(key="silence_group").value == firing[0].group
+    assert app.text_input(key="silence_group").value == firing[0].subject.group
     app.text_input(key="silence_comment").input("deploy").run()
     app.button(key="silence_form_do").click().run()
     assert not app.exception

@@ -67,7 +67,7 @@ def test_acknowledge_silence_and_see_it_gone(visitor: Visit, engine: Engine) -> 
     first, second = firing[0], firing[1]
 
     form = _opened(page, "Acknowledge")
-    _choose(form, "Alerts", first.group or "")
+    _choose(form, "Alerts", first.subject.group or "")
     form.get_by_label("Comment").fill("restarting it")
     form.get_by_role("button", name="Acknowledge", exact=True).click()
     expect(page.get_by_test_id("stToast")).to_contain_text("1 alert acknowledged.")
@@ -77,8 +77,8 @@ def test_acknowledge_silence_and_see_it_gone(visitor: Visit, engine: Engine) -> 
     page.reload()
     visitor.settled()
     expect(page.get_by_role("heading", name="Acknowledged")).to_be_visible()
-    _choose(_opened(page, "Silence"), "Like this alert", second.group or "")
-    expect(page.get_by_role("textbox", name="Groups")).to_have_value(second.group or "")
+    _choose(_opened(page, "Silence"), "Like this alert", second.subject.group or "")
+    expect(page.get_by_role("textbox", name="Groups")).to_have_value(second.subject.group or "")
     page.get_by_label("Reason (required)").fill("deploy")
     page.get_by_role("button", name="Silence", exact=True).last.click()
     # A name is a name, not a pattern full of backslashes.
