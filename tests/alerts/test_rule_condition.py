@@ -78,12 +78,12 @@ def _condition(row: Row) -> GroupCondition:
 
 @pytest.mark.parametrize("row", OF_GROUPS, ids=lambda row: f"{row.when}-{row.status}-{row.why}")
 def test_what_a_rule_about_groups_matches(row: Row, tmp_path: Path) -> None:
-    assert match_rule(_rule(tmp_path, row.when), _condition(row), at(5))[0] is row.verdict, row.why
+    assert match_rule(_rule(tmp_path, row.when), _condition(row), at(5)).verdict is row.verdict, row.why
 
 
 @pytest.mark.parametrize("row", OF_GROUPS, ids=lambda row: f"{row.when}-{row.status}-{row.why}")
 def test_nothing_too_old_is_believed(row: Row, tmp_path: Path) -> None:
-    assert match_rule(_rule(tmp_path, row.when), _condition(row), at(121))[0] is HOLD
+    assert match_rule(_rule(tmp_path, row.when), _condition(row), at(121)).verdict is HOLD
 
 
 @pytest.mark.parametrize(
@@ -113,7 +113,7 @@ def test_what_stands_beside_a_group(
     condition = replace(
         group_condition(0, "ok", kind=kind, is_found=count > 0), found_count=count, found_words=frozenset(words)
     )
-    assert match_rule(_rule(tmp_path, when), condition, at(5))[0] is verdict
+    assert match_rule(_rule(tmp_path, when), condition, at(5)).verdict is verdict
 
 
 @pytest.mark.parametrize(
@@ -132,7 +132,7 @@ def test_labels_choose_groups_by_their_owner(
     labels: str, owned: dict[str, str], verdict: TimerVerdict, tmp_path: Path
 ) -> None:
     rule = _rule(tmp_path, "{statuses: [stopped]}", f", labels: {labels}")
-    assert match_rule(rule, group_condition(0, "stopped"), at(5), None, owned)[0] is verdict
+    assert match_rule(rule, group_condition(0, "stopped"), at(5), None, owned).verdict is verdict
 
 
 @pytest.mark.parametrize(
@@ -150,12 +150,12 @@ def test_topics_choose_groups_by_what_they_read(
     topics: str, reads: tuple[str, ...], verdict: TimerVerdict, tmp_path: Path
 ) -> None:
     rule = _rule(tmp_path, "{statuses: [stopped]}", f", topics: {topics}")
-    assert match_rule(rule, group_condition(0, "stopped", topics=reads), at(5))[0] is verdict
+    assert match_rule(rule, group_condition(0, "stopped", topics=reads), at(5)).verdict is verdict
 
 
 def test_a_rule_about_groups_says_nothing_of_the_monitor(tmp_path: Path) -> None:
     rule = _rule(tmp_path, "{lag_above: 0}")
-    assert match_rule(rule, freshness(1000, 0), at(1000))[0] is CLEAR
+    assert match_rule(rule, freshness(1000, 0), at(1000)).verdict is CLEAR
 
 
 def test_a_number_must_hold_for_as_long_as_the_rule_says_however_old_the_status(tmp_path: Path) -> None:

@@ -183,12 +183,12 @@ class TestMatching:
         rule = f"rules: [{{name: a, severity: page, when: {{statuses: [at_risk], {when}}}}}]"
         file = write_yaml(tmp_path / "r.yaml", rule)
         condition = group_condition(0, "at_risk", numbers=GroupNumbers(lag_records=lag))
-        verdict, _ = match_rule(load_rules(file).rules[0], condition, at(5))
+        verdict = match_rule(load_rules(file).rules[0], condition, at(5)).verdict
         assert verdict.value == expected
 
     def _verdict(self, tmp_path: Path, rule: str, **condition: str) -> str:
         file = write_yaml(tmp_path / "r.yaml", f"rules: [{{name: a, severity: page, {rule}}}]")
-        verdict, _ = match_rule(load_rules(file).rules[0], group_condition(0, **condition), at(5))
+        verdict = match_rule(load_rules(file).rules[0], group_condition(0, **condition), at(5)).verdict
         return verdict.value
 
     @pytest.mark.parametrize(

@@ -41,11 +41,9 @@ _MODULES = (
     "lagwise_dashboard.pages.health.troubles",
     "lagwise_dashboard.widgets.empty_page",
     "lagwise_dashboard.widgets.freshness",
-    "lagwise_dashboard.pages.overview.group_cards",
+    "lagwise_dashboard.pages.overview.group_list",
     "lagwise_dashboard.pages.group.group_charts",
-    "lagwise_dashboard.pages.overview.group_table",
     "lagwise_dashboard.widgets.page",
-    "lagwise_dashboard.pages.overview.owners",
     "lagwise_dashboard.queries.overview",
 )
 
