@@ -52,7 +52,7 @@ def alerts_of(rows: Iterable[DeliveryRow]) -> list[Alert]:
     return _ask(queries.alerts_of, tuple(sorted({r.incident_id for r in rows})))
 
 
-def orders() -> MuteState:
+def mute_state() -> MuteState:
     """What operators and settings mute now."""
 
     def read(engine: Engine) -> MuteState:

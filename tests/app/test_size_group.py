@@ -131,7 +131,7 @@ def test_behind_a_full_downstream_nothing_more_is_advised(data: Path, tmp_path: 
     said = " ".join(run(data, "full", "--html", str(page), "--csv", str(figures)).output.replace("│", " ").split())
     made = document(data, "full", "--partitions", "48", "--peak", "150")
     assert f"{FULL} {EVIDENCE}" in said
-    assert "No answer on 480 partitions · what binds: downstream" in said
+    assert "No answer on 480 partitions · limited by: downstream" in said
     assert "How to get there" not in said and "Cheapest change" not in said
     assert (made["feasible"], made["triple"], made["binds"], made["changes"]) == (False, None, "downstream", [])
     assert made["verdict"].startswith(f"{FULL} {EVIDENCE} 221/s are needed: find out what limits the downstream")

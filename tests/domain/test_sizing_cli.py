@@ -91,7 +91,7 @@ def test_no_answer_is_an_answer() -> None:
     assert "432 open files and 864 memory maps" in made["changes"][1]["cost"]
     report = run(partitions="48")
     assert report.exit_code == 0
-    assert "No answer on 48 partitions · what binds: partitions" in report.output
+    assert "No answer on 48 partitions · limited by: partitions" in report.output
     assert "Cheapest change: " in report.output
 
 

@@ -87,14 +87,14 @@ def _advice_panel(advice: SizingAdvice, slots: TaskSlots | None) -> RenderableTy
     triple = advice.triple
     if triple is None:
         title = Text(
-            f"No answer on {plural(advice.workload.partitions, 'partition')} · what binds: {advice.binds.value}"
+            f"No answer on {plural(advice.workload.partitions, 'partition')} · limited by: {advice.binds.value}"
         )
         return Panel(body, title=title, title_align="left", border_style="red")
     of_members = advice.workload.by_members
     threads = "" if of_members else f"{plural(triple.threads_per_node, 'thread')} a node · "
     title = Text(
         f"{plural(triple.partitions, 'partition')} · {plural(triple.nodes, advice.workload.unit)} · "
-        f"{threads}what binds: {advice.binds.value}"
+        f"{threads}limited by: {advice.binds.value}"
     )
     return Panel(body, title=title, title_align="left", border_style="green")
 
@@ -116,9 +116,9 @@ def _node_table(advice: SizingAdvice) -> Table:
         _right("threads"),
         Column(overflow="fold"),
         _right("straight lines"),
-        Column("really", justify="right", style="bold"),
+        Column("what it does", justify="right", style="bold"),
         _right("cores busy"),
-        _right("a message waits for a core"),
+        _right("wait for a core"),
     )
     for point in advice.points:
         table.add_row(

@@ -144,7 +144,7 @@ def figures_of(w: Workload, triple: Triple | None) -> list[Figure]:
         ),
         Figure(
             "largest_capacity_per_second",
-            "most these partitions allow",
+            "limit of the partitions",
             largest_capacity_per_second(w),
             _PER_SECOND,
             f"what {plural(w.partitions, 'partition')}, this skew and this order allow with any number of {unit}s",
@@ -171,11 +171,11 @@ def figures_of(w: Workload, triple: Triple | None) -> list[Figure]:
                 triple.capacity_per_second,
                 _PER_SECOND,
                 nodes_and_threads(w.unit, triple.working_nodes, triple.threads_per_node)
-                + (", the spare ones gone" if triple.spare_nodes else ""),
+                + (", without the spare ones" if triple.spare_nodes else ""),
             ),
             Figure(
                 "largest_peak_per_second",
-                "peak it is good for",
+                "sufficient up to a peak of",
                 largest_peak_per_second(w, triple),
                 _PER_SECOND,
                 "the peak at which this answer would be used up, everything else as given",

@@ -34,10 +34,10 @@ def body() -> None:
 
 def _sections(now: datetime) -> _Sections:
     """Open alerts by what operators did about them; each is in one section."""
-    orders = alert_reader.orders()
+    mute_state = alert_reader.mute_state()
     result: _Sections = {FIRING: [], ACKNOWLEDGED: [], SILENCED: [], PENDING: []}
     for row in alert_reader.open_alerts():
-        state = queries.operator_state(row, orders, now)
+        state = queries.operator_state(row, mute_state, now)
         if row.state is AlertState.PENDING:
             section = PENDING
         elif state.acknowledged is not None:
