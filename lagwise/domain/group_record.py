@@ -99,9 +99,9 @@ class GroupNumbers:
     seconds_to_loss_is_upper_bound: Annotated[
         bool | None,
         Fact(
-            "the loss may come at any moment before: the oldest unread record is older than the history, nobody knows "
-            "how much",
-            sent="The loss may come at any moment before: nobody knows how old the oldest unread record is.",
+            "the loss may come at any moment before: the oldest unread record is older than the history, by an unknown "
+            "time",
+            sent="The loss may come at any moment before: the age of the oldest unread record is unknown.",
         ),
     ] = None
     loss_cause: Annotated[

@@ -139,7 +139,7 @@ SCENARIOS: tuple[DemoScenario, ...] = (
     DemoScenario(
         "warehouse-sync",
         "shipments",
-        "Its only process was killed without a goodbye, and nobody reads the shipments any more.",
+        "Its only process was killed without a goodbye, and no consumer reads the shipments any more.",
         (Status.STOPPED,),
         Behaviour.KILLED,
         members=1,
@@ -178,7 +178,7 @@ SCENARIOS: tuple[DemoScenario, ...] = (
     DemoScenario(
         "live-dashboard",
         "clickstream",
-        "It shows what happens now and never commits an offset: nobody can say from the broker how far it is.",
+        "It shows what happens now and never commits an offset, so the broker does not know how far it has read.",
         (unknown(UnknownReason.NO_COMMIT),),
         Behaviour.NOT_COMMITTING,
         members=1,

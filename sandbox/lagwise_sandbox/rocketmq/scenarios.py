@@ -39,7 +39,7 @@ SCENARIOS: tuple[DemoScenario, ...] = (
     DemoScenario(
         "warehouse-sync",
         "shipments",
-        "Its only instance was shut down, and nobody reads the shipments any more.",
+        "Its only instance was shut down, and no consumer reads the shipments any more.",
         (Status.STOPPED,),
     ),
 )
