@@ -269,8 +269,8 @@ def traces() -> tuple[Trace, ...]:
 def test_the_page_says_for_how_much_of_the_time_the_truth_speaks() -> None:
     told = [share for trace in public_traces() for share in told_shares_of(trace).values()]
     text = " ".join(PAGE.read_text(encoding="utf-8").split())
-    assert f"speaks for {100 * statistics.mean(told):.0f} % of the groups' time" in text
-    assert f"of each group for {100 * min(told):.0f} % at least" in text
+    assert f"the truth covers {100 * statistics.mean(told):.0f} % of the groups' time" in text
+    assert f"at least {100 * min(told):.0f} % of each group" in text
 
 
 def shown_rows() -> dict[str, list[str]]:
