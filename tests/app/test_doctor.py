@@ -19,7 +19,7 @@ from lagwise.operational.lease import Lease
 from lagwise.tables.analysis import GROUP_STATUS
 from lagwise.tables.rounds import TICKS
 from lagwise.tables.store import Lake
-from lagwise_alerts.outbox.database import SCHEMA, open_engine, prepare, transaction
+from lagwise_alerts.outbox.database import SCHEMA, create_tables, open_engine, transaction
 from lagwise_app.cli import cli
 from lagwise_app.doctor.checks import diagnoses
 from lagwise_app.doctor.diagnosis import CheckResult, Diagnosis
@@ -75,7 +75,7 @@ def test_without_java_it_says_what_to_install(tmp_path: Path, monkeypatch: pytes
 def test_a_database_of_an_earlier_lagwise_is_refused_and_left_as_it_is(tmp_path: Path) -> None:
     settings = config(tmp_path)
     engine = open_engine(settings.database_url)
-    prepare(engine)
+    create_tables(engine)
     with transaction(engine) as connection:
         connection.execute(text("drop table silences"))
         connection.execute(update(SCHEMA).values(version=1))
