@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
 from functools import lru_cache
+from types import MappingProxyType
 
 from lagwise.domain.findings import FindingKind
 from lagwise.domain.group_record import GroupNumbers
@@ -121,23 +122,26 @@ class GroupCondition:
     """The status of a group, or one kind of finding on it."""
 
     subject: AlertSubject
-    #: The sample that the verdict rests on.
+    #: Time of the sample that the verdict rests on.
     as_of: datetime
-    #: How long after that sample the verdict counts.
+    #: The verdict counts for this long after ``as_of``.
     valid_for_seconds: float
+    #: Status of the group, also where the subject is a finding.
     status: Status
+    #: Why the status is unknown; None where it is known.
     reason: UnknownReason | None
+    #: When the group got its status; for a finding, the time of the sample.
     since: datetime
-    #: That of the finding where there is one, else that of the status.
+    #: The sentence on the finding where there is one, else the sentence on the status.
     sentence: str
     #: Whether the group has ever been seen active; None where the history could not be read.
     seen_active: bool | None = True
     numbers: GroupNumbers = field(default_factory=GroupNumbers)
-    #: Whether the group has the finding.
+    #: Whether the group has the finding that the subject names.
     is_found: bool = False
-    #: How many members or partitions the finding is about.
+    #: How many members or partitions the finding is about; None where it has no such number.
     found_count: int | None = None
-    #: Verdicts on the group's capacity.
+    #: The verdicts on the group's capacity, where the subject is its capacity.
     found_words: frozenset[str] = frozenset()
     #: The topics that the group reads.
     topics: tuple[str, ...] = ()
@@ -210,49 +214,67 @@ class RuleTimer:
     seconds: float
 
 
+#: Marks the fields of an alert that only its evaluation needs: JSON for users leaves them out.
+EVALUATION_ONLY = MappingProxyType({"evaluation_only": True})
+
+
 @dataclass(frozen=True, slots=True)
 class Alert:
     """One subject's trouble, from its first sign to its end (an incident).
 
-    ``rule`` to ``numbers`` belong to the worst active rule, as it last matched.
+    ``status`` to ``numbers`` are those of the subject when ``rule`` last matched.
     """
 
+    #: Stable name of the subject (:attr:`AlertSubject.fingerprint`): all its incidents have it.
     fingerprint: str
+    #: Name of this incident: the fingerprint and the time at which the alert began.
     incident_id: str
     subject: AlertSubject
     state: AlertState
+    #: Name of the worst active rule; of the worst matching one while the alert is pending.
     rule: str
+    #: Severity of ``rule``.
     severity: Severity
+    #: Status of the group, also where the alert is about a finding; ``stale`` of a collection or the analysis.
     status: str
+    #: Why the status is unknown; None where it is known.
     reason: str | None
+    #: When the group got ``status``, the finding was first seen, or the newest data came.
     since: datetime
+    #: When a rule first matched and the alert became pending, by the wall clock.
     started_at: datetime
-    last_as_of: datetime
+    #: Time of the newest data that was evaluated.
+    last_as_of: datetime = field(metadata=EVALUATION_ONLY)
+    #: The sentence on the finding where there is one, else the sentence on the status.
     sentence: str
     numbers: GroupNumbers
     #: Timers of the rules that match, or matched lately.
-    rule_timers: tuple[RuleTimer, ...]
+    rule_timers: tuple[RuleTimer, ...] = field(metadata=EVALUATION_ONLY)
     #: How long no rule has matched.
-    clear_timer: RuleTimer | None
+    clear_timer: RuleTimer | None = field(metadata=EVALUATION_ONLY)
     #: The newest data is stale or unknown: the alert stays as it was.
     on_hold: bool = False
+    #: When it began to fire, or its first notification was no longer withheld; None while it is pending.
     fired_at: datetime | None = None
+    #: When it ended, by the wall clock; None while it is open.
     resolved_at: datetime | None = None
+    #: Why it ended; None while it is open.
     resolution: Resolution | None = None
     #: Names of the rules that were notified.
-    notified_rules: tuple[str, ...] = ()
+    notified_rules: tuple[str, ...] = field(default=(), metadata=EVALUATION_ONLY)
     #: The loudest severity that was notified.
-    peak_severity: Severity | None = None
+    peak_severity: Severity | None = field(default=None, metadata=EVALUATION_ONLY)
     #: Every channel that was notified, and so must be notified of the end.
     channels: tuple[str, ...] = ()
     #: How many notifications there were.
-    sequence: int = 0
+    sequence: int = field(default=0, metadata=EVALUATION_ONLY)
     #: Labels of the group's owner.
     labels: Mapping[str, str] = field(default_factory=dict)
     #: When the latest notification was decided on.
     notified_at: datetime | None = None
     #: When alerts of this subject lately began to fire, this one included; counted to detect flapping.
-    recent_starts: tuple[datetime, ...] = ()
+    recent_starts: tuple[datetime, ...] = field(default=(), metadata=EVALUATION_ONLY)
+    #: Whether it comes and goes so often that it ends only after a long time without trouble. Once set, it stays set.
     flapping: bool = False
     #: The incident that already reports the same trouble, so that this alert, or its worsening, was not notified.
     inhibited_by: str | None = None
@@ -295,18 +317,28 @@ class Transition:
 
 @dataclass(frozen=True, slots=True)
 class Notification:
-    """What is reported of an alert. ``status`` to ``numbers`` are those of now, ``alert`` is the alert afterwards."""
+    """What is reported of an alert."""
 
     event: AlertEvent
+    #: Time of the decision to send it, by the wall clock.
     decided_at: datetime
+    #: The alert after the event, with this notification on record.
     alert: Alert
+    #: The status now; at the end None where the subject no longer exists, or was not observed.
     status: str | None
+    #: Why the status is unknown; None where it is known.
     reason: str | None
+    #: The severity now; at the end the loudest that was notified.
     severity: Severity
+    #: What is wrong now, or how it ended.
     sentence: str
+    #: The numbers of the group now; all unknown where it was not observed.
     numbers: GroupNumbers
+    #: The status before a worsening or before the end; None at other events.
     previous_status: str | None
+    #: The severity before a worsening or before the end; None at other events.
     previous_severity: Severity | None
+    #: Names of the channels to send it to.
     channels: tuple[str, ...]
 
     @property

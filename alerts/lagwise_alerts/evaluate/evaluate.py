@@ -34,7 +34,8 @@ _FINDINGS = frozenset(kind.value for kind in FindingKind)
 LONGEST_STEP_SECONDS = 120.0
 #: A group that is missing for this long, in the time of the data, is gone.
 GONE_AFTER_SECONDS = 60.0
-#: The same where reading its cluster met errors: the group may just not have been listed.
+#: A group that is missing for this long is gone although reading its cluster met errors. Shorter, it may just not have
+#: been listed.
 GONE_DESPITE_ERRORS_AFTER_SECONDS = 600.0
 #: Kinds are evaluated in this order, all others afterwards: an alert that may inhibit others comes before them.
 _ORDER = {AlertKind.ANALYSIS: 0, AlertKind.COLLECTION: 1, AlertKind.GROUP: 2}

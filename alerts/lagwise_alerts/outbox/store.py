@@ -30,18 +30,28 @@ _OPEN = (AlertState.PENDING, AlertState.FIRING)
 
 @dataclass(frozen=True, slots=True)
 class DeliveryRow:
-    """One message to one channel. ``state`` is queued, delivered, dead (given up) or summarised (part of a summary)."""
+    """One message to one channel."""
 
+    #: Its number: messages of a channel are sent in this order.
     id: int
+    #: The same at every attempt, so that the receiver recognises a message that was sent twice.
     idempotency_key: str
     channel: str
+    #: The incident that it reports; of a summary, a name of its own.
     incident_id: str
+    #: An :class:`lagwise_alerts.model.AlertEvent`, or that of a summary.
     event: str
+    #: ``queued``, ``delivered``, ``dead`` (given up) or ``summarised`` (part of a summary).
     state: str
+    #: How often it was tried.
     attempts: int
+    #: The earliest time of the next attempt; of a dead message, when it was given up.
     next_attempt_at: datetime
+    #: What went wrong at the latest attempt; None where nothing did.
     last_error: str | None
+    #: When it was queued.
     created_at: datetime
+    #: When the receiver accepted it; None where it has not.
     delivered_at: datetime | None
 
 

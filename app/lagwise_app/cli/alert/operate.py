@@ -1,7 +1,7 @@
 """``lagwise alert list``, ``silence``, ``unsilence`` and ``ack``."""
 
 import getpass
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -18,18 +18,6 @@ if TYPE_CHECKING:
     from lagwise_alerts.notify.mute_state import Silence
     from lagwise_alerts.operate.actions import Operator
 
-#: Fields of an alert that only its evaluation needs.
-_EVALUATION_FIELDS = frozenset(
-    {
-        "clear_timer",
-        "last_as_of",
-        "notified_rules",
-        "peak_severity",
-        "recent_starts",
-        "rule_timers",
-        "sequence",
-    }
-)
 by_option = click.option("--by", metavar="NAME", help="Your name. Default: the user of this terminal.")
 
 
@@ -47,7 +35,7 @@ def operator(name: str | None) -> "Operator":
 @json_option("the open alerts and the silences")
 @click.pass_obj
 def list_command(settings: CommandSettings, data: str | None, as_json: bool) -> None:
-    """Show the open alerts, most severe first, who has acknowledged them, what mutes them, and the silences.
+    """Show open alerts (most severe first, with acknowledgements and mutes) and the silences.
 
     \b
       lagwise alert list
@@ -216,9 +204,12 @@ def _named_alerts(firing: "list[Alert]", name: str, cluster: str | None) -> "lis
 
 def _alert_document(alert: "Alert") -> dict[str, Any]:
     """An alert as JSON: its subject's fields are keys of their own, and what only the evaluation needs is left out."""
+    from lagwise_alerts.model import EVALUATION_ONLY
+
     document = asdict(alert)
     subject = document.pop("subject")
-    return {**subject, **{name: value for name, value in document.items() if name not in _EVALUATION_FIELDS}}
+    shown = [one.name for one in fields(alert) if one.name in document and one.metadata != EVALUATION_ONLY]
+    return {**subject, **{name: document[name] for name in shown}}
 
 
 def _silence_document(silence: "Silence") -> dict[str, Any]:
