@@ -57,7 +57,15 @@ def demo(
         require_package(module)
     logs.configure("demo")
     spark = context.obj.load().analysis.spark
-    options = DemoOptions(for_seconds, not no_dashboard, data, port, as_json, rocketmq, spark)
+    options = DemoOptions(
+        for_seconds=for_seconds,
+        dashboard=not no_dashboard,
+        data=data,
+        port=port,
+        as_json=as_json,
+        rocketmq=rocketmq,
+        spark=spark,
+    )
     context.exit(run_demo(options, Signals()))
 
 

@@ -34,7 +34,7 @@ _READ_SECONDS = 1.0
 _MEMORY_SECONDS = 5.0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DemoOptions:
     """The options of the command. ``spark`` is the only part of the settings that the demo uses."""
 
@@ -85,8 +85,16 @@ def _run_on_cluster(
             if options.dashboard:
                 progress.say(f"dashboard: {dashboard_address(config.dashboard.host, config.dashboard.port)}")
             progress.say(f"from another terminal: {program()} status --data {shell_word(config.data)}")
-            lake, expected = Lake(config.lake_uri), ExpectedGroups(cluster.scenarios)
-            run = _DemoRun(options, signals, progress, supervisor, receiver, cluster, lake, expected)
+            run = _DemoRun(
+                options=options,
+                signals=signals,
+                progress=progress,
+                supervisor=supervisor,
+                receiver=receiver,
+                cluster=cluster,
+                lake=Lake(config.lake_uri),
+                expected=ExpectedGroups(cluster.scenarios),
+            )
             with progress.live():
                 run.run()
             outcome = run.outcome()
@@ -120,7 +128,7 @@ def _settings(options: DemoOptions, cluster: Mapping[str, Any], folder: Path, we
     )
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class _DemoRun:
     """A running demo: its steps, and what they have found."""
 

@@ -27,7 +27,7 @@ class UndecidedSignal(NoAnswer):
     """The number of replicas, or the capacity of one, is unknown."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Signal:
     """The answer: how many replicas, and why."""
 
@@ -101,7 +101,16 @@ def signal(
     desired = desired_replicas(policy, needs, held, work.units, now, downstream_full_with=max(full_with, default=None))
     if desired is None:
         raise UndecidedSignal("no recent sample shows the incoming rate and the lag")
-    return Signal(cluster, group, desired, known.members, held, work.units, replica_rate, known.as_of)
+    return Signal(
+        cluster=cluster,
+        group=group,
+        desired=desired,
+        running=known.members,
+        held=held,
+        partitions=work.units,
+        replica_rate_per_second=replica_rate,
+        as_of=known.as_of,
+    )
 
 
 def mixed_rate(topics: Sequence[TopicRate], member_rates: Mapping[str, float | None]) -> float | None:
