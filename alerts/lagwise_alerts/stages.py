@@ -7,13 +7,14 @@ stage           where                              what it does
 2. inhibit      ``notify/inhibit.py``              drops what another alert already reports
 3. notify       ``notify/notify.py``               makes the notifications, marks what flaps
 4. mute         ``notify/mute.py``                 withholds what a silence, maintenance or acknowledgement mutes
-5. queue        ``outbox/store.py``                stores alerts and messages, in the transaction that read the alerts
+5. queue        ``outbox/store.py``                stores alerts and messages, rendered by ``notify/message.py``
 6. group        ``notify/group.py``                makes one message of many
 7. send         ``outbox/worker.py``, a channel    delivers each message, and tries again
 ==============  =================================  =================================================================
 
-Stages 1 to 4 are the pure functions below: no clock, no I/O. The transaction of stage 5 runs them
-(:func:`lagwise_alerts.outbox.store.decide_and_queue`). Stages 6 and 7 run in a thread per channel.
+Stages 1 to 4 are the pure functions below: no clock, no I/O. Stage 5 is one transaction that reads the alerts, runs
+stages 1 to 4, renders the messages, and stores both (:func:`lagwise_alerts.outbox.store.decide_and_queue`). Stages 6
+and 7 run in a thread per channel. docs/architecture.md ("The alert goes out") shows the same list.
 """
 
 from collections.abc import Mapping
