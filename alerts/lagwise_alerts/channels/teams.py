@@ -13,9 +13,8 @@ from lagwise_alerts.channels.http import HttpChannel, Post
 from lagwise_alerts.channels.message_text import cut, message_text, some_lines, whole_command
 from lagwise_alerts.model import Severity
 
-#: Teams rejects longer messages. It counts after the workflow has put the card as a string into a message of its own.
-#: The lengths of the parts keep a message below this limit in every script.
-MAX_BYTES = 28_672
+# Teams rejects messages over 28 KiB. It counts after the workflow has put the card as a string into a message of its
+# own. These lengths of the parts keep a message below that limit in every script.
 _LONGEST_TITLE = 400
 _LONGEST_FACT = 900
 _LONGEST_COMMAND = 3000

@@ -4,7 +4,6 @@ Each table is read only when it has a new version, so a cycle in which nothing h
 cannot be read is kept as it was read last, and reported: its age then does the rest.
 """
 
-import logging
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
@@ -33,8 +32,6 @@ from lagwise_alerts.evaluate.group_facts import (
 )
 from lagwise_alerts.evaluate.observation import SIGNS_OF_LIFE, CollectionRow, GroupRow, LakeSnapshot
 from lagwise_alerts.evaluate.unread_ages import LagObjective, UnreadAges, read_cadences, usual_objective
-
-log = logging.getLogger("lagwise.alerts")
 
 #: How far back samples and ticks are read. Older ones are as stale as none.
 _LOOKBACK = timedelta(days=2)
