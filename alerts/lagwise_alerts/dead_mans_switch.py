@@ -85,14 +85,14 @@ class DeadMansSwitch:
         age = time.monotonic() - latest.at
         failure = latest.failure if age <= self._valid_seconds else f"no round has ended for {age:.0f} s"
         if failure is not None:
-            self._log_throttle.warn("failure", f"the dead man's switch is not fed: {failure}", same="failure")
+            self._log_throttle.warn("failure", f"no heartbeat is sent: {failure}", same="failure")
             return
-        self._log_throttle.clear("failure", "the dead man's switch is fed again")
+        self._log_throttle.clear("failure", "heartbeats are sent again")
         error = ping(self._settings)
         if error is None:
-            self._log_throttle.clear("ping", "the dead man's switch can be reached again")
+            self._log_throttle.clear("ping", "the receiver of the heartbeat is reachable again")
         else:
-            self._log_throttle.warn("ping", f"the dead man's switch ({error})")
+            self._log_throttle.warn("ping", f"the heartbeat failed ({error})")
 
 
 def ping(settings: Heartbeat) -> str | None:

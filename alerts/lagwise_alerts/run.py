@@ -173,7 +173,7 @@ def alert_once(config: Config, now: datetime | None = None) -> AlertRound:
             if config.alerts.heartbeat is not None and report.self_check is None:
                 error = ping(config.alerts.heartbeat)
                 if error is not None:
-                    log.warning("the dead man's switch (%s)", error)
+                    log.warning("the heartbeat failed (%s)", error)
             return replace(report, counts=queries.counts(alerts.engine))
     finally:
         alerts.close()

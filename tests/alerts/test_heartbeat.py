@@ -117,7 +117,7 @@ def test_it_is_not_fed_while_something_is_late(server: Server, caplog: pytest.Lo
         switch.update(reason)
         switch.fetch_if_healthy()
     assert server.paths == []
-    assert [r.message for r in caplog.records] == ["the dead man's switch is not fed: late for 1 min"]
+    assert [r.message for r in caplog.records] == ["no heartbeat is sent: late for 1 min"]
     switch.update(None)
     switch.fetch_if_healthy()
     assert len(server.paths) == 1
@@ -142,7 +142,7 @@ def test_trouble_is_said_without_the_address(server: Server, caplog: pytest.LogC
     switch.fetch_if_healthy()
     assert "token" not in "".join(r.getMessage() for r in caplog.records if r.name.startswith("lagwise"))
     assert [r for r in caplog.records if r.name == "lagwise.alerts"][-1].getMessage() == (
-        "the dead man's switch (127.0.0.1: answered 404)"
+        "the heartbeat failed (127.0.0.1: answered 404)"
     )
 
 

@@ -131,14 +131,14 @@ class HttpChannel(Channel[HttpSettingsT]):
             self._client = None
 
     def _authorization(self) -> dict[str, str]:
-        """The header ``Authorization``, where the settings have one. Raises ConfigError where it is no valid header."""
+        """The header ``Authorization``, where the settings have one. Raises ConfigError where its value is invalid."""
         reference: str | None = getattr(self._settings, "authorization", None)
         if reference is None:
             return {}
         value = resolve(reference)
         if not (value.isascii() and value.isprintable()):
             raise ConfigError(
-                f"the value of {reference} is no valid header: use one line of ASCII, such as Bearer TOKEN"
+                f"the value of {reference} is not a valid header: use one line of ASCII, such as Bearer TOKEN"
             )
         return {"Authorization": value}
 

@@ -74,7 +74,7 @@ def make_test_document(
         "reason": None,
         "previous_status": "ok" if over else None,
         "previous_severity": severity.value if over else None,
-        "sentence": "Somebody sent this test by hand (lagwise alert test-channel). There is nothing to do.",
+        "sentence": "This is a test, sent from the alerts page or the command line. No action is needed.",
         "outlook": "Nothing will happen.",
         "rule": "test",
         "resolution": Resolution.RECOVERED.value if over else None,

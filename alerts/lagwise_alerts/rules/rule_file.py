@@ -33,7 +33,7 @@ _SHORTEST_REPEAT_SECONDS = 60.0
 def _parse_repeat(value: object) -> float:
     seconds = math.inf if value == "never" else parse_duration(value)
     if seconds < _SHORTEST_REPEAT_SECONDS:
-        raise ValueError(f"{value!r} is too often: use 1m or more, or never")
+        raise ValueError(f"{value!r} is too short: use 1m or more, or never")
     return seconds
 
 

@@ -56,8 +56,8 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
     "--horizon",
     "horizon_seconds",
     type=duration_type(),
-    show_default="analysis.forecast.horizon_days",
-    help="How far ahead the forecast counts when a GROUP is sized, such as 30d.",
+    help="How far ahead the forecast counts when a GROUP is sized, such as 30d. Default: "
+    "`analysis.forecast.horizon_days`.",
 )
 @click.option("--partitions", type=int, help="Partitions (queues) of the topic.")
 @click.option(
@@ -71,8 +71,9 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
     "target_utilisation",
     type=share,
     default=defaults.DEFAULT_TARGET_UTILISATION,
-    show_default="0.7; of a GROUP: analysis.capacity.target_utilisation",
-    help="Share of the capacity that the demand may use.",
+    show_default=False,
+    help="Share of the capacity that the demand may use. Default: 0.7; for a GROUP "
+    "`analysis.capacity.target_utilisation`.",
 )
 @click.option(
     "--catch-up",
@@ -146,7 +147,7 @@ def size(
 ) -> None:
     """Advise threads, nodes and partitions, for a watched GROUP or for any workload.
 
-    For a GROUP, Lagwise knows the demand, the work of its members and the measurements of a probe. Options override
+    For a GROUP, Lagwise knows the demand, its members' throughput and probe measurements. Options override
     these. Where the inputs are not enough, it says what is missing. Without a GROUP, --t1, --t2, --cores, --peak and
     --partitions are required.
 

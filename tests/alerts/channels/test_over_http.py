@@ -169,7 +169,7 @@ def test_a_secret_that_is_not_there_is_said_and_waited_for(
 def test_a_header_is_one_line(receiver: Receivers, channel: Make) -> None:
     to = receiver()
     outcome = channel("webhook", url=to.url, secret_authorization="Bearer x\r\nX-Evil: 1").send(message())
-    assert "is no valid header" in (outcome.error or "")
+    assert "is not a valid header" in (outcome.error or "")
     assert not to.got
 
 

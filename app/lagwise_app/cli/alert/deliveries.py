@@ -105,7 +105,7 @@ def resend(
     help="Severity of the test. Default: info.",
 )
 @click.option(
-    "--over", is_flag=True, help="Send the end of the test alert instead, for receivers that track open alerts."
+    "--over", is_flag=True, help="Send the resolution of the test alert instead, for receivers that track open alerts."
 )
 @data_option
 @json_option("the answer")
