@@ -96,11 +96,13 @@ def busy_minutes(
 class CapacityJudgement:
     """The verdict with its reason."""
 
+    #: Whether what runs is enough.
     verdict: CapacityVerdict
+    #: Why, in one or two sentences with numbers.
     sentence: str
-    #: When the forecast's mean asks for more than is there with its slack; None is not within the forecast.
+    #: When the forecast's mean first exceeds what can be done with the slack; None is not within the forecast.
     enough_until: datetime | None = None
-    #: The same for the upper end of the forecast's interval.
+    #: When the upper end of the forecast's interval first exceeds that capacity; None is not within the forecast.
     enough_until_at_worst: datetime | None = None
     #: The test that would show what it can do, in words; None where that is known, or no test would help.
     load_test: str | None = None
