@@ -144,12 +144,12 @@ def judge_capacity(
     highest = max((point.mean for point in forecast), default=0.0)
     needed = max(peak, highest)
     if can_do is None:
-        why = f"What it can do is not known: it never had a backlog to show it. {_peak_text(peak)}"
+        why = f"Its capacity is unknown: it has never had a backlog. {_peak_text(peak)}"
         return _undecided(why, load_test)
     carries = can_do.low * target
     does = f"it can do {_can_do_text(can_do)}, {significant(carries)} with {per_cent(1 - target)} kept free"
     if can_do.high is None and not meets(carries, needed):
-        why = f"It never had a backlog: all that is known is that {does}. {_peak_text(peak)}"
+        why = f"It has never had a backlog, so only a lower bound is known: {does}. {_peak_text(peak)}"
         if highest > peak:
             why += f", and {significant(highest)} are forecast"
         return _undecided(why, load_test)
