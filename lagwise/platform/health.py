@@ -52,7 +52,7 @@ class Heart:
     """Writes the heartbeats of one process (its name) into a state folder. For one thread."""
 
     def __init__(self, state: Path, process: str) -> None:
-        cost = "the process goes on, but what is shown of it stays as it was"
+        cost = "the process continues; its displayed state is stale"
         self._file = KeptFile(_file_of(state, process), log, cost)
         with contextlib.suppress(OSError):  # the first beat says so
             make_own_folder(folder(state))

@@ -50,7 +50,7 @@ class NextRecordCache:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._file = KeptFile(path, log, "after a restart, next records are looked up anew as far as they still exist")
+        self._file = KeptFile(path, log, "after a restart, next records are looked up again where they still exist")
         self._saved: Mapping[LogPosition, NextRecord] = {}
 
     def load(self) -> dict[LogPosition, NextRecord]:
