@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from lagwise.platform.files import KeptFile
+from lagwise.platform.files import BestEffortFile
 from lagwise.platform.logs import escape
 from lagwise.platform.private_files import make_own_folder
 from lagwise.platform.secrets import redact
@@ -53,7 +53,7 @@ class Heart:
 
     def __init__(self, state: Path, process: str) -> None:
         cost = "the process continues; its displayed state is stale"
-        self._file = KeptFile(_file_of(state, process), log, cost)
+        self._file = BestEffortFile(_file_of(state, process), log, cost)
         with contextlib.suppress(OSError):  # the first beat says so
             make_own_folder(folder(state))
 
