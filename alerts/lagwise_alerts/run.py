@@ -27,7 +27,7 @@ from lagwise_alerts.model import AlertEvent, Decision, Situation
 from lagwise_alerts.notify.message import render
 from lagwise_alerts.operate import queries
 from lagwise_alerts.outbox import store
-from lagwise_alerts.outbox.database import open_engine, prepare
+from lagwise_alerts.outbox.database import create_tables, open_engine
 from lagwise_alerts.outbox.worker import Outbox, Worker
 from lagwise_alerts.rules.reload import RuleFileWatch
 from lagwise_alerts.rules.rule_file import RuleBook
@@ -89,7 +89,7 @@ class AlertProcess:
 
         Raises DatabaseError, having stored nothing.
         """
-        self.prepare()
+        self.open_database()
         if self._rules.refresh():
             log.info("the rules have changed: %d rules are in force", len(self.book.rules))
         snapshot = self._reader.read(now)
@@ -127,10 +127,10 @@ class AlertProcess:
         """The rules in force."""
         return self._rules.book
 
-    def prepare(self) -> None:
+    def open_database(self) -> None:
         """Open the database, once it can be opened. Raises DatabaseError."""
         if not self._prepared:
-            prepare(self.engine)
+            create_tables(self.engine)
             self._active = set(queries.active_groups(self.engine))
             self._prepared = True
 
@@ -162,7 +162,7 @@ def alert_once(config: Config, now: datetime | None = None) -> AlertRound:
     at = now or _now()
     alerts = AlertProcess(config, watching_since=None)
     try:
-        alerts.prepare()  # the lease is in the database
+        alerts.open_database()  # the lease is in the database
         with alerts.leadership.taken():
             report = alerts.round(at)
             workers = _workers(alerts, config, _now if now is None else lambda: at)

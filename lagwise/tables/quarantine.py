@@ -1,4 +1,4 @@
-"""Files that were found damaged and set aside: the folder that holds them and the table that lists them."""
+"""Files that were found damaged and quarantined: the folder that holds them and the table that lists them."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -17,7 +17,7 @@ CHECK_DISK_FOR = timedelta(days=7)
 DAMAGED_FILES = Table(
     "damaged_files",
     "analysis",
-    "file that was found damaged and set aside",
+    "file that was found damaged and quarantined",
     (
         Column("found_at", TIMESTAMP, "when it was found", nullable=False),
         Column("table", TEXT, "the table it belongs to, as a path below the lake: `raw/commits`", nullable=False),
@@ -39,8 +39,8 @@ DAMAGED_FILES = Table(
 
 
 @dataclass(frozen=True, slots=True)
-class SetAside:
-    """How many files of a table were set aside, how many rows they held where known, and when the last was found."""
+class QuarantinedFiles:
+    """How many files of a table were quarantined, how many rows they held where known, and when the last was found."""
 
     table: str
     files: int
@@ -48,8 +48,8 @@ class SetAside:
     newest_at: datetime
 
 
-def set_aside(lake: "Lake") -> list[SetAside]:
-    """What was set aside, by table, for as long as it is kept. Raises LakeError."""
+def quarantined_files(lake: "Lake") -> list[QuarantinedFiles]:
+    """The quarantined files, by table, for as long as they are kept. Raises LakeError."""
     found = lake.query(
         """
         select "table", count(*) as files, coalesce(sum(rows), 0)::bigint as rows, max(found_at) as newest_at
@@ -59,4 +59,4 @@ def set_aside(lake: "Lake") -> list[SetAside]:
         """,
         over=[DAMAGED_FILES],
     )
-    return [SetAside(**row) for row in found.to_pylist()]
+    return [QuarantinedFiles(**row) for row in found.to_pylist()]

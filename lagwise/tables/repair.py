@@ -1,8 +1,8 @@
-"""Repair of a lake: damaged files are set aside, so that each costs its own rows and nothing else.
+"""Repair of a lake: damaged files are quarantined, so that each costs its own rows and nothing else.
 
-A file that is set aside is moved to the quarantine folder, removed from its table, and listed in the table of damaged
-files. :func:`inspect` finds damage and :func:`repair` sets it aside. Both may run at any time: tables are changed by
-ordinary commits, which do not disturb the appends of others.
+A quarantined file is moved to the quarantine folder, removed from its table, and listed in the table of damaged
+files. :func:`inspect` finds damage and :func:`repair` quarantines the files. Both may run at any time: tables are
+changed by ordinary commits, which do not disturb the appends of others.
 """
 
 import logging
@@ -42,13 +42,13 @@ _ATTEMPTS = 5
 
 @dataclass(frozen=True, slots=True)
 class Repaired:
-    """What a repair did: the files set aside, and how many files were added again that a damaged log had named."""
+    """What a repair did: the quarantined files, and how many files were added again that a damaged log had named."""
 
-    set_aside: tuple[Damage, ...] = ()
+    quarantined: tuple[Damage, ...] = ()
     recovered: int = 0
 
     def __str__(self) -> str:
-        moved = f"{plural(len(self.set_aside), 'damaged file')} set aside"
+        moved = f"{plural(len(self.quarantined), 'damaged file')} quarantined"
         return f"{moved}, {plural(self.recovered, 'file')} recovered" if self.recovered else moved
 
 
@@ -104,7 +104,7 @@ def repair(lake: Lake, found: Inspection, now: datetime) -> Repaired:
         {one.table for one in found.damaged}, key=lambda table: (table is not DAMAGED_FILES, table.path)
     ):
         work.repair(table, [one for one in found.damaged if one.table is table])
-    return Repaired(tuple(work.set_aside), work.recovered)
+    return Repaired(tuple(work.quarantined), work.recovered)
 
 
 @dataclass(slots=True)
@@ -115,7 +115,7 @@ class _Repair:
     storage: Storage
     quarantine: str
     now: datetime
-    set_aside: list[Damage] = field(default_factory=list)
+    quarantined: list[Damage] = field(default_factory=list)
     recovered: int = 0
 
     def repair(self, table: Table, damaged: Sequence[Damage]) -> None:
@@ -135,7 +135,7 @@ class _Repair:
         repair_log(self.lake, table, log, self.storage, self.quarantine, self.now)
         if table is DAMAGED_FILES:  # which could not be appended to before
             self._list(log.damaged)
-        self.set_aside += log.damaged
+        self.quarantined += log.damaged
         return orphans
 
     def _remove(self, table: Table, damaged: Sequence[Damage]) -> None:
@@ -155,7 +155,7 @@ class _Repair:
             if self.lake.commit(table, removals):
                 for one in there:
                     self.storage.move(f"{table.path}/{one.file}", f"{self.quarantine}/{table.path}/{one.file}")
-                self.set_aside += there
+                self.quarantined += there
                 return
         raise LakeError(f"the table {self.lake.location(table)} changes too fast to remove damaged files from it")
 
@@ -214,10 +214,10 @@ def repair_cause(lake: Lake, error: BaseException | None = None) -> Repaired | N
     try:
         done = repair(lake, found, datetime.now(UTC))
     except LakeError as trouble:
-        log.error("damaged files cannot be set aside: %s", trouble)
+        log.error("damaged files cannot be quarantined: %s", trouble)
         return None
-    named = "; ".join(map(str, done.set_aside[:_NAMED]))
-    more = f"; and {len(done.set_aside) - _NAMED} more" if len(done.set_aside) > _NAMED else ""
+    named = "; ".join(map(str, done.quarantined[:_NAMED]))
+    more = f"; and {len(done.quarantined) - _NAMED} more" if len(done.quarantined) > _NAMED else ""
     log.error("%s in %s/%s: %s%s", done, lake.uri, QUARANTINE, named, more)
     return done
 

@@ -11,7 +11,7 @@ from sqlalchemy import Engine
 
 from lagwise.config import Config
 from lagwise.tables.store import Lake
-from lagwise_alerts.outbox.database import open_engine, prepare
+from lagwise_alerts.outbox.database import create_tables, open_engine
 from tests.alerts.receiver import OK, Answer, Receiver
 from tests.alerts.rounds import MakeConfig
 from tests.alerts.support import LakeWriter
@@ -78,7 +78,7 @@ def engine(request: pytest.FixtureRequest) -> Iterator[Engine]:
 
 def _prepared(url: str) -> Iterator[Engine]:
     made = open_engine(url)
-    prepare(made)
+    create_tables(made)
     yield made
     for thread in threading.enumerate():
         if thread.name.startswith("channel "):  # it was told to stop, and may have something to mark yet

@@ -428,7 +428,7 @@ class TestTrouble:
         assert len(snapshot.trouble) == 1
         assert [row.record.as_of for row in snapshot.groups] == [at(0)]
 
-    def test_a_damaged_file_that_is_set_aside_ends_no_alert(
+    def test_a_damaged_file_that_is_quarantined_ends_no_alert(
         self, reader: LakeReader, writer: LakeWriter, lake: Lake
     ) -> None:
         """It leaves the table empty until the next round; an empty table must not pass for groups that are gone."""
@@ -443,7 +443,7 @@ class TestTrouble:
         Path(lake.files(GROUP_STATUS)[0]).write_bytes(b"rubbish")
         for damaged_or_empty in range(8):
             if damaged_or_empty == 4:
-                assert len(repair(lake, inspect(lake), at(seconds)).set_aside) == 1
+                assert len(repair(lake, inspect(lake), at(seconds)).quarantined) == 1
             writer.sample(at(seconds))
             snapshot = reader.read(at(seconds))
             player.see(seconds, seen(snapshot, seconds))

@@ -18,7 +18,7 @@ from lagwise_alerts.notify.mute_state import Matcher, MuteState
 from lagwise_alerts.operate import actions, queries
 from lagwise_alerts.operate.actions import Operator, Via
 from lagwise_alerts.outbox import store
-from lagwise_alerts.outbox.database import lock, open_engine, prepare, transaction
+from lagwise_alerts.outbox.database import create_tables, lock, open_engine, transaction
 from lagwise_alerts.run import alert_once
 from lagwise_alerts.stages import decide_and_mute
 from tests.alerts.receiver import Receiver
@@ -75,7 +75,7 @@ class TestSeveralProcesses:
     def test_the_second_decides_on_what_the_first_has_kept(
         self, engine: Engine, postgresql: str, postgres_server: PostgresServer
     ) -> None:
-        prepare(engine)
+        create_tables(engine)
         other = open_engine(postgresql)
         second: list[Decision] = []
         waiting = f"select 1 from pg_locks where not granted and pid in ({_sessions(engine)})"
@@ -102,7 +102,7 @@ class TestSeveralProcesses:
     def test_one_that_hangs_is_not_waited_for_for_ever(
         self, engine: Engine, postgresql: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        prepare(engine)
+        create_tables(engine)
         other = open_engine(postgresql)
         monkeypatch.setattr(engine_module, "BUSY_SECONDS", 0.1)
         with transaction(other) as hanging:
@@ -115,7 +115,7 @@ class TestSeveralProcesses:
     def test_all_may_make_the_tables(self, postgresql: str) -> None:
         engines = [open_engine(postgresql) for _ in range(6)]
         with ThreadPoolExecutor(len(engines)) as pool:
-            for done in [pool.submit(prepare, one) for one in engines]:
+            for done in [pool.submit(create_tables, one) for one in engines]:
                 done.result()
         assert len(keep(engines[0], "orders").notifications) == 1
         for one in engines:
@@ -128,7 +128,7 @@ def _sessions(engine: Engine) -> str:
 
 class TestHostileText:
     def test_comes_back_as_it_was_but_for_nul(self, engine: Engine) -> None:
-        prepare(engine)
+        create_tables(engine)
         keep(engine, *HOSTILE)
         kept = {group.replace("\x00", "\u2400") for group in HOSTILE}
         assert {alert.subject.group for alert in queries.open_alerts(engine)} == kept
@@ -146,26 +146,26 @@ class TestHostileText:
 class TestRights:
     def test_without_any_it_is_one_line(self, account: Callable[..., Engine]) -> None:
         with pytest.raises(DatabaseError, match=r"permission denied for schema public$"):
-            prepare(account())
+            create_tables(account())
 
     def test_who_may_make_tables_needs_nothing_else(self, account: Callable[..., Engine]) -> None:
         engine = account("grant create on schema public to {user}")
-        prepare(engine)
+        create_tables(engine)
         assert len(keep(engine, "orders").notifications) == 1
         store.prune(engine, at(10_000))
 
     def test_nor_who_may_use_those_that_are_there(self, engine: Engine, account: Callable[..., Engine]) -> None:
-        prepare(engine)
+        create_tables(engine)
         working = account(
             "grant select, insert, update, delete on all tables in schema public to {user}",
             "grant usage on all sequences in schema public to {user}",
         )
-        prepare(working)
+        create_tables(working)
         assert len(keep(working, "orders").notifications) == 1
         assert len(queries.deliveries(working)) == 1
 
     def test_who_may_read_can_look(self, engine: Engine, account: Callable[..., Engine]) -> None:
-        prepare(engine)
+        create_tables(engine)
         keep(engine, "orders")
         reading = account("grant select on all tables in schema public to {user}")
         assert [alert.subject.group for alert in queries.open_alerts(reading)] == ["orders"]
@@ -203,7 +203,7 @@ class TestRounds:
         engine: Engine,
         postgres_server: PostgresServer,
     ) -> None:
-        prepare(engine)
+        create_tables(engine)
         keep(engine, "orders")
         postgres_server.stop()
         postgres_server.start()

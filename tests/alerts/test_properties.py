@@ -17,7 +17,7 @@ from lagwise_alerts.evaluate.rule_matching import is_too_old, match_rule
 from lagwise_alerts.evaluate.rule_timers import TimerVerdict
 from lagwise_alerts.model import AlertEvent, AlertState, Condition, GroupCondition, Notification, Resolution, Situation
 from lagwise_alerts.outbox import store
-from lagwise_alerts.outbox.database import open_engine, prepare, transaction
+from lagwise_alerts.outbox.database import create_tables, open_engine, transaction
 from lagwise_alerts.stages import decide, decide_and_mute
 from tests.alerts.support import Player, at, book, freshness, group_condition, observation
 
@@ -190,7 +190,7 @@ def test_a_process_that_is_restarted_before_every_round_tells_the_same(tmp_path:
     player = Player(RULES)
     for now, seen in histories(rounds):
         engine = open_engine(f"sqlite:///{file}")
-        prepare(engine)
+        create_tables(engine)
         decision = store.decide_and_queue(
             engine,
             lambda *stored, seen=seen, now=now: decide_and_mute(RULES, seen, *stored, now=at(now)),

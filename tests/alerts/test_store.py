@@ -24,7 +24,7 @@ from lagwise_alerts.notify.mute import MuteResult
 from lagwise_alerts.notify.mute_state import MuteState
 from lagwise_alerts.operate import queries
 from lagwise_alerts.outbox import store
-from lagwise_alerts.outbox.database import ALERTS, DELIVERIES, SCHEMA, open_engine, prepare, transaction
+from lagwise_alerts.outbox.database import ALERTS, DELIVERIES, SCHEMA, create_tables, open_engine, transaction
 from lagwise_alerts.rules.rule_file import RuleBook
 from lagwise_alerts.stages import decide_and_mute
 from tests.alerts.support import Player, at, book, freshness, group_condition, observation, refusing
@@ -232,7 +232,7 @@ class TestTheDatabase:
         earlier.execute("create table there (kept integer)")
         for is_in_use in (True, False):
             engine = open_engine(f"sqlite:///{path}")
-            prepare(engine)
+            create_tables(engine)
             with transaction(engine) as connection:
                 assert connection.scalar(text("pragma journal_mode")) == ("wal" if is_in_use else "persist")
                 assert connection.scalar(text("select count(*) from there")) == 0
@@ -245,17 +245,17 @@ class TestTheDatabase:
         with transaction(engine) as connection:
             connection.execute(update(SCHEMA).values(version=99))
         with pytest.raises(DatabaseError, match="newer Lagwise"):
-            prepare(engine)
+            create_tables(engine)
 
     def test_one_from_before_the_first_release_is_refused(self, engine: Engine) -> None:
         with transaction(engine) as connection:
             connection.execute(update(SCHEMA).values(version=2))
         with pytest.raises(DatabaseError, match="before the first release"):
-            prepare(engine)
+            create_tables(engine)
 
     def test_preparing_again_changes_nothing(self, engine: Engine) -> None:
         keep(engine, observation(group_condition(0, "stopped")), 5)
-        prepare(engine)
+        create_tables(engine)
         assert len(queries.open_alerts(engine)) == 1
 
     @pytest.mark.parametrize("url", ["nonsense", "nosuchdb://x/y", "sqlite+nosuchdriver:///x"])
@@ -267,7 +267,7 @@ class TestTheDatabase:
     def test_the_url_may_be_a_reference(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("LAGWISE_SECRET_DB", f"sqlite:///{tmp_path / 'x.db'}")
         made = open_engine("${env:LAGWISE_SECRET_DB}")
-        prepare(made)
+        create_tables(made)
         made.dispose()
         assert (tmp_path / "x.db").exists()
 
@@ -275,7 +275,7 @@ class TestTheDatabase:
         (tmp_path / "x.db").write_text("not a database, but long enough to be looked at" * 50, encoding="utf-8")
         made = open_engine(f"sqlite:///{tmp_path / 'x.db'}")
         with pytest.raises(DatabaseError, match="file is not a database") as caught:
-            prepare(made)
+            create_tables(made)
         made.dispose()
         assert "\n" not in str(caught.value)
         assert "x.db" in str(caught.value)
@@ -284,7 +284,7 @@ class TestTheDatabase:
         (tmp_path / "file").write_text("in the way", encoding="utf-8")
         made = open_engine(f"sqlite:///{tmp_path / 'file' / 'lagwise.db'}")
         with pytest.raises(DatabaseError, match="cannot make the folder"):
-            prepare(made)
+            create_tables(made)
         made.dispose()
 
     def test_errors_hold_neither_statements_nor_parameters(self, engine: Engine) -> None:

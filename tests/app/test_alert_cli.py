@@ -24,7 +24,7 @@ from lagwise_alerts.model import (
 )
 from lagwise_alerts.notify.mute import MuteResult
 from lagwise_alerts.outbox import store
-from lagwise_alerts.outbox.database import open_engine, prepare, transaction
+from lagwise_alerts.outbox.database import create_tables, open_engine, transaction
 from lagwise_app.cli import cli
 
 HOSTILE = "<b>\x1b[31m\u202e'; drop table alerts;--"
@@ -39,7 +39,7 @@ def data(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     monkeypatch.chdir(tmp_path)
     folder = tmp_path / "data"
     engine = open_engine(f"sqlite:///{folder / 'lagwise.db'}")
-    prepare(engine)
+    create_tables(engine)
     now = datetime.now(UTC)
     alerts = [fired(cluster, group, now) for cluster, group in (("a", "billing"), ("b", "billing"), ("a", HOSTILE))]
     notified = [

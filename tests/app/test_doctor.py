@@ -19,7 +19,7 @@ from lagwise.operational.lease import Lease
 from lagwise.tables.analysis import GROUP_STATUS
 from lagwise.tables.rounds import TICKS
 from lagwise.tables.store import Lake
-from lagwise_alerts.outbox.database import SCHEMA, open_engine, prepare, transaction
+from lagwise_alerts.outbox.database import SCHEMA, create_tables, open_engine, transaction
 from lagwise_app.cli import cli
 from lagwise_app.doctor.checks import diagnoses
 from lagwise_app.doctor.diagnosis import CheckResult, Diagnosis
@@ -75,7 +75,7 @@ def test_without_java_it_says_what_to_install(tmp_path: Path, monkeypatch: pytes
 def test_a_database_of_an_earlier_lagwise_is_refused_and_left_as_it_is(tmp_path: Path) -> None:
     settings = config(tmp_path)
     engine = open_engine(settings.database_url)
-    prepare(engine)
+    create_tables(engine)
     with transaction(engine) as connection:
         connection.execute(text("drop table silences"))
         connection.execute(update(SCHEMA).values(version=1))
@@ -113,7 +113,7 @@ def ticks(lake: Lake, number: int) -> None:
     lake.append(TICKS, pa.Table.from_pylist([rows | {"progress": []}], TICKS.arrow.remove(len(TICKS.arrow) - 1)))
 
 
-def test_a_damaged_file_is_found_asked_about_and_set_aside(tmp_path: Path) -> None:
+def test_a_damaged_file_is_found_asked_about_and_quarantined(tmp_path: Path) -> None:
     settings = config(tmp_path)
     lake = Lake(settings.lake_uri)
     for number in (1, 2, 3):
@@ -141,11 +141,11 @@ def test_a_damaged_file_is_found_asked_about_and_set_aside(tmp_path: Path) -> No
     assert f"moves what is left of them to {lake.uri}/quarantine\n" in refused.output
     shown = json.loads(repair("--json").output)
     assert {one["fault"] for one in shown["damaged"]} == {"truncated", "corrupt"}
-    assert shown["set_aside"] is None
+    assert shown["quarantined"] is None
     assert cut.exists()
     assert junk.exists()
     done = repair(answer="y\n")
-    assert (done.exit_code, done.output.splitlines()[-1]) == (0, "2 damaged files set aside"), done.output
+    assert (done.exit_code, done.output.splitlines()[-1]) == (0, "2 damaged files quarantined"), done.output
     assert len(list(Path(lake.uri, "quarantine").rglob("*.parquet"))) == 2
     assert len(Lake(lake.uri).read(TICKS)) == 1
     again = repair("--yes")

@@ -9,7 +9,7 @@ from sqlalchemy import insert
 from lagwise.domain.group_record import GroupNumbers
 from lagwise.domain.vocabulary import Status
 from lagwise_alerts.model import AlertKind, AlertSubject
-from lagwise_alerts.outbox.database import ALERTS, DELIVERIES, open_engine, prepare, transaction
+from lagwise_alerts.outbox.database import ALERTS, DELIVERIES, create_tables, open_engine, transaction
 from tests.dashboard.stories import GROUPS_OF_THE_DEMO, Story
 
 _LOUD = {Status.LOSING_DATA, Status.AT_RISK, Status.STOPPED, Status.STALLED}
@@ -23,7 +23,7 @@ def write_to(folder: Path, now: datetime, stories: tuple[Story, ...] = GROUPS_OF
 def write_into(url: str, now: datetime, stories: tuple[Story, ...] = GROUPS_OF_THE_DEMO) -> None:
     """The same, into any database."""
     engine = open_engine(url)
-    prepare(engine)
+    create_tables(engine)
     alerts: list[dict[str, Any]] = []
     for n, s in enumerate(stories):
         if s.status in _LOUD or s.status == Status.FALLING_BEHIND:

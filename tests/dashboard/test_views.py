@@ -528,8 +528,8 @@ def test_a_corrupt_log_is_one_clear_line(open_app: Open, busy: Path) -> None:
     assert (shown["analysis/group_status"], shown["raw/commits"] is None) == (None, False)
 
 
-def test_damaged_history_is_left_out_and_named_until_it_is_set_aside(open_app: Open, busy: Path) -> None:
-    """The rest is shown. Once it is set aside, the page on health counts it."""
+def test_damaged_history_is_left_out_and_named_until_it_is_quarantined(open_app: Open, busy: Path) -> None:
+    """The rest is shown. Once it is quarantined, the page on health counts it."""
     lake = Lake(str(busy / "lake"))
     lost = [Path(file) for file in lake.files(GROUP_HISTORY)]
     for file in lost:
@@ -542,7 +542,7 @@ def test_damaged_history_is_left_out_and_named_until_it_is_set_aside(open_app: O
     repair(lake, inspect(lake), NOW)
     assert "left out" not in _text(open_app())
     health = open_app("health")
-    assert any("set aside" in warning.value for warning in health.warning)
+    assert any("quarantined" in warning.value for warning in health.warning)
     counted = next(table for table in tables(health) if "Last" in table.titles)
     assert (_column(counted, "Table"), _column(counted, "Files")) == (["analysis/group_history"], [f"{len(lost):,}"])
 

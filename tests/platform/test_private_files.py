@@ -11,7 +11,7 @@ import pytest
 
 from lagwise.config import Config
 from lagwise.platform import health, private_files
-from lagwise_alerts.outbox.database import open_engine, prepare
+from lagwise_alerts.outbox.database import create_tables, open_engine
 from lagwise_app.doctor.checks import diagnoses
 from lagwise_app.doctor.diagnosis import CheckResult
 from lagwise_app.supervisor.effective_settings import write_settings
@@ -39,7 +39,7 @@ def keep_state(state: Path) -> None:
     for _ in range(3):
         log.write(b"more than ten bytes")
     log.close()
-    prepare(engine := open_engine(f"sqlite:///{state / 'lagwise.db'}"))
+    create_tables(engine := open_engine(f"sqlite:///{state / 'lagwise.db'}"))
     with engine.connect(), locked(state):
         found = modes(state)
     engine.dispose()

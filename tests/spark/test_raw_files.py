@@ -17,7 +17,7 @@ from tests.tables.test_repair import cut, rot
 
 
 @pytest.mark.parametrize("damage", [Path.unlink, cut, rot])
-def test_a_damaged_file_is_named_so_that_it_can_be_set_aside(lake: Lake, damage: Callable[[Path], Any]) -> None:
+def test_a_damaged_file_is_named_so_that_it_can_be_quarantined(lake: Lake, damage: Callable[[Path], Any]) -> None:
     at = datetime(2026, 3, 3, 12, tzinfo=UTC)
     for name in "ab":
         append(lake, COMMITS, row(COMMITS, cluster="c", sample_id=name, sampled_at=at, committed=5))

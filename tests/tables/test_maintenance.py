@@ -105,7 +105,7 @@ def test_readers_know_what_times_a_merged_file_holds(lake: Lake) -> None:
 
 
 def test_a_damaged_file_is_not_merged(lake: Lake) -> None:
-    """Neither is it lost: it is named, so that it can be set aside, and then the others are merged."""
+    """Neither is it lost: it is named, so that it can be quarantined, and then the others are merged."""
     for i in range(COMPACT_FROM_FILES):
         lake.append(GROUPS, groups(f"g{i}", at=NOW + timedelta(seconds=i)))
     damaged = Path(lake.files(GROUPS)[7])

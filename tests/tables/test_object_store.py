@@ -104,7 +104,7 @@ def test_a_store_that_is_gone_is_one_clear_line(bucket: Bucket, lake: Lake) -> N
         assert "\n" not in str(found.value)
 
 
-def test_a_damaged_file_is_set_aside_as_on_a_disk(bucket: Bucket, lake: Lake) -> None:
+def test_a_damaged_file_is_quarantined_as_on_a_disk(bucket: Bucket, lake: Lake) -> None:
     lake.append(GROUPS, groups("d", at=LATER + timedelta(hours=1)))
     handler = DeltaStorageHandler(lake.uri, lake.storage_options)
     # In order of the rows: one file was written after the other.

@@ -1,4 +1,4 @@
-"""Damaged files of the lake: found, set aside and counted; what others hold stays, and nothing healthy is touched."""
+"""Damaged files of the lake: found, quarantined and counted; what others hold stays, and nothing healthy is touched."""
 
 import os
 import resource
@@ -149,7 +149,7 @@ def test_damaged_files_cost_their_own_rows(tmp_path: Path, table: Table) -> None
             assert one.first_at == one.last_at == NOW - timedelta(days=" abcdef".index(name) - 1)
     assert by_file == {}
 
-    assert len(repair(lake, found, NOW).set_aside) == len(damaged)
+    assert len(repair(lake, found, NOW).quarantined) == len(damaged)
     kept = {r["file"]: r for r in lake.read(DAMAGED_FILES).to_pylist() if r["quarantined"] or r["fault"] == "missing"}
     for name, (_, fault) in damaged.items():
         noted = kept[str(files[name].relative_to(lake.location(table)))]
@@ -282,7 +282,7 @@ def test_rows_that_only_a_merged_file_holds_are_recovered(lake: Lake) -> None:
     for file in before:
         Path(file).unlink()
     done = repair(lake, inspect(Lake(lake.uri)), NOW)
-    assert (len(done.set_aside), done.recovered) == (4, 1)
+    assert (len(done.quarantined), done.recovered) == (4, 1)
     assert held(lake, COMMITS) == list("abc")
 
 
@@ -324,7 +324,7 @@ def test_too_many_open_files_are_not_damage(lake: Lake) -> None:
 
 
 def test_appends_during_a_repair_are_not_lost(lake: Lake) -> None:
-    """A collector goes on while a file after the other is damaged and set aside."""
+    """A collector goes on while a file after the other is damaged and quarantined."""
     filled(lake, COMMITS, *"abcdefgh")
     written = []
 
@@ -338,7 +338,7 @@ def test_appends_during_a_repair_are_not_lost(lake: Lake) -> None:
     collector.start()
     for name in "abcdefg":
         file_of(lake, COMMITS, name).unlink()
-        assert len(repair(lake, inspect(lake, tables=[COMMITS]), NOW).set_aside) == 1
+        assert len(repair(lake, inspect(lake, tables=[COMMITS]), NOW).quarantined) == 1
     collector.join()
     assert len(written) == 40
     assert held(lake, COMMITS) == sorted([*written, "h"])
@@ -349,7 +349,7 @@ def test_two_repairs_at_once_count_a_file_once(lake: Lake) -> None:
     file_of(lake, COMMITS, "a").unlink()
     mine, theirs = Lake(lake.uri), Lake(lake.uri)
     found = inspect(mine, tables=[COMMITS]), inspect(theirs, tables=[COMMITS])
-    assert [len(repair(one, what, NOW).set_aside) for one, what in zip((mine, theirs), found, strict=True)] == [1, 0]
+    assert [len(repair(one, what, NOW).quarantined) for one, what in zip((mine, theirs), found, strict=True)] == [1, 0]
     assert len(lake.read(DAMAGED_FILES)) == 1
     assert held(lake, COMMITS) == ["b"]
 

@@ -42,7 +42,7 @@ def situations(trace: Trace, events: Sequence[Row], cluster: str) -> Iterator[Pa
             interval = max(trace.sample_interval_s, trace.evaluate_every_s)
             groups = tuple(
                 replace(row, is_getting_older=ages.see(row.key, as_of, row.record.numbers, pace))
-                for row in _rows(evaluation, facts, groups, as_of, cluster)
+                for row in _rows_at(evaluation, facts, groups, as_of, cluster)
                 for pace in [_pace(evaluation, at, row.record.group, interval)]
             )
             alive.update(row.subject.fingerprint for row in groups if row.is_active)
@@ -61,7 +61,7 @@ def situations(trace: Trace, events: Sequence[Row], cluster: str) -> Iterator[Pa
         yield PastSituation(now, observed)
 
 
-def _rows(
+def _rows_at(
     evaluation: Evaluation, facts: dict[str, GroupFacts], before: Sequence[GroupRow], as_of: datetime, cluster: str
 ) -> Iterator[GroupRow]:
     previous = {row.record.group: row.record for row in before}

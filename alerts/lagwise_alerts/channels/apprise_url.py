@@ -60,7 +60,7 @@ class AppriseChannel(Channel[Apprise]):
         try:
             self.check()
             url = resolve_address(self._settings.url)
-            done = _run(
+            done = _run_apprise(
                 AppriseOrder(
                     url,
                     f"{words.symbol} {words.title}",
@@ -80,7 +80,7 @@ class AppriseChannel(Channel[Apprise]):
         return DeliveryOutcome(f"Apprise could not send it{f': {why}' if why else ''}")
 
 
-def _run(order: AppriseOrder) -> AppriseResult:
+def _run_apprise(order: AppriseOrder) -> AppriseResult:
     """Run the process. Raises subprocess.TimeoutExpired, having ended the process."""
     ran = subprocess.run(
         [sys.executable, "-P", "-m", apprise_process.__name__],

@@ -65,7 +65,7 @@ def mail(document: Mapping[str, Any], settings: Email) -> EmailMessage:
     made["X-Lagwise-Severity"] = words.severity.value
     if words.severity is Severity.PAGE and not words.is_over:
         made["Importance"] = "high"
-    made.set_content(_text(words), cte="quoted-printable")
+    made.set_content(_plain_text(words), cte="quoted-printable")
     return made
 
 
@@ -82,7 +82,7 @@ def _about(document: Mapping[str, Any]) -> str:
     return escape(f"Group {document['group']} on {document['cluster']}") + topic
 
 
-def _text(words: MessageText) -> str:
+def _plain_text(words: MessageText) -> str:
     """The body. Its first line is the title, which mail programs show as a preview."""
     facts = "\n\n".join(f"{label}: {text}" for label, text in words.facts)
     facts += "\n".join(some_lines(words.lines, _MAX_LINES, _LONGEST_LINE))
@@ -161,14 +161,14 @@ class MailChannel(Channel[Email]):
             return DeliveryOutcome(str(error))
         wire = _Wire()
         with Attempt(self._settings.attempt_timeout_seconds, wire.socket) as attempt:
-            outcome = self._attempt(made, password, context, wire)
+            outcome = self._send_attempt(made, password, context, wire)
         return DeliveryOutcome(attempt.over) if attempt.is_over and outcome.error is not None else outcome
 
-    def _attempt(
+    def _send_attempt(
         self, made: EmailMessage, password: str | None, context: ssl.SSLContext, wire: _Wire
     ) -> DeliveryOutcome:
         try:
-            with closing(self._connected(context, wire)) as server:
+            with closing(self._connect(context, wire)) as server:
                 if password is not None:
                     server.login(self._settings.username or "", password)
                 outcome = self._send(server, made)
@@ -190,7 +190,7 @@ class MailChannel(Channel[Email]):
         except (OSError, smtplib.SMTPException) as error:  # TLS errors are OSErrors
             return DeliveryOutcome(f"cannot connect: {self._harmless(error)}")
 
-    def _connected(self, context: ssl.SSLContext, wire: _Wire) -> smtplib.SMTP:
+    def _connect(self, context: ssl.SSLContext, wire: _Wire) -> smtplib.SMTP:
         settings = self._settings
         address, timeout = (settings.host, settings.server_port), settings.silence_seconds
         if settings.security == "tls":

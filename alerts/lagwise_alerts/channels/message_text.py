@@ -49,7 +49,7 @@ def message_text(document: Mapping[str, Any]) -> MessageText:
         return _summary_text(document)
     over = document["event"] == AlertEvent.RESOLVED
     facts = [
-        ("Since", _time(document["since"])),
+        ("Since", _display_time(document["since"])),
         ("Lasted", _lasted(document) if over else None),
         ("How bad", _how_bad(document)),
         ("Why", document["sentence"]),
@@ -130,11 +130,11 @@ def _how_bad(document: Mapping[str, Any]) -> str | None:
         if document["event"] == AlertEvent.RESOLVED:
             return None
         age = (_moment(document["decided_at"]) - _moment(document["since"])).total_seconds()
-        return f"No new data for {_seconds(age)}."
+        return f"No new data for {_exact_duration(age)}."
     parts = ["An unknown number of unread records" if records is None else f"{count(records)} unread records"]
     if seconds:
         least = "at least " if document["lag_seconds_is_lower_bound"] else ""
-        parts.append(f"the oldest {least}{_seconds(seconds)} old")
+        parts.append(f"the oldest {least}{_exact_duration(seconds)} old")
     text = ", ".join(parts) + "."
     rates = [document["produce_rate_per_second"], document["consume_rate_per_second"]]
     if None not in rates:
@@ -144,7 +144,7 @@ def _how_bad(document: Mapping[str, Any]) -> str | None:
     return text
 
 
-def _seconds(seconds: float) -> str:
+def _exact_duration(seconds: float) -> str:
     """``431 s (7 min 11 s)``: to compare, and to read."""
     words, exact = duration(round(seconds)), f"{round(max(0.0, seconds)):,} s"
     return exact if words == exact else f"{exact} ({words})"
@@ -159,10 +159,10 @@ def _worst(partition: Mapping[str, Any] | None) -> str | None:
 
 def _lasted(document: Mapping[str, Any]) -> str:
     begin, end = _moment(document["fired_at"]), _moment(document["ended_at"])
-    return f"{duration(round((end - begin).total_seconds()))}, until {_time(document['ended_at'])}"
+    return f"{duration(round((end - begin).total_seconds()))}, until {_display_time(document['ended_at'])}"
 
 
-def _time(text: str) -> str:
+def _display_time(text: str) -> str:
     return f"{_moment(text):%Y-%m-%d %H:%M:%S} UTC"
 
 

@@ -31,13 +31,13 @@ def payload(document: Mapping[str, Any]) -> dict[str, Any]:
     words = message_text(document)
     title = cut(f"{words.symbol} {words.title}", _LONGEST_TITLE)
     colour = "Good" if words.is_over else _COLOURS[words.severity]
-    body = [_text({"text": title, "size": "Large", "weight": "Bolder", "color": colour})]
+    body = [_text_block({"text": title, "size": "Large", "weight": "Bolder", "color": colour})]
     body += [
-        _text({"text": f"{label}: ", "weight": "Bolder"}, {"text": cut(text, _LONGEST_FACT)})
+        _text_block({"text": f"{label}: ", "weight": "Bolder"}, {"text": cut(text, _LONGEST_FACT)})
         for label, text in words.facts
     ]
-    body += [_text({"text": line}) for line in some_lines(words.lines, _MAX_LINES, _LONGEST_LINE)]
-    body.append(_text({"text": whole_command(words.first_command, _LONGEST_COMMAND), "fontType": "Monospace"}))
+    body += [_text_block({"text": line}) for line in some_lines(words.lines, _MAX_LINES, _LONGEST_LINE)]
+    body.append(_text_block({"text": whole_command(words.first_command, _LONGEST_COMMAND), "fontType": "Monospace"}))
     card = {
         "$schema": "http://adaptivecards.io/schemas/adaptive-card.json",
         "type": "AdaptiveCard",
@@ -52,7 +52,7 @@ def payload(document: Mapping[str, Any]) -> dict[str, Any]:
     return {"type": "message", "attachments": [attachment]}
 
 
-def _text(*runs: Mapping[str, str]) -> dict[str, Any]:
+def _text_block(*runs: Mapping[str, str]) -> dict[str, Any]:
     return {"type": "RichTextBlock", "inlines": [{"type": "TextRun", **run} for run in runs]}
 
 

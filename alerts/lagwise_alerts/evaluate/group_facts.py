@@ -11,7 +11,7 @@ from lagwise.domain.rebalances.activity import STORM_WINDOW
 Group = tuple[str, str]
 
 
-class TopicCapacity(NamedTuple):
+class CapacityFinding(NamedTuple):
     """The verdict on the capacity of a group for one of its topics."""
 
     verdict: CapacityVerdict
@@ -41,18 +41,18 @@ _ORDER = {verdict: place for place, verdict in enumerate(CapacityVerdict)}
 _WORDS = {verdict.value: verdict for verdict in CapacityVerdict}
 
 
-def capacity_by_group(rows: Iterable[Mapping[str, Any]]) -> dict[Group, tuple[TopicCapacity, ...]]:
+def capacity_by_group(rows: Iterable[Mapping[str, Any]]) -> dict[Group, tuple[CapacityFinding, ...]]:
     """The verdicts of each group, the worst first. A verdict that only a newer version knows is left out."""
-    found: dict[Group, list[TopicCapacity]] = {}
+    found: dict[Group, list[CapacityFinding]] = {}
     for row in rows:
         verdict = _WORDS.get(row["verdict"])
         if verdict is not None:
             its = found.setdefault((row["cluster"], row["group"]), [])
-            its.append(TopicCapacity(verdict, row["topic"], row["sentence"]))
+            its.append(CapacityFinding(verdict, row["topic"], row["sentence"]))
     return {key: tuple(sorted(its, key=lambda one: (_ORDER[one.verdict], one.topic))) for key, its in found.items()}
 
 
-def capacity_sentence(verdicts: Sequence[TopicCapacity]) -> str:
+def capacity_sentence(verdicts: Sequence[CapacityFinding]) -> str:
     """``orders: short. Its sentence. logs: …``, the first few of those that are not enough."""
     shown = [one for one in verdicts if one.verdict is not CapacityVerdict.ENOUGH] or list(verdicts)
     words = [f"{one.topic}: {one.verdict.value}. {one.sentence}" for one in shown[:_MOST_TOPICS]]

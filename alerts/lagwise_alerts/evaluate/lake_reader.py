@@ -23,7 +23,14 @@ from lagwise.tables.membership import REBALANCE_STATS
 from lagwise.tables.raw import READ_SOMETHING, SAMPLES
 from lagwise.tables.rounds import TICKS
 from lagwise.tables.store import Lake
-from lagwise_alerts.evaluate.group_facts import CAPACITY_SQL, STORMS_SQL, Group, Storm, TopicCapacity, capacity_by_group
+from lagwise_alerts.evaluate.group_facts import (
+    CAPACITY_SQL,
+    STORMS_SQL,
+    CapacityFinding,
+    Group,
+    Storm,
+    capacity_by_group,
+)
 from lagwise_alerts.evaluate.observation import SIGNS_OF_LIFE, CollectionRow, GroupRow, LakeSnapshot
 from lagwise_alerts.evaluate.unread_ages import LagObjective, UnreadAges, read_cadences, usual_objective
 
@@ -87,7 +94,7 @@ class LakeReader:
         self._collections: Mapping[str, CollectionRow] | None = None
         self._active_before: frozenset[Group] | None = None
         self._storms: dict[Group, Storm] = {}
-        self._capacity: dict[Group, tuple[TopicCapacity, ...]] = {}
+        self._capacity: dict[Group, tuple[CapacityFinding, ...]] = {}
         self._unreadable_since: datetime | None = None
 
     def close(self) -> None:

@@ -9,7 +9,7 @@ from lagwise.domain.group_record import GroupRecord
 from lagwise.domain.humanise import duration, plural
 from lagwise.domain.staleness import STALE_INTERVALS
 from lagwise.domain.vocabulary import Status, UnknownReason
-from lagwise_alerts.evaluate.group_facts import STORM_LASTS, Group, Storm, TopicCapacity, capacity_sentence
+from lagwise_alerts.evaluate.group_facts import STORM_LASTS, CapacityFinding, Group, Storm, capacity_sentence
 from lagwise_alerts.model import (
     AlertKind,
     AlertSubject,
@@ -93,7 +93,7 @@ class LakeSnapshot:
     #: The latest storm of rebalances of each group that had one.
     storms: Mapping[Group, Storm] = field(default_factory=dict)
     #: The verdicts on the capacity of each group, the worst first.
-    capacity: Mapping[Group, tuple[TopicCapacity, ...]] = field(default_factory=dict)
+    capacity: Mapping[Group, tuple[CapacityFinding, ...]] = field(default_factory=dict)
     #: Since when the tables of the analysis cannot be read.
     analysis_unreadable_since: datetime | None = None
     #: What cannot be read, and why: one line each.

@@ -47,11 +47,11 @@ def advance_timer(
     elif not matching and not timer.active:
         return None
     else:
-        timer = replace(timer, matching=matching, held=False, seconds=_seconds(timer, matching, moment))
+        timer = replace(timer, matching=matching, held=False, seconds=_counted_seconds(timer, matching, moment))
     return replace(timer, active=True) if matching and timer.seconds >= for_seconds else timer
 
 
-def _seconds(timer: RuleTimer, matching: bool, moment: TimerMoment) -> float:
+def _counted_seconds(timer: RuleTimer, matching: bool, moment: TimerMoment) -> float:
     if moment.step_seconds is None:
         return moment.lasted_seconds
     if timer.matching == matching and not timer.held:

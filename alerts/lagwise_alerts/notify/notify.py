@@ -36,13 +36,13 @@ def notify(transition: Transition, book: RuleBook, now: datetime) -> tuple[Alert
     if transition.event is None or not transition.matches_now:
         return transition.without_event().after, None
     before, event = transition.before, transition.event
-    notification = report(_firing(transition.after, event, book, now), event, transition.channels, now)
+    notification = report(_as_firing(transition.after, event, book, now), event, transition.channels, now)
     if before is not None and event is AlertEvent.ESCALATED:
         notification = replace(notification, previous_status=before.status, previous_severity=before.severity)
     return notification.alert, notification
 
 
-def _firing(alert: Alert, event: AlertEvent, book: RuleBook, now: datetime) -> Alert:
+def _as_firing(alert: Alert, event: AlertEvent, book: RuleBook, now: datetime) -> Alert:
     """The alert once it fires, and whether it is flapping by now."""
     begins = event is AlertEvent.FIRING or (event is AlertEvent.ESCALATED and alert.rule in alert.notified_rules)
     starts = (*recent_starts(book.flapping, alert.recent_starts, now), now) if begins else alert.recent_starts

@@ -22,8 +22,8 @@ from lagwise_alerts.outbox.database import (
     ALERTS,
     SILENCES,
     columns_of,
+    create_tables,
     lock,
-    prepare,
     sqlite_file,
     transaction,
 )
@@ -100,7 +100,7 @@ def unsilence(engine: Engine, silence_id: int, *, by: Operator, now: datetime) -
 def acknowledge(engine: Engine, incident_id: str, *, comment: str, by: Operator, now: datetime) -> Acknowledgement:
     """Take an alert on: no more notifications until it ends, unless it becomes louder than it is."""
     with _writing(engine) as connection:
-        alert = _firing(connection, incident_id)
+        alert = _load_firing(connection, incident_id)
         taken = Acknowledgement(incident_id, alert.severity, by.name, now, comment.strip())
         connection.execute(delete(ACKNOWLEDGEMENTS).where(ACKNOWLEDGEMENTS.c.incident_id == incident_id))
         connection.execute(insert(ACKNOWLEDGEMENTS).values(columns_of(taken)))
@@ -111,7 +111,7 @@ def acknowledge(engine: Engine, incident_id: str, *, comment: str, by: Operator,
 def take_back(engine: Engine, incident_id: str, *, by: Operator, now: datetime) -> None:
     """Undo an acknowledgement: notifications go out again."""
     with _writing(engine) as connection:
-        alert = _firing(connection, incident_id)
+        alert = _load_firing(connection, incident_id)
         given = delete(ACKNOWLEDGEMENTS).where(ACKNOWLEDGEMENTS.c.incident_id == incident_id)
         if connection.execute(given).rowcount == 0:
             raise OperatorError(f"{incident_id} has not been acknowledged")
@@ -138,13 +138,13 @@ def _writing(engine: Engine) -> Iterator[Connection]:
         raise OperatorError(
             f"there is no database {path}: name the folder of the running Lagwise with --data, or start `lagwise alert`"
         )
-    prepare(engine)
+    create_tables(engine)
     with transaction(engine) as connection:
         lock(connection)
         yield connection
 
 
-def _firing(connection: Connection, incident_id: str) -> Alert:
+def _load_firing(connection: Connection, incident_id: str) -> Alert:
     row = connection.execute(select(ALERTS).where(ALERTS.c.incident_id == incident_id)).one_or_none()
     if row is None or row.state is not AlertState.FIRING:
         state = "there is no alert" if row is None else f"the alert is {row.state}, not firing:"

@@ -93,7 +93,7 @@ def operator_state(alert: Alert, mute_state: MuteState, now: datetime) -> Operat
 def mute_state(engine: Engine, windows: Sequence[MaintenanceWindow], now: datetime) -> MuteState:
     """What mutes alerts at this moment. Raises DatabaseError."""
     nothing = MuteState(windows=tuple(windows))
-    return _read(engine, SILENCES, lambda connection: load_mute_state(connection, windows, now), nothing)
+    return _read_table(engine, SILENCES, lambda connection: load_mute_state(connection, windows, now), nothing)
 
 
 def silences(engine: Engine, now: datetime) -> list[Silence]:
@@ -253,10 +253,10 @@ def _tally(engine: Engine, column: Column[str]) -> dict[str, int]:
 
 
 def _fetch(engine: Engine, query: Select[*tuple[Any, ...]], table: Table = ALERTS) -> Sequence[Row[*tuple[Any, ...]]]:
-    return _read(engine, table, lambda connection: connection.execute(query).all(), [])
+    return _read_table(engine, table, lambda connection: connection.execute(query).all(), [])
 
 
-def _read(engine: Engine, table: Table, read: Callable[[Connection], Result], nothing: Result) -> Result:
+def _read_table(engine: Engine, table: Table, read: Callable[[Connection], Result], nothing: Result) -> Result:
     """What ``read`` returns, or ``nothing`` where the alert process has never run, so that the table does not exist."""
     path = sqlite_file(engine)
     if path is not None and not path.exists():

@@ -205,7 +205,7 @@ def columns_of(value: Any) -> dict[str, Any]:
     return {one.name: getattr(value, one.name) for one in fields(value)}
 
 
-def prepare(engine: Engine) -> None:
+def create_tables(engine: Engine) -> None:
     """Make the tables that do not exist yet. Raises DatabaseError where that fails, or they have another version."""
     make_database_folder(engine)
     with transaction(engine) as connection:

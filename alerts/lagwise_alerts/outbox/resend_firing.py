@@ -33,7 +33,7 @@ class FiringResender:
         if self._next_at is not None and now < self._next_at:
             return None
         self._next_at = now + timedelta(seconds=self._channel.repeat_seconds)
-        bodies = self._firing()
+        bodies = self._latest_bodies()
         return self._channel.repeat(bodies) if bodies else DeliveryOutcome()
 
     def last_delivered(self, incident_id: str) -> str | None:
@@ -47,7 +47,7 @@ class FiringResender:
         with transaction(self._engine, read_only=True) as connection:
             return connection.scalar(query)
 
-    def _firing(self) -> list[str]:
+    def _latest_bodies(self) -> list[str]:
         latest = (
             select(func.max(_D.id))
             .join(ALERTS, ALERTS.c.incident_id == _D.incident_id)

@@ -75,7 +75,7 @@ def decide_and_queue(
         result = run_stages(alerts, load_ended(connection, now - remember), mute_state)
         store_withheld(connection, mute_state, result)
         _store_alerts(connection, alerts, result.decision)
-        _queue(connection, result.decision.notifications, render, now)
+        _insert_deliveries(connection, result.decision.notifications, render, now)
         _store_active(connection, active, now)
     return result.decision
 
@@ -124,7 +124,7 @@ def _store_alerts(connection: Connection, before: Mapping[str, Alert], decision:
         connection.execute(insert(ALERTS), new)
 
 
-def _queue(
+def _insert_deliveries(
     connection: Connection, notifications: Iterable[Notification], render: Callable[[Notification], str], now: datetime
 ) -> None:
     rows = []

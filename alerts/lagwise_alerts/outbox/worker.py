@@ -74,7 +74,7 @@ class Worker:
         while not stop.is_set():
             if not self._may_send():
                 return self._clock() + timedelta(seconds=_PAUSE_SECONDS)
-            queue = self._queue()
+            queue = self._next_deliveries()
             if not queue:
                 self._resend_firing()
                 return None
@@ -89,7 +89,7 @@ class Worker:
                     break
                 if row.next_attempt_at > self._clock():
                     return row.next_attempt_at
-                step = self._attempt(row, payload)
+                step = self._attempt_delivery(row, payload)
                 self._unrecorded = (row, step)
                 self._record()
                 if step.state == QUEUED:
@@ -132,7 +132,7 @@ class Worker:
         sent = sent_recently(self._engine, self.channel.name, now, interval)
         return next_send(waiting, sent, self._grouping, now)
 
-    def _queue(self) -> list[tuple[str, DeliveryRow]]:
+    def _next_deliveries(self) -> list[tuple[str, DeliveryRow]]:
         d = DELIVERIES.c
         query = (
             select(*DELIVERY_COLUMNS, d.payload)
@@ -144,7 +144,7 @@ class Worker:
             rows = [dict(row._mapping) for row in connection.execute(query)]
         return [(row.pop("payload"), DeliveryRow(**row)) for row in rows]
 
-    def _attempt(self, row: DeliveryRow, payload: str) -> RetryStep:
+    def _attempt_delivery(self, row: DeliveryRow, payload: str) -> RetryStep:
         before = self._resender.last_delivered(row.incident_id) if self._resender else None
         outcome = self.channel.send(Message(row.idempotency_key, payload, before))
         now = self._clock()

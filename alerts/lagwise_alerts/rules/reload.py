@@ -13,14 +13,14 @@ class RuleFileWatch:
     def __init__(self, path: Path | None, channels: Sequence[str]) -> None:
         self._path = path
         self._channels = tuple(channels)
-        self._content = self._read()
+        self._content = self._read_bytes()
         self.book: RuleBook = load_rules(path, self._channels)
         #: What is wrong with the file as it is now, in one line; None where its rules are in force.
         self.trouble: str | None = None
 
     def refresh(self) -> bool:
         """Use the rules of the file if it has changed and is valid. Returns whether the rules were replaced."""
-        content = self._read()
+        content = self._read_bytes()
         if self._path is None or content == self._content:
             return False
         self._content = content
@@ -34,7 +34,7 @@ class RuleFileWatch:
         self.trouble = None
         return True
 
-    def _read(self) -> bytes | None:
+    def _read_bytes(self) -> bytes | None:
         """The bytes of the file, because two changes may have the same time. None where it cannot be read."""
         try:
             return None if self._path is None else self._path.expanduser().read_bytes()

@@ -163,7 +163,7 @@ def load_rules(path: Path | None, channels: Sequence[str] = ()) -> RuleBook:
     """
     where = str(path) if path else "the default rules"
     try:
-        file = RuleFile.model_validate(_read(path))
+        file = RuleFile.model_validate(_read_tree(path))
     except ValidationError as error:
         raise ConfigError(f"the alert rules in {where} cannot be used:\n" + describe(error, RuleFile)) from None
     parts: tuple[tuple[str, Sequence[Rule | Owner]], ...] = (("owners", file.owners), ("rules", file.rules))
@@ -185,7 +185,7 @@ def load_rules(path: Path | None, channels: Sequence[str] = ()) -> RuleBook:
     )
 
 
-def _read(path: Path | None) -> dict[str, Any]:
+def _read_tree(path: Path | None) -> dict[str, Any]:
     try:
         if path is None:
             text = resources.files("lagwise_alerts.rules").joinpath("default_rules.yaml").read_text(encoding="utf-8")

@@ -29,9 +29,7 @@ if TYPE_CHECKING:
 @bootstrap_option
 @data_option
 @click.option("--spark/--no-spark", default=True, help="Start Spark as a check, which takes 10 to 40 s. Default: yes.")
-@click.option(
-    "--repair", is_flag=True, help="Read every file of the lake, and move damaged ones to quarantine after asking."
-)
+@click.option("--repair", is_flag=True, help="Read every file of the lake, and quarantine damaged ones after asking.")
 @click.option("--yes", is_flag=True, help="With --repair: repair without asking.")
 @json_option("the checks")
 @click.pass_context
@@ -44,8 +42,8 @@ def doctor(
     With --data and without a settings file, it uses the settings of the last run on that data.
 
     With --repair, only the lake is checked, and every file is read. It lists the damaged files and the consequences,
-    asks, removes the files from their tables, and moves them to the folder `quarantine` of the lake. Exits with 1 if
-    damage remains.
+    and asks. It then removes the files from their tables and moves them to the folder `quarantine` of the lake. Exits
+    with 1 if damage remains.
 
     \b
       lagwise doctor --bootstrap broker:9092
@@ -130,7 +128,7 @@ def repair_lake(config: "Config", *, yes: bool, as_json: bool) -> bool:
             {
                 "damaged": [_damage_document(one) for one in found.damaged],
                 "unchecked": [clean(line) for line in found.unchecked],
-                "set_aside": None if done is None else len(done.set_aside),
+                "quarantined": None if done is None else len(done.quarantined),
                 "recovered": None if done is None else done.recovered,
             }
         )

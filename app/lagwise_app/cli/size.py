@@ -18,7 +18,7 @@ from lagwise_app.cli.shared import cluster_option, data_option, json_option, ope
 from lagwise_app.terminal.json_output import print_json
 
 if TYPE_CHECKING:
-    from lagwise_app.size.group_capacity import KnownGroup
+    from lagwise_app.size.group_capacity import MeasuredGroup
 
 #: The inputs whose source is shown for a group.
 _REPORTED_INPUTS = ("seconds_per_message", *NEEDED, "hottest_share", "lag")
@@ -180,14 +180,14 @@ def size(
         raise click.UsageError("--per-message replaces --t1, --t2 and --cores: give either")
     if "unit" in typed and typed & _NODE_INPUTS:
         raise click.UsageError("--unit goes with --per-message; --t1, --t2 and --cores size nodes")
-    known: KnownGroup | None = None
+    known: MeasuredGroup | None = None
     sources = {name: f"option {option}" if name in typed else "default" for name, option in OPTIONS.items()}
     if group is not None:
-        from lagwise_app.size.group_capacity import known_group
+        from lagwise_app.size.group_capacity import load_measured_group
 
         config = context.obj.load(data=data)
         target = config.analysis.capacity.target_utilisation
-        known = known_group(
+        known = load_measured_group(
             open_lake(config),
             group,
             cluster=cluster,
@@ -235,7 +235,7 @@ OPTIONS = {param.name: param.opts[0] for param in size.params if param.name in _
 
 
 def _with_group_values(
-    known: "KnownGroup", values: Mapping[str, Any], sources: Mapping[str, str], typed: Set[str]
+    known: "MeasuredGroup", values: Mapping[str, Any], sources: Mapping[str, str], typed: Set[str]
 ) -> tuple[dict[str, Any], dict[str, str]]:
     """The inputs and their sources. What is known of the group replaces defaults, but not typed options."""
     # Some options size nodes with threads; --per-message sizes members.

@@ -19,7 +19,7 @@ from lagwise_app.demo.folder import demo_folder
 from lagwise_app.demo.memory_use import MemoryUse
 from lagwise_app.demo.progress import DemoProgress
 from lagwise_app.demo.report import DemoOutcome, document
-from lagwise_app.demo.watched_cluster import CLUSTER_NAME, WatchedCluster, kafka_cluster, rocketmq_cluster
+from lagwise_app.demo.watched_cluster import CLUSTER_NAME, DemoCluster, kafka_cluster, rocketmq_cluster
 from lagwise_app.demo.webhook_receiver import WebhookReceiver
 from lagwise_app.supervisor.effective_settings import dashboard_address, with_dashboard_port
 from lagwise_app.supervisor.processes import running_product
@@ -129,7 +129,7 @@ class _DemoRun:
     progress: DemoProgress
     supervisor: Supervisor
     receiver: WebhookReceiver
-    cluster: WatchedCluster
+    cluster: DemoCluster
     lake: Lake
     expected: ExpectedGroups
     memory: MemoryUse = field(default_factory=MemoryUse)

@@ -16,7 +16,7 @@ CLUSTER_NAME = "shop"
 
 
 @dataclass(frozen=True, slots=True)
-class WatchedCluster:
+class DemoCluster:
     """A running broker with its workload.
 
     ``settings`` is its entry under ``clusters``. ``stop_workload`` ends the workload, which logs to ``log_file``.
@@ -31,7 +31,7 @@ class WatchedCluster:
 
 
 @contextmanager
-def kafka_cluster(signals: Signals, progress: DemoProgress, folder: Path) -> Iterator[WatchedCluster]:
+def kafka_cluster(signals: Signals, progress: DemoProgress, folder: Path) -> Iterator[DemoCluster]:
     """A Kafka broker with producers and consumers. Leaving the context ends all of them."""
     from lagwise_sandbox.broker import KafkaBroker
     from lagwise_sandbox.scenarios import SCENARIOS
@@ -46,7 +46,7 @@ def kafka_cluster(signals: Signals, progress: DemoProgress, folder: Path) -> Ite
         workload = DemoWorkload(broker.bootstrap, folder / "logs")
         workload.start()
         settings = {"bootstrap": broker.bootstrap, "offsets_topic": True}
-        yield WatchedCluster(SCENARIOS, settings, broker.alive, workload.alive, workload.log_file, workload.stop)
+        yield DemoCluster(SCENARIOS, settings, broker.alive, workload.alive, workload.log_file, workload.stop)
     finally:
         if workload is not None:
             workload.stop()
@@ -55,7 +55,7 @@ def kafka_cluster(signals: Signals, progress: DemoProgress, folder: Path) -> Ite
 
 
 @contextmanager
-def rocketmq_cluster(signals: Signals, progress: DemoProgress, folder: Path) -> Iterator[WatchedCluster]:
+def rocketmq_cluster(signals: Signals, progress: DemoProgress, folder: Path) -> Iterator[DemoCluster]:
     """A RocketMQ name server and broker with producers and consumers. Leaving the context ends all of them."""
     from lagwise_sandbox.rocketmq.scenarios import SCENARIOS, SPECS
     from lagwise_sandbox.rocketmq.servers import Rocketmq
@@ -72,7 +72,7 @@ def rocketmq_cluster(signals: Signals, progress: DemoProgress, folder: Path) -> 
             workload.start()
             step.result = f"RocketMQ name server at {rocketmq.name_servers}"
         settings = {"system": "rocketmq", "name_servers": rocketmq.name_servers}
-        yield WatchedCluster(SCENARIOS, settings, rocketmq.alive, workload.alive, workload.log_file, workload.stop)
+        yield DemoCluster(SCENARIOS, settings, rocketmq.alive, workload.alive, workload.log_file, workload.stop)
     finally:
         if workload is not None:
             workload.stop()

@@ -61,14 +61,14 @@ def check_lake(config: Config) -> Iterator[Diagnosis]:
     if not found.damaged and not errors and not found.unchecked:
         yield ok("lake", f"{lake.uri} can be written and read; {plural(len(there), 'table')}, every file opens")
     if DAMAGED_FILES in there and DAMAGED_FILES.path not in damaged:
-        yield from _set_aside(lake, datetime.now(UTC))
+        yield from _quarantined(lake, datetime.now(UTC))
 
 
-def _set_aside(lake: "Lake", now: datetime) -> Iterator[Diagnosis]:
+def _quarantined(lake: "Lake", now: datetime) -> Iterator[Diagnosis]:
     """Damaged files that were quarantined earlier."""
-    from lagwise.tables.quarantine import CHECK_DISK_FOR, set_aside
+    from lagwise.tables.quarantine import CHECK_DISK_FOR, quarantined_files
 
-    counts = set_aside(lake)
+    counts = quarantined_files(lake)
     if not counts:
         return
     by_table = ", ".join(f"{count.table} {count.files}" for count in counts)

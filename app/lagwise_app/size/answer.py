@@ -17,13 +17,13 @@ from lagwise.domain.sizing.group_workload import missing_sentence, running_of
 from lagwise.domain.sizing.ramp_plan import RampStep, ramp_to
 from lagwise.domain.sizing.ranges import OutOfRange
 from lagwise.domain.sizing.workload import Workload
-from lagwise_app.size.group_capacity import KnownGroup, row_within_horizon
+from lagwise_app.size.group_capacity import MeasuredGroup, row_within_horizon
 from lagwise_dashboard.report.capacity_report import CapacityReport
 
 
 def sizing_report(
     workload: Workload | None,
-    known: KnownGroup | None,
+    known: MeasuredGroup | None,
     *,
     missing: tuple[str, ...],
     sources: Mapping[str, str],

@@ -25,7 +25,7 @@ from lagwise.tables.topic_facts import demand_ahead
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class KnownGroup:
+class MeasuredGroup:
     """What the lake knows of a group."""
 
     #: Its row of `capacity`.
@@ -43,7 +43,7 @@ class KnownGroup:
     downstream: DownstreamFull | None
 
 
-def known_group(
+def load_measured_group(
     lake: Lake,
     group: str,
     *,
@@ -52,7 +52,7 @@ def known_group(
     horizon_seconds: float | None,
     target_utilisation: float,
     now: datetime,
-) -> KnownGroup:
+) -> MeasuredGroup:
     """What is known of the group. Raises LagwiseError, and UsageError where the horizon does not fit the forecast."""
     from lagwise_dashboard.queries import capacity as queries
 
@@ -65,7 +65,7 @@ def known_group(
         inputs["peak_rate_per_second"], sources["peak_rate_per_second"] = _planned_peak(row, ahead)
         until = now + timedelta(seconds=horizon_seconds)
         outlook = replace(outlook, days=tuple(day for day in outlook.days if day.at <= until))
-    return KnownGroup(
+    return MeasuredGroup(
         row=row,
         inputs=inputs,
         sources=sources,
@@ -156,7 +156,7 @@ def _planned_peak(row: Mapping[str, Any], ahead: tuple[DemandAhead, ...]) -> tup
     return forecast.mean, f"forecast, for {forecast.at:%Y-%m-%d}"
 
 
-def row_within_horizon(known: KnownGroup, advice: SizingAdvice | None, target_utilisation: float) -> dict[str, Any]:
+def row_within_horizon(known: MeasuredGroup, advice: SizingAdvice | None, target_utilisation: float) -> dict[str, Any]:
     """The row, with the verdict for the demand up to the horizon where there is one."""
     row = known.row
     if known.ahead is None:

@@ -13,7 +13,7 @@ from lagwise.platform.errors import LakeError
 from lagwise.tables import ALL_TABLES
 from lagwise.tables.analysis import GROUP_STATUS
 from lagwise.tables.engine_errors import in_a_line
-from lagwise.tables.quarantine import DAMAGED_FILES, SetAside, set_aside
+from lagwise.tables.quarantine import DAMAGED_FILES, QuarantinedFiles, quarantined_files
 from lagwise.tables.raw import READ_SOMETHING, SAMPLES
 from lagwise.tables.rounds import TICKS
 from lagwise.tables.schema import Table
@@ -90,9 +90,9 @@ def newest(lake: Lake, now_day: datetime) -> Newest:
 
 
 @reads(DAMAGED_FILES)
-def damaged(lake: Lake) -> list[SetAside]:
-    """By table, the damaged files that were set aside."""
-    return set_aside(lake)
+def damaged(lake: Lake) -> list[QuarantinedFiles]:
+    """By table, the quarantined files."""
+    return quarantined_files(lake)
 
 
 @reads(SAMPLES)

@@ -10,7 +10,7 @@ from lagwise.domain import humanise
 from lagwise.platform import health as heartbeats
 from lagwise.platform.logs import clean
 from lagwise.tables.maintenance import COMPACT_FROM_FILES
-from lagwise.tables.quarantine import DAMAGED_FILES, QUARANTINE, SetAside
+from lagwise.tables.quarantine import DAMAGED_FILES, QUARANTINE, QuarantinedFiles
 from lagwise_dashboard import context, escaping, plot_theme, tables
 from lagwise_dashboard.cache import ask
 from lagwise_dashboard.pages.health import troubles
@@ -171,9 +171,9 @@ def _lake() -> None:
     grid.show(columns, name="lake", label="Tables of the lake with their sizes")
 
 
-def _damaged(set_aside: list[SetAside], now: datetime) -> None:
+def _damaged(quarantined: list[QuarantinedFiles], now: datetime) -> None:
     """Damaged files by table, if there are any."""
-    if not set_aside:
+    if not quarantined:
         return
     st.subheader("Damaged files", anchor=False)
     st.caption(
@@ -181,12 +181,12 @@ def _damaged(set_aside: list[SetAside], now: datetime) -> None:
         f"`{QUARANTINE}/` in the lake. The table `{DAMAGED_FILES.name}` lists each file and what was wrong with it."
     )
     columns = [
-        tables.text("Table", [one.table for one in set_aside]),
-        tables.count("Files", [one.files for one in set_aside]),
-        tables.count("Rows", [one.rows for one in set_aside]).with_help("Rows that these files held, if known."),
-        tables.ago("Last", [one.newest_at for one in set_aside], now),
+        tables.text("Table", [one.table for one in quarantined]),
+        tables.count("Files", [one.files for one in quarantined]),
+        tables.count("Rows", [one.rows for one in quarantined]).with_help("Rows that these files held, if known."),
+        tables.ago("Last", [one.newest_at for one in quarantined], now),
     ]
-    grid.show(columns, name="damaged", label="Damaged files that were set aside, by table")
+    grid.show(columns, name="damaged", label="Quarantined files, by table")
 
 
 def _compaction(sizes: list[Row]) -> str:

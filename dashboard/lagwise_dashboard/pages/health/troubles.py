@@ -1,7 +1,7 @@
 """What to do when something is wrong with Lagwise itself."""
 
 from lagwise.domain import humanise
-from lagwise.tables.quarantine import CHECK_DISK_FOR, SetAside
+from lagwise.tables.quarantine import CHECK_DISK_FOR, QuarantinedFiles
 from lagwise_dashboard import escaping
 from lagwise_dashboard.queries.base import Row
 from lagwise_dashboard.widgets import collection_errors
@@ -13,7 +13,7 @@ def find(
     runs: list[Row],
     errors: list[Row],
     tick_seconds: float | None,
-    damaged: list[SetAside],
+    damaged: list[QuarantinedFiles],
 ) -> list[str]:
     """Everything that is wrong now, most severe first, each with what to do. Markdown."""
     result: list[str] = []
@@ -65,7 +65,7 @@ def find(
     if newest is not None and fresh.now - newest < CHECK_DISK_FOR:
         files = humanise.plural(sum(one.files for one in damaged), "damaged file")
         result.append(
-            f"**{files} set aside**, the last {humanise.since(newest, fresh.now)} ago; the tables are listed below. "
+            f"**{files} quarantined**, the last {humanise.since(newest, fresh.now)} ago; the tables are listed below. "
             "Check the disk, and that nothing else deletes or changes files of the lake."
         )
     if errors:
