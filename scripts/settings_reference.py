@@ -3,6 +3,7 @@
 import ast
 import inspect
 import itertools
+import re
 import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -208,8 +209,9 @@ def _rank(setting: Setting) -> int:
 
 def _comment(text: str, indent: str) -> list[str]:
     prefix = f"{indent}# "
+    plain = re.sub(r"\[([^]]+)\]\([^)]+\)", r"\1", text)  # the file is copied to where they lead nowhere
     return textwrap.wrap(
-        text, _WIDTH, initial_indent=prefix, subsequent_indent=prefix, break_long_words=False, break_on_hyphens=False
+        plain, _WIDTH, initial_indent=prefix, subsequent_indent=prefix, break_long_words=False, break_on_hyphens=False
     )
 
 
@@ -260,6 +262,8 @@ def _default(field: FieldInfo) -> str:
         return "`[" + ", ".join(f"'{v}'" for v in value) + "]`" if value else "`[]`"
     if isinstance(value, dict):
         return "`{}`"
+    if isinstance(value, bool):
+        return f"`{str(value).lower()}`"  # as YAML has it
     return f"`{value:g}`" if isinstance(value, float) else f"`{value}`"
 
 

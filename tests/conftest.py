@@ -1,12 +1,8 @@
 """Fixtures are grouped by what they need to start: see ``tests/fixtures``."""
 
 import gc
-from collections.abc import Iterator
 
-import pytest
 from hypothesis import settings
-
-from lagwise.platform import secrets
 
 # What is made up is the same in every run: a failure can be had again, and the suite fails for the change and not by
 # luck. A machine under load is slow, which is nothing about the code.
@@ -20,17 +16,11 @@ pytest_plugins = [
     "tests.fixtures.object_store",
     "tests.fixtures.postgresql",
     "tests.fixtures.rocketmq",
+    "tests.fixtures.secrets",
     "tests.fixtures.sentences",
     "tests.fixtures.spark",
     "tests.fixtures.workers",
 ]
-
-
-@pytest.fixture(autouse=True)
-def no_secrets_of_other_tests() -> Iterator[None]:
-    """A secret that one test resolved is not redacted from what another one shows."""
-    yield
-    secrets.forget()
 
 
 def pytest_unconfigure() -> None:

@@ -73,7 +73,7 @@ class AlertProcess:
         self._config = config
         self._rules = RuleFileWatch(config.alerts.rules_file, [channel.name for channel in config.alerts.channels])
         self.engine = open_engine(config.database_url)
-        self.leadership = Leadership(Lease(self.engine, "alerts"), "the alerting", log, logs_trouble=False)
+        self.leadership = Leadership(Lease(self.engine, "alerts"), "the alerts", log, logs_trouble=False)
         self._reader = LakeReader(
             Lake(config.lake_uri, config.lake.resolved_storage_options()),
             objectives_of(config),

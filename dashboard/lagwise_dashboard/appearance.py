@@ -61,18 +61,20 @@ STATUS_APPEARANCES: dict[str, Appearance] = {
         "gray",
         "An old commit on a topic that the group no longer reads: left out of its sums.",
     ),
-    Status.UNKNOWN: Appearance("unknown", "?", "#475569", "gray", "It cannot be known; the reason says why."),
+    Status.UNKNOWN: Appearance("unknown", "?", "#475569", "gray", "The status is unknown; see the reason."),
 }
 
 CAPACITY_APPEARANCES: dict[str, Appearance] = {
-    CapacityVerdict.SHORT: Appearance("short", "▲", "#DC2626", "red", "What runs cannot carry today's peak."),
+    CapacityVerdict.SHORT: Appearance("short", "▲", "#DC2626", "red", "The running set-up cannot handle today's peak."),
     CapacityVerdict.TIGHT: Appearance(
-        "tight", "↗", "#B45309", "orange", "The peak, or the one forecast, is not carried with the slack asked for."
+        "tight", "↗", "#B45309", "orange", "It handles the current or forecast peak, but without the required headroom."
     ),
-    CapacityVerdict.ENOUGH: Appearance("enough", "✓", "#15803D", "green", "The peak is carried, with slack."),
-    CapacityVerdict.OVERSIZED: Appearance("oversized", "↓", "#2563EB", "blue", "Two thirds of it, or less, would do."),
+    CapacityVerdict.ENOUGH: Appearance("enough", "✓", "#15803D", "green", "It handles the peak with headroom."),
+    CapacityVerdict.OVERSIZED: Appearance(
+        "oversized", "↓", "#2563EB", "blue", "Two thirds of the nodes, or fewer, would be enough."
+    ),
     CapacityVerdict.UNDECIDED: Appearance(
-        "undecided", "?", "#475569", "gray", "It never showed what it can do; the sentence says what would decide it."
+        "undecided", "?", "#475569", "gray", "Its capacity is unknown; the sentence names a test that would show it."
     ),
 }
 

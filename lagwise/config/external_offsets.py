@@ -11,14 +11,14 @@ from lagwise.platform.secrets import is_reference, redact
 _Text = Annotated[str, Field(min_length=1)]
 
 
-class _Place(Settings):
+class _SourceSettings(Settings):
     name: Name
     """Name of the source in tables, on pages and in messages."""
     timeout_seconds: Annotated[float, Field(ge=0.1, le=60), IN_SECONDS] = 5.0
     """How long reading the source may take. After that its groups are `unreadable`; nothing else waits for it."""
 
 
-class _Files(_Place):
+class _Files(_SourceSettings):
     path: PathOrUri
     """Checkpoint folders or files to read: a local path or a URI (`s3://…`, `gs://…`, `abfss://…`, `hdfs://…`). `*` \
 matches any characters within a name."""
@@ -56,7 +56,7 @@ class OffsetFiles(_Files):
         return False  # the partitions of one group may be in several files
 
 
-class SqlOffsets(_Place):
+class SqlOffsets(_SourceSettings):
     """A table of offsets in a database."""
 
     type: Literal["sql"] = "sql"
@@ -79,7 +79,7 @@ null is none) and, if known, `updated_at`. The query is sent unchanged."""
         return value
 
 
-class FlinkJobs(_Place):
+class FlinkJobs(_SourceSettings):
     """The running jobs of a Flink cluster that have Kafka sources."""
 
     type: Literal["flink"] = "flink"

@@ -86,7 +86,7 @@ class Grouping(Settings):
 
     max_messages: Annotated[int, Field(ge=1)] | None = 5
     """At most this many single messages go to a channel within `interval_seconds`. Further ones are combined into a \
-summary (`lagwise.alerts.v1`). null sends every message by itself."""
+summary (`lagwise.alerts.v1`). null disables summaries."""
     interval_seconds: Seconds = 60.0
     """The interval for `max_messages`, and the shortest time between a summary and the next message."""
 
@@ -121,7 +121,8 @@ class SignIn(Settings):
     operators: Patterns = ()
     """Users who may acknowledge and silence: regular expressions that match the whole claim, or one of its texts."""
     viewers: Patterns = (".*",)
-    """Users who may look: regular expressions, likewise. A user with neither role sees nothing."""
+    """Users who may view pages: regular expressions that match the whole claim, or one of its texts. \
+A user with neither role sees nothing."""
 
     def role(self, claims: dict[str, Any]) -> Role | None:
         """The role of an identity; None if it has none. An unverified e-mail address has none."""

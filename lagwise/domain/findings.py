@@ -123,7 +123,7 @@ def _skipped_to_end(skips: Sequence[Skip], now: datetime, system: str | None) ->
     return Finding(
         FindingKind.SKIPPED,
         f"Up to {count(sum(skip.records for skip in skips))} records that were still kept were skipped {when}: "
-        f"earlier records on {last.where} had been deleted, and the committed offset jumped to about the end.",
+        f"earlier records on {last.where} had been deleted, and the committed offset jumped to near the end.",
         "They can still be read until they are deleted: reset the offsets to the earliest."
         + ("" if system == ROCKETMQ else _SKIPS_AGAIN),
     )
@@ -132,13 +132,13 @@ def _skipped_to_end(skips: Sequence[Skip], now: datetime, system: str | None) ->
 def _skipped(skips: Sequence[Skip], now: datetime) -> Finding:
     """The skips of a topic at one moment."""
     one, number = skips[-1], sum(skip.partitions for skip in skips)
-    leapt = f"the committed offsets of {plural(number, 'partition')} of {one.topic} leapt to about the end"
+    jump = f"the committed offsets of {plural(number, 'partition')} of {one.topic} jumped to near the end"
     if number == 1 and one.before is not None and one.after is not None:
-        leapt = f"the committed offset of {one.where} leapt from {one.before:,} to {one.after:,}"
+        jump = f"the committed offset of {one.where} jumped from {one.before:,} to {one.after:,}"
     return Finding(
         FindingKind.SKIPPED,
         f"Up to {count(sum(skip.records for skip in skips))} records were skipped in the moments before "
-        f"{clock(one.at, now)}: {leapt}, many times faster than it was ever seen to read.",
+        f"{clock(one.at, now)}: {jump}, many times faster than it was ever seen to read.",
         "If nobody set the offsets forward, check whether its consumer seeks to the end. To read the records, reset "
         "the offsets to their earlier position while the records are kept.",
     )

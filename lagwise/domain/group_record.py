@@ -156,7 +156,7 @@ class GroupRecord:
 
     cluster: Annotated[str, Fact("name of the cluster in the configuration")]
     group: Annotated[str, Fact("consumer group")]
-    as_of: Annotated[datetime, Fact("time of the cluster's latest sample: the moment the row speaks of")]
+    as_of: Annotated[datetime, Fact("time of the cluster's latest sample: the time the row describes")]
     status: Annotated[Status, Fact("status word")]
     reason: Annotated[UnknownReason | None, Fact("why it is unknown; null for every other status")]
     since: Annotated[datetime, Fact("since when the status has been shown")]

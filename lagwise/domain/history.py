@@ -18,27 +18,31 @@ from lagwise.domain.loss.records import NOTHING_LOST, Lost, LostInStep, lost_in_
 from lagwise.domain.trend import Statistics, Trend, samples_of, step_of, trend_of
 
 MINUTE_SECONDS = 60.0
-#: Minutes are merged into buckets of this length …
+#: Length of the coarse buckets that old minutes are merged into.
 COARSE_SECONDS = 300.0
-#: … once they are older than this, which is where only the longest window reaches.
+#: Minutes older than this are merged into coarse buckets: only the longest window reaches back to them.
 COARSE_AFTER_SECONDS = 900.0
-#: Windows on which a trend is judged, each confirmed by the next longer one (the longest by itself) …
+#: Windows on which a trend is judged, each confirmed by the next longer one (the longest by itself).
 WINDOWS_SECONDS = (300.0, 900.0, 3600.0)
-#: … and the window of those that commit too rarely for an hour, confirmed by itself as well: what went up and down in
-#: the course of a day says nothing about the last minutes of one that commits often.
+#: Window for those that commit too rarely for a trend over an hour; it is confirmed by itself. Groups that commit often
+#: do not use it: the ups and downs of a day say nothing about their last minutes.
 DAY_SECONDS = 86_400.0
-#: That day is so many whole hours and what came after them; the last hour counts as whole this long after its end.
+#: The window of a day consists of this many whole hours and of what came after them.
 HOURS_OF_DAY = 23
+#: Length of the buckets that the window of a day is merged from.
 HOUR_SECONDS = 3600.0
+#: The last hour counts as whole this long after its end.
 HOUR_IS_WHOLE_AFTER_SECONDS = 600.0
-#: A window must hold this many commit cadences, or the sawtooth of a slow committer looks like a trend …
+#: A window must hold this many commit cadences, or the sawtooth of a slow committer looks like a trend.
 CADENCES_PER_WINDOW = 4
-#: … and this many samples, or a slow collector never sees one.
+#: A window must hold this many sampling intervals, or a slow collector never sees a trend.
 INTERVALS_PER_WINDOW = 5
-#: Rewinds and cadence are looked for in this window.
+#: Rewinds and commit cadence are looked for in this window.
 LOOKBACK_SECONDS = 3600.0
-#: Two successive samples farther apart than this many intervals (and this many seconds) have a gap between them.
+#: Two successive samples have a gap between them if they are farther apart than this many intervals and than
+#: ``GAP_SECONDS``.
 GAP_INTERVALS = 3.0
+#: Two successive samples have a gap between them if they are farther apart than this and than ``GAP_INTERVALS``.
 GAP_SECONDS = 120.0
 
 
@@ -128,23 +132,25 @@ class Observation:
 
 @dataclass(frozen=True, slots=True)
 class Movement:
-    """How the committed offset moved.
+    """How the committed offset moved."""
 
-    ``moved_at`` is when it was first seen where it is now (None where it was never seen), ``drained_at`` when nothing
-    was last unread, ``moves`` how often the offset was seen to move within the look-back, ``backlog_seconds`` for how
-    much of that time there was something to commit. ``lost_lately`` is how many records samples of the shortest window
-    show to have been deleted unread, ``lost_of_day`` what those of the day do. ``rewound_records`` is by how many the
-    steps went back within the look-back, and ``rewound_at`` when the last of them was seen.
-    """
-
+    #: When the offset was first seen where it is now; None where it was never seen.
     moved_at: float | None
+    #: When nothing was last unread.
     drained_at: float | None
+    #: How often the offset was seen to move within the look-back.
     moves: int
+    #: For how much of the look-back there was something to commit.
     backlog_seconds: float
+    #: The highest offset before a rewind within the look-back.
     rewound_from: int | None
+    #: Records that were deleted unread, as seen in the samples of the shortest trend window.
     lost_lately: int = 0
+    #: Number of records by which the offset was rewound within the look-back.
     rewound_records: int = 0
+    #: When the last rewind within the look-back was seen.
     rewound_at: float | None = None
+    #: Records that were deleted unread, as seen in the samples of a day.
     lost_of_day: Lost = NOTHING_LOST
 
 
@@ -211,15 +217,15 @@ def movement_of(
         if _counts(at, as_of, DAY_SECONDS, recreated_at):
             stretches.setdefault(_stretch_of(at, as_of), []).append((as_of - at, n))
     return Movement(
-        moved_at,
-        drained_at,
-        moves,
-        whole_micros(backlog_seconds),
-        rewound_from,
-        lately,
-        rewound_records,
-        rewound_at,
-        of_stretches(stretches.values()),
+        moved_at=moved_at,
+        drained_at=drained_at,
+        moves=moves,
+        backlog_seconds=whole_micros(backlog_seconds),
+        rewound_from=rewound_from,
+        lost_lately=lately,
+        rewound_records=rewound_records,
+        rewound_at=rewound_at,
+        lost_of_day=of_stretches(stretches.values()),
     )
 
 

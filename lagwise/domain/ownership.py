@@ -19,17 +19,29 @@ Rows = Mapping[str, Sequence[Row]]
 class GroupFacts:
     """What the latest sample says of a group, and how settled it has been. Times by the clock of the evaluation."""
 
+    #: State of the group as its coordinator names it.
     state: str | None = None
+    #: Type of the group as the collector names it: classic, consumer, share or simple.
     type: str | None = None
+    #: Number of members; None where the group could not be described.
     members: int | None = None
+    #: Kind of the error that made the group or its offsets unreadable; None is no error.
     error: str | None = None
+    #: Topics of which any partition is assigned to a member.
     assigned_topics: frozenset[str] = frozenset()
+    #: Members that own no partition.
     idle_members: int = 0
+    #: Whether the group was rebalancing in its latest two samples (in its only one, if there is one).
     rebalancing_now: bool = False
+    #: In how many of ``samples`` the group was rebalancing, or had rebalanced since the previous sample.
     samples_of_unrest: int = 0
+    #: Number of samples of the group in the shortest trend window.
     samples: int = 0
+    #: When a group without members lost its last one; None where it has members, or that was not seen.
     empty_since: float | None = None
+    #: When its Flink job last completed a checkpoint, or started where it has completed none; None is no such job.
     checkpointed_at: float | None = None
+    #: How often its Flink job should complete a checkpoint.
     checkpoint_interval_seconds: float | None = None
 
 

@@ -33,27 +33,31 @@ from lagwise.domain.vocabulary import (
 
 #: A trend smaller than this share of the produce rate is noise, whatever its confidence interval.
 TREND_SHARE_OF_PRODUCE_RATE = 0.01
-#: So is one that over its window changes the lag by less than a record, or than this share of it: squares of a huge lag
-#: leave no digits for more.
+#: A trend that changes the lag over its window by less than a record, or than this share of the lag, is noise: squares
+#: of a huge lag leave no digits for more.
 TREND_SHARE_OF_LAG = 1e-6
-#: A partition is judged over its own rhythm: this many commit cadences without a commit are a standstill, and a trend
-#: is seen over no fewer …
+#: A partition is judged over its own commit cadence: this many cadences without a commit are a standstill, and a trend
+#: needs at least this many.
 TELLING_CADENCES = 3.0
-#: … but a standstill takes no fewer seconds than this where a member owns it (which may be busy with a long batch) …
+#: Shortest standstill of a partition that a member owns: the member may be busy with a long batch.
 STALLED_AFTER_SECONDS = 60.0
-#: … or than this where nobody does (a restart takes that long) …
+#: Shortest standstill of a partition without an owner: a restart takes that long.
 STOPPED_AFTER_SECONDS = 30.0
-#: … or than this where a group does not come to rest: members have so long to come back (`max.poll.interval.ms`) …
+#: Shortest standstill in a group that keeps rebalancing: its members have this long to rejoin
+#: (`max.poll.interval.ms`).
 UNSETTLED_AFTER_SECONDS = 300.0
-#: … or than this before its rhythm is known: a job that commits once a minute must have had the chance to.
+#: Shortest standstill before the commit cadence is known: a job that commits once a minute must have had the chance.
 UNSEEN_AFTER_SECONDS = 90.0
-#: … or, of a group that is only a name for an engine's commits, a job that does so every few minutes.
+#: Shortest standstill, before the commit cadence is known, of a group that is only the name for an engine's commits: a
+#: job that commits every few minutes must have had the chance.
 UNSEEN_SIMPLE_AFTER_SECONDS = 600.0
-#: A rhythm is known once this many commits have been seen: the time before the first is cut off at its start.
+#: The commit cadence is known once this many commits have been seen: the time before the first is cut off at its
+#: start.
 COMMITS_OF_RHYTHM = 2
-#: Where records come more rarely than samples it takes more: each waits for a part of it, by chance a short one …
+#: Commits that make the cadence known where records come more rarely than samples: each commit waits for a part of the
+#: cadence, by chance a short one.
 COMMITS_OF_RHYTHM_IF_RARE = 10
-#: … and for half of it on the average.
+#: Factor on the cadence where records come more rarely than samples: a commit waits for half of it on average.
 CADENCE_IF_RARE = 2.0
 #: A topic that the group committed to within this time is not a ghost, whatever the assignment says.
 GHOST_AFTER_SECONDS = 60.0

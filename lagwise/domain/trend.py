@@ -19,7 +19,7 @@ how rarely noise of either kind is taken for a trend.
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 #: Two-sided 99 % quantiles of Student's t for 1, 2, … 30 degrees of freedom, then the normal one.
 T_99 = (
@@ -42,45 +42,49 @@ RANDOM_WALK = 6 / 5
 class Statistics:
     """Sums over samples (t in seconds since an origin, lag in records) and over the steps between successive ones."""
 
+    #: Number of samples.
     samples: int = 0
+    #: Sum of t.
     sum_t: float = 0.0
+    #: Sum of t².
     sum_tt: float = 0.0
+    #: Sum of the lag.
     sum_lag: float = 0.0
+    #: Sum of the squared lag.
     sum_lag_lag: float = 0.0
+    #: Sum of t times lag.
     sum_t_lag: float = 0.0
+    #: Number of steps between successive samples.
     steps: int = 0
+    #: Sum of the squared lengths of the steps, in seconds².
     sum_dt_dt: float = 0.0
+    #: Sum of each step's length times the change of the lag in it.
     sum_dt_dlag: float = 0.0
+    #: Sum of the squared changes of the lag in the steps.
     sum_dlag_dlag: float = 0.0
 
     def shifted(self, seconds: float) -> "Statistics":
         """The same statistics with every t larger by ``seconds``: another origin."""
-        return Statistics(
-            self.samples,
-            self.sum_t + self.samples * seconds,
-            self.sum_tt + 2 * seconds * self.sum_t + self.samples * seconds * seconds,
-            self.sum_lag,
-            self.sum_lag_lag,
-            self.sum_t_lag + seconds * self.sum_lag,
-            self.steps,
-            self.sum_dt_dt,
-            self.sum_dt_dlag,
-            self.sum_dlag_dlag,
+        return replace(
+            self,
+            sum_t=self.sum_t + self.samples * seconds,
+            sum_tt=self.sum_tt + 2 * seconds * self.sum_t + self.samples * seconds * seconds,
+            sum_t_lag=self.sum_t_lag + seconds * self.sum_lag,
         )
 
     def __add__(self, other: "Statistics") -> "Statistics":
         """Statistics of both, given the same origin."""
         return Statistics(
-            self.samples + other.samples,
-            self.sum_t + other.sum_t,
-            self.sum_tt + other.sum_tt,
-            self.sum_lag + other.sum_lag,
-            self.sum_lag_lag + other.sum_lag_lag,
-            self.sum_t_lag + other.sum_t_lag,
-            self.steps + other.steps,
-            self.sum_dt_dt + other.sum_dt_dt,
-            self.sum_dt_dlag + other.sum_dt_dlag,
-            self.sum_dlag_dlag + other.sum_dlag_dlag,
+            samples=self.samples + other.samples,
+            sum_t=self.sum_t + other.sum_t,
+            sum_tt=self.sum_tt + other.sum_tt,
+            sum_lag=self.sum_lag + other.sum_lag,
+            sum_lag_lag=self.sum_lag_lag + other.sum_lag_lag,
+            sum_t_lag=self.sum_t_lag + other.sum_t_lag,
+            steps=self.steps + other.steps,
+            sum_dt_dt=self.sum_dt_dt + other.sum_dt_dt,
+            sum_dt_dlag=self.sum_dt_dlag + other.sum_dt_dlag,
+            sum_dlag_dlag=self.sum_dlag_dlag + other.sum_dlag_dlag,
         )
 
 

@@ -105,14 +105,32 @@ class Number(Parameter[float | None]):
 
 def number(name: str, meaning: str, low: float, high: float, default: float | None = None) -> Number:
     """A number in a range."""
-    allowed = f"a number from {low:,g} to {high:,g}"
-    return Number(name, meaning, allowed, default, _within(float, low, high), _as_number, low, high, False)
+    return Number(
+        name=name,
+        meaning=meaning,
+        allowed=f"a number from {low:,g} to {high:,g}",
+        default=default,
+        parse=_within(float, low, high),
+        write=_as_number,
+        low=low,
+        high=high,
+        is_whole=False,
+    )
 
 
 def whole(name: str, meaning: str, low: int, high: int, default: int | None = None) -> Number:
     """A whole number in a range."""
-    allowed = f"a whole number from {low:,} to {high:,}"
-    return Number(name, meaning, allowed, default, _within(int, low, high), _as_number, low, high, True)
+    return Number(
+        name=name,
+        meaning=meaning,
+        allowed=f"a whole number from {low:,} to {high:,}",
+        default=default,
+        parse=_within(int, low, high),
+        write=_as_number,
+        low=low,
+        high=high,
+        is_whole=True,
+    )
 
 
 def page_number(name: str, meaning: str) -> Parameter[int]:

@@ -1,4 +1,4 @@
-"""Leadership: of the processes that could do a job, one does it and the others stand by.
+"""Leadership: of the processes that could do a job, one does it and the others are on standby.
 
 The process that holds the lease leads. If the database cannot be reached, the leader goes on, unless the lake bears the
 mark of another process that has taken over. No standby takes over then, except where the database is a file of this
@@ -104,7 +104,7 @@ class Leadership:
             if lease.holds(for_seconds):
                 return None
         if lease.holder is not None:
-            return f"{self._what} is run by {lease.holder}"
+            return f"{lease.holder} runs {self._what}"
         if lease.trouble is None:
             return f"the lease of {self._what} is being renewed"
         if self._may_go_on():
@@ -152,7 +152,7 @@ class Leadership:
                 return None
         except LakeError as error:
             return str(error)
-        return f"another process has taken over {self._what}, as the lake says; {self.lease.trouble}"
+        return f"according to the lake, another process has taken over {self._what}; {self.lease.trouble}"
 
     def _note_marks(self) -> None:
         """Remember the mark that was in the lake when this hold began: it does not show a later takeover."""
@@ -171,8 +171,8 @@ class Leadership:
                 line = f"{lease.trouble}; whether another process runs {self._what} is unknown, and this one {does}"
                 self._log_throttle.warn("database", line, same=same)
             return
-        self._log_throttle.clear("database", f"the operational database can be asked again who runs {self._what}")
+        self._log_throttle.clear("database", "the operational database is reachable again")
         if lease.holder is not None:
-            self._log_throttle.warn("holder", f"{self._what} is run by {lease.holder}; this process stands by")
+            self._log_throttle.warn("holder", f"{lease.holder} runs {self._what}; this process is on standby")
         else:
-            self._log_throttle.clear("holder", f"{self._what} is run by this process now")
+            self._log_throttle.clear("holder", f"this process now runs {self._what}")

@@ -91,7 +91,7 @@ class Holder:
     since: datetime
 
     def __str__(self) -> str:
-        return f"process {self.process.pid} on {self.process.host}, since {self.since:%Y-%m-%d %H:%M:%S} UTC"
+        return f"process {self.process.pid} on {self.process.host} (since {self.since:%Y-%m-%d %H:%M:%S} UTC)"
 
 
 def boot_seconds() -> float:

@@ -46,7 +46,7 @@ def why(error: OSError) -> str:
     return error.strerror or str(error)
 
 
-class KeptFile:
+class BestEffortFile:
     """A file that a process keeps for itself and can do without: a write that fails costs only the file.
 
     The failure is logged once, in a line that ``cost`` completes, and so is its end. For one thread.

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from lagwise.platform.files import KeptFile
+from lagwise.platform.files import BestEffortFile
 from lagwise.platform.logs import escape
 from lagwise.platform.private_files import make_own_folder
 from lagwise.platform.secrets import redact
@@ -52,8 +52,8 @@ class Heart:
     """Writes the heartbeats of one process (its name) into a state folder. For one thread."""
 
     def __init__(self, state: Path, process: str) -> None:
-        cost = "the process goes on, but what is shown of it stays as it was"
-        self._file = KeptFile(_file_of(state, process), log, cost)
+        cost = "the process continues; its displayed state is stale"
+        self._file = BestEffortFile(_file_of(state, process), log, cost)
         with contextlib.suppress(OSError):  # the first beat says so
             make_own_folder(folder(state))
 

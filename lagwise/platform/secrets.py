@@ -7,14 +7,16 @@ Passwords that it has not read are recognized by their position: in URLs, after 
 import base64
 import binascii
 import contextlib
+import html
+import json
+import math
 import os
 import re
 import threading
 from collections.abc import Mapping
 from pathlib import Path
-from urllib.parse import unquote, unquote_plus
+from urllib.parse import quote, quote_plus, unquote, unquote_plus
 
-from lagwise.platform.encodings import encodings
 from lagwise.platform.errors import ConfigError
 
 #: librdkafka's settings that hold a secret (CONFIGURATION.md of librdkafka).
@@ -64,6 +66,10 @@ _SHORTEST_SOUGHT = 4
 _SHORTEST_TOKEN = 16
 #: The same in an address behind a reference: that is there because the address holds a secret.
 _SHORTEST_NAMED_TOKEN = 8
+#: The base64 and hex of a shorter secret would be found by chance.
+_SHORTEST_ENCODED = 6
+#: Shorter lines of a secret of several lines are brackets and the like.
+_SHORTEST_LINE = 16
 
 
 def is_reference(value: str) -> bool:
@@ -141,18 +147,11 @@ def remember(*secrets: str) -> None:
     global _sought
     new = {secret for secret in secrets if len(secret) >= _SHORTEST_SOUGHT} - _known
     if new:
-        written = {one for secret in new for one in encodings(secret)}
+        written = {one for secret in new for one in _encodings(secret)}
         with _remembering:
             _known.update(new)
             # A new tuple: other threads may be iterating over the old one.
             _sought = tuple(sorted({*_sought, *written}, key=len, reverse=True))
-
-
-def forget() -> None:
-    """Forget all secrets. For tests, which share a process."""
-    global _sought
-    _known.clear()
-    _sought = ()
 
 
 def is_secret_key(key: str) -> bool:
@@ -178,3 +177,36 @@ def _passwords_in(value: str) -> set[str]:
 def _is_token(part: str, shortest: int) -> bool:
     """Whether a part of an address looks generated: long, and not only lower-case words."""
     return len(part) >= shortest and re.fullmatch("[a-z._-]*", part) is None
+
+
+def _encodings(text: str) -> set[str]:
+    """A secret, and how it may appear in what programs print: in JSON, Python, HTML, URLs, hex and base64 (also within
+    a longer text).
+
+    Of a text of several lines, each long line by itself, too.
+    """
+    lines = {line.strip() for line in text.splitlines()} if "\n" in text else set()
+    pieces = {text} | {line for line in lines if len(line) >= _SHORTEST_LINE and not line.startswith("-----")}
+    return {one for piece in pieces for one in (*_quoted(piece), *_encoded(piece)) if one}
+
+
+def _quoted(text: str) -> set[str]:
+    in_addresses = {quote(text), quote(text, safe=""), quote_plus(text)}
+    in_addresses |= {re.sub("%..", lambda found: found[0].lower(), one) for one in in_addresses}
+    in_json = {json.dumps(text)[1:-1], json.dumps(text, ensure_ascii=False)[1:-1]}
+    return {text, repr(text)[1:-1], html.escape(text), html.escape(text, quote=False)} | in_json | in_addresses
+
+
+def _encoded(text: str) -> set[str]:
+    data = text.encode("utf-8", "surrogateescape")
+    if len(data) < _SHORTEST_ENCODED:
+        return set()
+    digits = data.hex()
+    return {digits, digits.upper()} | {one for before in range(3) for one in _in_base64(data, before)}
+
+
+def _in_base64(data: bytes, before: int) -> set[str]:
+    """The base64 characters that depend on the data alone, where ``before`` bytes (modulo 3) precede it."""
+    padded = bytes(before) + data
+    first, end = math.ceil(8 * before / 6), 8 * len(padded) // 6
+    return {encode(padded).decode("ascii")[first:end] for encode in (base64.b64encode, base64.urlsafe_b64encode)}

@@ -29,7 +29,7 @@ PARTITION_STATUS = Table(
     "group-partition, now",
     (
         *OF_GROUP_PARTITION,
-        Column("as_of", TIMESTAMP, "time of the cluster's latest sample: the moment the row speaks of", nullable=False),
+        Column("as_of", TIMESTAMP, "time of the cluster's latest sample: the time the row describes", nullable=False),
         Column("status", TEXT, "status word", nullable=False),
         Column("reason", TEXT, "why it is unknown; null for every other status"),
         Column("since", TIMESTAMP, "since when the status has been shown", nullable=False),

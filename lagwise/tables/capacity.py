@@ -76,7 +76,7 @@ DEMAND = Table(
         Column("forecast_peak_per_second", FLOAT, "highest minute rate to expect in the last week before then"),
         Column("forecast_peak_low_per_second", FLOAT, "lower end of its 90 % interval"),
         Column("forecast_peak_high_per_second", FLOAT, "upper end of its 90 % interval"),
-        Column("tested_days", FLOAT, "so far ahead the forecast was compared with the topic's own history"),
+        Column("tested_days", FLOAT, "how far ahead the forecast was tested against the topic's own history"),
         Column("model", TEXT, "model that was best there: seasonal-naive, seasonal-mean or theta"),
         Column("mase", FLOAT, "its mean error there, in units of the change from week to week"),
         Column("baseline_mase", FLOAT, "the seasonal-naive baseline's error there"),
@@ -166,7 +166,7 @@ CAPACITY = Table(
         Column(
             "hottest_share",
             FLOAT,
-            "share of the hottest partition in the busy hours of a week, 0 to 1; null: too few records to tell",
+            "share of the hottest partition in the busy hours of a week, 0 to 1; null is unknown: too few records",
         ),
         Column("lag", INT64, "unread records"),
         Column("produce_rate_per_second", FLOAT, "records written per second, now"),

@@ -57,7 +57,7 @@ ASSIGNMENTS = Table(
     "group whose assignment is settled, now",
     (
         *OF_GROUP,
-        Column("as_of", TIMESTAMP, "time of the sample that the row speaks of", nullable=False),
+        Column("as_of", TIMESTAMP, "time of the sample that the row describes", nullable=False),
         Column("assignor", TEXT, "partition assignor it runs"),
         Column("members", INT32, "members", nullable=False),
         Column("idle_members", INT32, "members that own no partition", nullable=False),

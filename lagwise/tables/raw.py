@@ -131,8 +131,8 @@ GROUPS = Table(
         Column(
             "subscriptions",
             SUBSCRIPTIONS,
-            "what is subscribed to (RocketMQ): which messages of a topic (tags or SQL; * is all), and by how many "
-            "members of so many that reported it; null where none did",
+            "what is subscribed to (RocketMQ): which messages of a topic (tags or SQL; * is all), and how many "
+            "of the members that reported subscribe to them; null where none reported",
         ),
         Column(
             "checkpointed_at",

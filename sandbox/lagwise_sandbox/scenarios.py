@@ -139,7 +139,7 @@ SCENARIOS: tuple[DemoScenario, ...] = (
     DemoScenario(
         "warehouse-sync",
         "shipments",
-        "Its only process was killed without a goodbye, and no consumer reads the shipments any more.",
+        "Its only process was killed without leaving the group, and no consumer reads the shipments any more.",
         (Status.STOPPED,),
         Behaviour.KILLED,
         members=1,

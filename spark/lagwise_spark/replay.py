@@ -69,18 +69,29 @@ class Recording:
 class Shown:
     """What was shown of a group-partition (or, without topic and partition, of a group) at one moment of a trace."""
 
+    #: Name of the trace.
     trace: str
+    #: The moment, in seconds of the trace.
     time_s: float
+    #: Consumer group.
     group: str
+    #: Topic of the group-partition; None for the group as a whole.
     topic: str | None
+    #: Partition of the topic; None for the group as a whole.
     partition: int | None
+    #: Status word.
     status: str
+    #: Why it is unknown; None for every other status.
     reason: str | None
+    #: Every status that holds, worst first.
     reasons: tuple[str, ...]
+    #: The numbers of ``NUMBERS``, by name.
     numbers: Mapping[str, Any]
+    #: Why, in one sentence with numbers; only for the group as a whole, and not printed.
     sentence: str | None = None
+    #: How the next loss would come; None where none will. Not printed.
     loss_cause: str | None = None
-    #: Not printed.
+    #: When it will have caught up or miss its objective, by name; not printed.
     forecasts: Mapping[str, Any] = field(default_factory=dict)
     #: What was lost within a day; not printed.
     lost: Lost = NOTHING_LOST
@@ -167,15 +178,15 @@ def _replay(
         at = of_cluster[row["cluster"]]
         shown[at.cluster].append(
             Shown(
-                at.trace.name,
-                at.time_s,
-                row["group"],
-                row["topic"],
-                row["partition"],
-                row["status"],
-                row["reason"],
-                tuple(row["reasons"]),
-                {name: row[name] for name in NUMBERS},
+                trace=at.trace.name,
+                time_s=at.time_s,
+                group=row["group"],
+                topic=row["topic"],
+                partition=row["partition"],
+                status=row["status"],
+                reason=row["reason"],
+                reasons=tuple(row["reasons"]),
+                numbers={name: row[name] for name in NUMBERS},
                 loss_cause=row["loss_cause"],
                 forecasts={name: row[name] for name in FORECASTS},
                 lost=_lost(row),
@@ -189,19 +200,19 @@ def _replay(
         )
         shown[cluster].append(
             Shown(
-                at.trace.name,
-                at.time_s,
-                group,
-                None,
-                None,
-                str(verdict.status),
-                str(verdict.reason) if verdict.reason else None,
-                tuple(str(s) for s in held) or (str(verdict.status),),
-                {name: numbers[name] for name in NUMBERS},
-                verdict.sentence,
-                numbers["loss_cause"],
-                {"to_catch_up": verdict.to_catch_up, "to_breach": verdict.to_breach},
-                verdict.lost,
+                trace=at.trace.name,
+                time_s=at.time_s,
+                group=group,
+                topic=None,
+                partition=None,
+                status=str(verdict.status),
+                reason=str(verdict.reason) if verdict.reason else None,
+                reasons=tuple(str(s) for s in held) or (str(verdict.status),),
+                numbers={name: numbers[name] for name in NUMBERS},
+                sentence=verdict.sentence,
+                loss_cause=numbers["loss_cause"],
+                forecasts={"to_catch_up": verdict.to_catch_up, "to_breach": verdict.to_breach},
+                lost=verdict.lost,
             )
         )
     for _, its_evaluations in groupby(evaluations, key=lambda e: e.source):

@@ -166,7 +166,7 @@ def _started(app_name: str, settings: SparkSettings, conf: dict[str, str], ivy: 
     except Exception as error:  # py4j and pyspark raise many kinds; each means the same to the user
         reason = clean(str(error).strip().splitlines()[0])[:200]
         raise MissingRequirement(
-            f"Spark did not start ({reason}). Its own output is in {log_file}; if it speaks of dependencies, delete "
+            f"Spark did not start ({reason}). Its own output is in {log_file}; if it mentions dependencies, delete "
             f"{ivy} and try again while online."
         ) from error
     session.sparkContext.setLogLevel("ERROR")

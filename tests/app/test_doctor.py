@@ -175,8 +175,7 @@ def test_a_log_is_not_repaired_under_an_analysis_that_runs(tmp_path: Path) -> No
     command = ["doctor", "--repair", "--yes", "--data", str(settings.data)]
     refused = CliRunner().invoke(cli, command)
     assert (refused.exit_code, entry.stat().st_size) == (1, 100)
-    assert "the analysis is run by" in refused.output
-    assert "stop that one first" in refused.output
+    assert "runs the analysis: stop that one first" in refused.output
     analysis.give_back()
     engine.dispose()
     assert CliRunner().invoke(cli, command).exit_code == 0

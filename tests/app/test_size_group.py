@@ -196,7 +196,7 @@ def test_of_a_flink_job_subtasks_are_sized(data: Path) -> None:
     assert document(data, "idle-job", "--per-message", "4ms")["inputs"]["unit"]["value"] == "subtask"
     typed = ("--per-message", "4ms", "--peak", "2k", "--partitions", "48")
     told = document(data, *typed, "--unit", "subtask")["verdict"]
-    assert "how many subtasks fit on a TaskManager is not known" in told
+    assert "the number of subtasks that fit on a TaskManager" in told
     assert "subtask" not in document(data, *typed)["verdict"]
 
 

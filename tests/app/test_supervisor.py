@@ -239,7 +239,7 @@ for number in itertools.count():
     assert ticks == list(range(len(ticks)))  # not a line is lost
     said = [line.split(" ", 2)[2] for line in lines if not line.startswith("tick ")]
     beat = f"{tmp_path / 'health' / 'ticker.json'}"
-    goes_on = "the process goes on, but what is shown of it stays as it was"
+    goes_on = "the process continues; its displayed state is stale"
     assert said == [
         f"WARNING lagwise.health: cannot write {beat}: File too large; {goes_on}",
         f"INFO lagwise.health: {beat} can be written again",

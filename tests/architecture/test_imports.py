@@ -18,6 +18,8 @@ ROOTS = {
     "lagwise_sandbox": ROOT / "sandbox",
     "lagwise_app": ROOT / "app",
 }
+#: Why a module may have more than 350 lines, by module: the reason why it is worse in two.
+LONGER: dict[str, str] = {}
 GROUND, ROOF = "lagwise", "lagwise_app"
 MIDDLE = tuple(package for package in ROOTS if package not in (GROUND, ROOF))
 #: The one door between rooms in the middle: what operators see of alerts and do about them.
@@ -231,6 +233,8 @@ def test_source_roots_are_no_packages() -> None:
 
 
 def test_modules_stay_small() -> None:
-    """At 300 lines a module begins to do two things; a few more are borne, half as many again are not."""
+    """A module over 350 lines needs a reason."""
     long = {name: lines for name, path in MODULES.items() if (lines := len(path.read_text().splitlines())) > 350}
-    assert long == {}
+    assert {name: lines for name, lines in long.items() if name not in LONGER} == {}
+    assert set(LONGER) <= set(long), "these no longer need a reason"
+    assert all(LONGER.values())

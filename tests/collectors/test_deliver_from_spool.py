@@ -220,7 +220,7 @@ class TestTakingTurns:
         assert lake.last_transaction(SAMPLES, lease_mark_of("shop")) == its_lease.hold_id
         waiting = two.write(whole(1))
         assert waiting.waiting == 1
-        assert str(waiting.trouble).startswith("the collection of shop is run by process ")
+        assert str(waiting.trouble).endswith(" UTC) runs the collection of shop")
 
         with out_of_order(lake, WATERMARKS):
             one._created = True

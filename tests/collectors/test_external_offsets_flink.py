@@ -345,8 +345,8 @@ def test_an_overview_that_is_never_answered_costs_only_the_slots(started: Starte
     server.stuck.add(OVERVIEW)
     sources, errors = OffsetSources([reader._settings.model_copy(update={"timeout_seconds": 2.0})]), ErrorTally()
     sources.begin()
-    ((name, group),) = sources.finish(lambda group: True, errors).groups
-    assert (name, group.error, group.job is not None) == ("jobs", None, True)
+    (group,) = sources.finish(lambda group: True, errors).groups
+    assert (group.source, group.error, group.job is not None) == ("jobs", None, True)
     assert errors.counts == {"external_offsets_timeout": 1}
 
 

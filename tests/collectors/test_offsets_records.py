@@ -1,6 +1,7 @@
 """Bytes of ``__consumer_offsets``: as Kafka 4.3's own classes write them in every version, and malformed."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -67,16 +68,16 @@ def test_commits_of_every_version(version: int, metadata: int) -> None:
 @pytest.mark.parametrize("version", range(5))
 def test_classic_groups_of_every_version(version: int) -> None:
     a = ClassicMember(
-        "a-1",
-        "node-1" if version >= 3 else None,
-        "a",
-        "/10.0.0.1",
-        300_000 if version >= 1 else None,
-        45_000,
-        ("bills", "orders"),
-        (("bills", 2), ("orders", 0), ("orders", 1)),
+        member_id="a-1",
+        instance_id="node-1" if version >= 3 else None,
+        client_id="a",
+        host="/10.0.0.1",
+        poll_ms=300_000 if version >= 1 else None,
+        session_ms=45_000,
+        topics=("bills", "orders"),
+        owned=(("bills", 2), ("orders", 0), ("orders", 1)),
     )
-    standby = ClassicMember("b-1", None, "a", "/10.0.0.1", a.poll_ms, 45_000, ("bills", "orders"), ())
+    standby = replace(a, member_id="b-1", instance_id=None, owned=())
     assert records.classic_group_of(GOLDEN[f"group.v{version}"]) == ClassicGroup("consumer", 12, (a, standby))
     assert records.classic_group_of(GOLDEN[f"group.v{version}.empty"]) == ClassicGroup("consumer", 13, ())
     [worker] = records.classic_group_of(GOLDEN[f"group.v{version}.connect"]).members

@@ -21,7 +21,7 @@ PUBLIC = {
     "SignIn.operators", "SignIn.viewers",
     "SparkSettings.driver_memory", "SparkSettings.master", "SqlOffsets.query", "_AlertmanagerLabels.labels",
     "_Channel.name",
-    "_Files.group", "_Files.path", "_Place.name",
+    "_Files.group", "_Files.path", "_SourceSettings.name",
 }  # fmt: skip
 
 

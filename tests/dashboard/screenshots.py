@@ -1,7 +1,7 @@
 """Pictures of every page, light and dark, from the real server in a real Chromium.
 
-``python -m tests.dashboard.screenshots docs/images`` shows the stories of this folder; with ``--address`` it shows what
-a running dashboard shows, for example that of ``lagwise demo``.
+``python -m tests.dashboard.screenshots docs/images --schemes light`` shows the stories of this folder, as the docs have
+them; with ``--address`` it shows what a running dashboard shows, for example that of ``lagwise demo``.
 """
 
 import argparse
@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args
 from urllib.parse import urlencode
 
 from lagwise.domain.sizing.workload import Concurrency, Workload
@@ -64,14 +64,14 @@ def main() -> None:
     parser.add_argument("--cluster", default="prod")
     parser.add_argument("--pages", nargs="*", choices=list(PAGES), default=list(PAGES), help="only these")
     parser.add_argument("--group", default="orders-fulfilment", help="the group whose page is pictured")
+    parser.add_argument("--schemes", nargs="*", choices=get_args(Scheme), default=get_args(Scheme), help="only these")
     options = parser.parse_args()
     path = chromium()
     if path is None:
         raise SystemExit("no Chromium on this machine: install Debian's package chromium, or set LAGWISE_CHROMIUM")
     options.folder.mkdir(parents=True, exist_ok=True)
     group = urlencode({"cluster": options.cluster, "group": options.group})
-    schemes: tuple[Scheme, ...] = ("light", "dark")
-    for scheme in schemes:
+    for scheme in options.schemes:
         with running(options.address) as address, launched(path) as browser:
             if "overview" in options.pages:
                 visit = Visit(browser, address, scheme=scheme, viewport=_PHONE)

@@ -331,7 +331,7 @@ def test_the_verdict_fills_what_sizing_is_asked(open_app: Open, planned: Path) -
     assert not {"Nodes", "Threads per node"} & {m.label for m in app.metric}
     assert metric(app, "Members") == str(verdict_of(planned, "prod/recommendations")["advised_nodes"])
     assert "What one node does" not in [s.value for s in app.subheader]
-    assert "What of the 2.5 ms is CPU time is not known" in texts(app)
+    assert "How much of the 2.5 ms is CPU time is unknown" in texts(app)
     app.number_input(key="t2_ms").set_value(1.0).run()
     assert "No advice: T1 and the cores of a node are not known" in texts(app)
     app.number_input(key="t1_ms").set_value(1.5)

@@ -18,7 +18,7 @@ from lagwise_spark.replay import NUMBERS, Shown
 
 ROOT = Path(__file__).resolve().parents[2]
 STATUSES = (ROOT / "docs" / "statuses.md").read_text(encoding="utf-8")
-RULES = (ROOT / "docs" / "reasons" / "status-rules.md").read_text(encoding="utf-8")
+RULES = (ROOT / "docs" / "status-rules.md").read_text(encoding="utf-8")
 TRACES = (ROOT / "docs" / "traces.md").read_text(encoding="utf-8")
 FOLDERS = sorted(path.parent for path in (ROOT / "tests" / "traces").glob("*/trace.toml"))
 

@@ -7,10 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lagwise.domain.assignment.assignors import ASSIGNORS
+from lagwise.domain.assignment.assignors import ASSIGNORS, in_order
 from lagwise.domain.assignment.java_order import JavaHashSet, string_hash, string_key
 from lagwise.domain.assignment.model import Member, NotDeterminedError, Partition, owners
-from lagwise.domain.assignment.range_and_round_robin import in_order
 from lagwise.domain.assignment.sticky import moved
 
 

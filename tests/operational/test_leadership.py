@@ -1,6 +1,7 @@
 """Whose turn it is, with a database that answers and with one that does not; and what is said of it."""
 
 import logging
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -68,20 +69,19 @@ def test_a_process_waits_for_the_holder_and_takes_over_from_it(
     second.turn.ask()
     assert first.turn.why_not() is None
     first.turn.check()
-    reason = f"the analysis is run by process 7 on host-a, since {first.lease._now():%Y-%m-%d}"
-    assert str(second.turn.why_not()).startswith(reason)
-    with pytest.raises(NotLeader, match="the analysis is run by process 7 on host-a"):
+    reason = f"process 7 on host-a (since {first.lease._now():%Y-%m-%d %H:%M:%S} UTC) runs the analysis"
+    assert second.turn.why_not() == reason
+    with pytest.raises(NotLeader, match=re.escape(reason)):
         second.turn.check()
     (waits,) = said(caplog)
-    assert waits.startswith(reason)
-    assert waits.endswith("; this process stands by")
+    assert waits == f"{reason}; this process is on standby"
 
     time.seconds += TAKE_OVER_SECONDS  # the first one hangs
     second.turn.ask()
     assert second.turn.why_not() is None
-    assert said(caplog) == ["the analysis is run by this process now"]
+    assert said(caplog) == ["this process now runs the analysis"]
     assert lost == []
-    assert str(first.turn.why_not()).startswith("the analysis is run by process 7 on host-b")  # it comes back, and asks
+    assert str(first.turn.why_not()).startswith("process 7 on host-b")  # it comes back, and asks
     assert lost == ["first"]
     assert len(said(caplog)) == 1
 
@@ -112,7 +112,7 @@ def test_with_a_server_that_is_away_the_holder_goes_on_and_nobody_begins(
         for side in sides:
             side.turn.ask()
     assert first.turn.why_not() is None
-    assert str(second.turn.why_not()).startswith("the analysis is run by process 7 on host-a")
+    assert str(second.turn.why_not()).startswith("process 7 on host-a")
     assert str(fresh.turn.why_not()).startswith("whether another process runs the analysis is unknown: cannot use")
     (line,) = said(caplog)
     assert line.endswith("whether another process runs the analysis is unknown, and this one goes on")
@@ -123,13 +123,13 @@ def test_with_a_server_that_is_away_the_holder_goes_on_and_nobody_begins(
     mark.trouble = LakeError("the lake is away, too")
     assert first.turn.why_not() == "the lake is away, too"
     mark.of, mark.trouble = 12345, None  # one that could ask the database has taken over
-    assert str(first.turn.why_not()).startswith("another process has taken over the analysis, as the lake says")
+    assert str(first.turn.why_not()).startswith("according to the lake, another process has taken over the analysis")
 
     postgres_server.execute(f"alter database {name} allow_connections true")
     for side in sides:
         side.turn.ask()
     assert [side.turn.why_not() is None for side in sides] == [True, False, False]
-    again = "the operational database can be asked again who runs the analysis"
+    again = "the operational database is reachable again"
     assert said(caplog).count(again) == 3
 
 
@@ -158,7 +158,9 @@ def test_something_done_once_is_refused_where_the_holder_lives(url: str, opened:
     second = Leadership(Lease(opened(url), "analysis"), "the analysis", log)
     me = Process.of_this()
     with (
-        pytest.raises(NotLeader, match=rf"is run by process {me.pid} on {me.host}, since .* UTC: stop that one first"),
+        pytest.raises(
+            NotLeader, match=rf"process {me.pid} on {me.host} \(since .* UTC\) runs the analysis: stop that one first"
+        ),
         second.taken(),
     ):
         raise AssertionError("not reached")

@@ -59,7 +59,7 @@ class TestOneHolder:
         second.ask()
         assert (first.holds(), first.holder) == (True, None)
         assert (second.holds(), second.hold_id) == (False, None)
-        assert str(second.holder) == "process 7 on host-a, since 2026-11-21 03:14:15 UTC"
+        assert str(second.holder) == "process 7 on host-a (since 2026-11-21 03:14:15 UTC)"
 
     def test_it_is_held_as_long_as_it_is_renewed(self, url: str, opened: Open) -> None:
         time = Time()

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from lagwise.platform.files import KeptFile, replace_file, replacing
+from lagwise.platform.files import BestEffortFile, replace_file, replacing
 
 log = logging.getLogger("lagwise.test")
 
@@ -43,7 +43,7 @@ def test_a_kept_file_that_cannot_be_written_says_so_once_and_when_it_is_over(
     caplog.set_level(logging.INFO, "lagwise")
     folder = tmp_path / "state"
     folder.write_text("somebody else's")
-    kept = KeptFile(folder / "x.json", log, "it is known anew after a restart")
+    kept = BestEffortFile(folder / "x.json", log, "it is known anew after a restart")
     assert [kept.write(b"1"), kept.write(b"2")] == [False, False]
     folder.unlink()
     assert [kept.write(b"3"), kept.write(b"4")] == [True, True]

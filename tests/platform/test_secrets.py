@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from lagwise.platform import secrets
 from lagwise.platform.errors import ConfigError
+from tests.fixtures.secrets import forget_secrets
 
 
 def test_a_reference_is_resolved_from_environment_or_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -104,14 +105,14 @@ def test_a_secret_is_found_however_it_is_written(way: str, monkeypatch: pytest.M
 
 @given(st.binary(max_size=5), st.text("abcdefXYZ0189-_/+=", min_size=8, max_size=40), st.binary(max_size=5))
 def test_no_part_of_base64_gives_a_secret_away(before: bytes, secret: str, behind: bytes) -> None:
-    secrets.forget()
+    forget_secrets()
     secrets.remember(secret)
     for encode in (base64.b64encode, base64.urlsafe_b64encode):
         shown = secrets.redact(encode(before + secret.encode() + behind).decode())
         assert secrets.REDACTED in shown
         around = -(-4 * (len(before) + 1) // 3) + -(-4 * (len(behind) + 1) // 3) + 4
         assert len(shown) - len(secrets.REDACTED) <= around
-    secrets.forget()
+    forget_secrets()
 
 
 def test_a_secret_of_several_lines_is_found_line_by_line(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -142,7 +143,7 @@ def test_passwords_within_a_value_are_redacted_too(
 ) -> None:
     known(monkeypatch, value)
     assert secrets.redact(text) == shown
-    secrets.forget()
+    forget_secrets()
     if "://" in value:
         assert secrets.resolve(value) == value
         assert secrets.redact(text) == shown, "it stands in the settings itself"

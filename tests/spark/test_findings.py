@@ -164,7 +164,7 @@ def test_what_was_skipped_is_told_once_and_for_a_day(lake: Lake) -> None:
     append(lake, EVENTS, one, one, skip(2, cause="12 partitions, 480000 records in all"))
     (finding,) = findings_of(lake, news(NOW))["shop", "billing"]
     assert finding.sentence.startswith("Up to 20,000 records were skipped")
-    assert "orders-1 leapt from 1,000 to 21,000" in finding.sentence
+    assert "orders-1 jumped from 1,000 to 21,000" in finding.sentence
     assert findings_of(lake, news(NOW + 24 * 60)) == {}
 
 
@@ -234,4 +234,4 @@ def test_a_skip_on_a_queue_is_told_in_rocketmqs_words(lake: Lake) -> None:
     append(lake, EVENTS, skip(3, partition=10_003, before="100", after="900"))
     append(lake, WATERMARKS, watermark("orders", 10, partition=10_003) | {"label": "broker-b q3"})
     (finding,) = findings_of(lake, [replace(n, system="rocketmq") for n in news(NOW)])["shop", "billing"]
-    assert "the committed offset of orders broker-b q3 leapt from 100 to 900" in finding.sentence
+    assert "the committed offset of orders broker-b q3 jumped from 100 to 900" in finding.sentence

@@ -40,7 +40,7 @@ def test_a_second_analysis_waits_without_spark(tmp_path: Path) -> None:
     other = Lease(engine, "analysis")
     other.ask()
     assert other.holds()
-    holder = f"the analysis is run by process {os.getpid()} on "
+    holder = f"process {os.getpid()} on "
 
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment)
     try:
@@ -107,7 +107,8 @@ def test_a_round_that_a_takeover_ends_writes_nothing_and_is_no_failure(
     heart = health.Heart(tmp_path / "state", health.ANALYSIS)
     run._analyze(Config(data=str(tmp_path)), run._Place(lake, turn), [], threading.Event(), heart)
     (line,) = [record.getMessage() for record in caplog.records if record.name == "lagwise.spark"]
-    assert line.startswith("the analysis is run by process 7 on host-b, since ")
+    assert line.startswith("process 7 on host-b (since ")
+    assert line.endswith(" UTC) runs the analysis; this process is on standby")
     assert health.read(tmp_path / "state")[health.ANALYSIS].line == "Spark is up"
     assert lake.read(TICKS).num_rows == 0
     engine.dispose()

@@ -107,7 +107,7 @@ class FlinkRest:
         except ConfigError as error:
             raise OffsetSourceTrouble("refused", str(error)) from None
         except httpx.InvalidURL:
-            raise OffsetSourceTrouble("unreachable", "the address is no URL") from None
+            raise OffsetSourceTrouble("unreachable", "the address is not a URL") from None
         with client:
             self._client = client
             try:

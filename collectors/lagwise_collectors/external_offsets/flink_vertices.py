@@ -57,14 +57,14 @@ class VertexRates:
             return None if rate is None or parallelism < 1 else min(1.0, rate / 1000 / parallelism)
 
         return FlinkVertex(
-            str(vertex["name"]),
-            parallelism,
-            slots_held,
-            share(_BUSY),
-            share(_BACKPRESSURED),
-            share(_IDLE),
-            per_second(_IN),
-            per_second(_OUT),
+            name=str(vertex["name"]),
+            parallelism=parallelism,
+            slots_held=slots_held,
+            busy_share=share(_BUSY),
+            backpressured_share=share(_BACKPRESSURED),
+            idle_share=share(_IDLE),
+            records_in_per_second=per_second(_IN),
+            records_out_per_second=per_second(_OUT),
         )
 
 

@@ -38,18 +38,24 @@ class ExternalOffset:
     updated_at: datetime | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FlinkVertex:
     """A vertex of a job. Shares of its time and record rates are since the previous sample; None: unknown."""
 
     name: str
+    #: Number of its subtasks.
     parallelism: int
     #: Task slots of its slot sharing group: as many as the most parallel vertex in it has subtasks.
     slots_held: int
+    #: Share of its subtasks' time in which they worked, 0 to 1.
     busy_share: float | None = None
+    #: Share of its subtasks' time in which they waited for a slower vertex downstream, 0 to 1.
     backpressured_share: float | None = None
+    #: Share of its subtasks' time in which they had nothing to do, 0 to 1.
     idle_share: float | None = None
+    #: Records received by all subtasks together.
     records_in_per_second: float | None = None
+    #: Records emitted by all subtasks together.
     records_out_per_second: float | None = None
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from lagwise.config.external_offsets import ExternalOffsetSource, FlinkJobs, OffsetFiles, SparkCheckpoints, SqlOffsets
 from lagwise.domain.humanise import plural
-from lagwise.platform.files import KeptFile
+from lagwise.platform.files import BestEffortFile
 from lagwise_collectors.external_offsets.model import ExternalGroup, OffsetSourceTrouble, SourceResult
 from lagwise_collectors.external_offsets.timed_read import TimedRead
 from lagwise_collectors.protocol import Check, ErrorTally
@@ -31,7 +31,7 @@ class GroupCache:
 
     def __init__(self, path: Path | None) -> None:
         loss = "after a restart, the groups of a source are unknown until it can be read"
-        self._file = None if path is None else KeptFile(path, log, loss)
+        self._file = None if path is None else BestEffortFile(path, log, loss)
         self._known: GroupTypes = {} if path is None else _load(path)
         self._is_saved = True
 

@@ -58,7 +58,7 @@ def _engine(settings: SqlOffsets) -> Engine:
     try:
         url = make_url(resolve(settings.url))
     except ValueError:
-        raise OffsetSourceTrouble("malformed", "what stands for a port in its URL is no number") from None
+        raise OffsetSourceTrouble("malformed", "the port in its URL is not a number") from None
     if url.get_backend_name() == "sqlite" and url.database and not url.database.startswith("file:"):
         # SQLite would make the file where there is none.
         path = quote(str(Path(url.database).expanduser().absolute()))

@@ -73,13 +73,13 @@ def rebalance(group: str, before: ClassicView | None, now: ClassicView, commits:
     elif change.cause is None:
         change = replace(change, cause=RebalanceCause.REJOINED)
     return TrackedRebalance(
-        group,
-        now.at_ms,
-        now.generation,
-        None if before is None else before.generation,
-        change,
-        len(now.members),
-        partition_moves(old, now.members, at_ms=now.at_ms, commits=commits),
+        group=group,
+        at_ms=now.at_ms,
+        generation=now.generation,
+        before=None if before is None else before.generation,
+        change=change,
+        members=len(now.members),
+        moves=partition_moves(old, now.members, at_ms=now.at_ms, commits=commits),
     )
 
 

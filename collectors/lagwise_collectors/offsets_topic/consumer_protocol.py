@@ -30,24 +30,33 @@ _NEW = -1
 class ConsumerGroup:
     """A KIP-848 group. It is fed records in their order; methods return the rebalances that ended."""
 
+    #: Epoch of the group: it rises with every change that starts a rebalance.
     epoch: int = _NEW
+    #: Epoch of the newest target assignment; while there are members, a rebalance ends only once it equals ``epoch``.
     target_epoch: int = _NEW
+    #: Metadata (subscription, client) by member id.
     members: dict[str, GroupMember] = field(default_factory=dict)
+    #: Target assignment by member id: what each member is to own.
     targets: dict[str, OwnedPartitions] = field(default_factory=dict)
+    #: Current assignment by member id: what each member owns, and its epoch.
     current: dict[str, CurrentAssignment] = field(default_factory=dict)
-    #: Members and what they owned as of the last rebalance that was reported, and its epoch.
+    #: Members and what they owned as of the last rebalance that was reported.
     reported: Members = field(default_factory=dict)
+    #: Epoch of the last rebalance that was reported; None: none was.
     reported_epoch: int | None = None
     #: Start of the last rebalance that ended: all its members have been alive since, in ms since 1970.
     agreed_ms: int = 0
     #: Partitions of each topic, as far as they are assigned.
     widths: dict[str, int] = field(default_factory=dict)
-    #: The rebalance under way: its start, the change that caused it, and the members that share the partitions.
+    #: Start of the rebalance under way, in ms since 1970; None: there is none.
     opened_ms: int | None = None
+    #: The change that caused the rebalance under way; None: there is none.
     change: MembershipChange | None = None
+    #: The members that share the partitions in the rebalance under way, as of its start.
     sharers: Members = field(default_factory=dict)
-    #: The broker's session timeout and heartbeat interval: no record has them.
+    #: The broker's session timeout, from its settings, because no record has it; None: unknown.
     session_ms: int | None = None
+    #: The broker's heartbeat interval, from its settings, because no record has it; 0: unknown.
     heartbeat_ms: int = 0
 
     def put_member(self, group: str, member_id: str, member: GroupMember, at_ms: int) -> TrackedRebalance | None:
@@ -62,7 +71,15 @@ class ConsumerGroup:
         change = MembershipChange(
             RebalanceCause.STATIC_MEMBER_RETURNED, session_ms=self.session_ms, poll_ms=member.poll_ms
         )
-        return TrackedRebalance(group, at_ms, self.epoch, self.epoch, change, len(self.reported), None)
+        return TrackedRebalance(
+            group=group,
+            at_ms=at_ms,
+            generation=self.epoch,
+            before=self.epoch,
+            change=change,
+            members=len(self.reported),
+            moves=None,
+        )
 
     def begin(self, group: str, epoch: int, at_ms: int, commits: CommitsOn) -> TrackedRebalance | None:
         """A new epoch. Returns the rebalance that it overtakes, if there is one."""
@@ -109,14 +126,14 @@ class ConsumerGroup:
         ):
             change = replace(change, cause=RebalanceCause.PARTITIONS_ADDED)
         rebalance = TrackedRebalance(
-            group,
-            self.opened_ms,
-            self.epoch,
-            self.reported_epoch,
-            change,
-            len(now),
-            partition_moves(self.reported, now, at_ms=at_ms, commits=commits),
-            at_ms - self.opened_ms if over else None,
+            group=group,
+            at_ms=self.opened_ms,
+            generation=self.epoch,
+            before=self.reported_epoch,
+            change=change,
+            members=len(now),
+            moves=partition_moves(self.reported, now, at_ms=at_ms, commits=commits),
+            duration_ms=at_ms - self.opened_ms if over else None,
         )
         self.reported, self.reported_epoch, self.widths = now, self.epoch, widths
         if over:  # only then has every member shown that it is alive

@@ -16,7 +16,7 @@ from confluent_kafka import KafkaException
 
 from lagwise.config import Cluster
 from lagwise.platform.errors import ConfigError
-from lagwise.platform.files import KeptFile
+from lagwise.platform.files import BestEffortFile
 from lagwise.tables.raw import EVENTS
 from lagwise_collectors.kafka.requests.errors import KafkaTrouble, trouble_of
 from lagwise_collectors.offsets_topic import state_file
@@ -48,7 +48,7 @@ class OffsetsTail:
     def __init__(self, cluster: Cluster, state: Path) -> None:
         self._cluster = cluster
         loss = f"after a restart, events of {OFFSETS_TOPIC} are repeated"
-        self._file = KeptFile(state, log, loss)
+        self._file = BestEffortFile(state, log, loss)
         self._lock = threading.Lock()
         self._stop = threading.Event()
         self._state: LedgerState | None = None

@@ -172,7 +172,14 @@ class Ledger:
     ) -> None:
         if len(self._commit_changes) < _MAX_HELD:
             change = CommitChange(
-                kind, moment(at_ms), pair.group, pair.topic, pair.partition, pair.offset, after, cause
+                kind=kind,
+                at=moment(at_ms),
+                group=pair.group,
+                topic=pair.topic,
+                partition=pair.partition,
+                before=pair.offset,
+                after=after,
+                cause=cause,
             )
             self._commit_changes.append(change)
         else:

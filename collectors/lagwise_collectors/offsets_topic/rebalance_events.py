@@ -9,7 +9,7 @@ from lagwise_collectors.offsets_topic.records import OwnedPartitions
 from lagwise_collectors.sample_diff.events import Event
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TrackedRebalance:
     """One rebalance of a group."""
 

@@ -74,7 +74,7 @@ class CommitRecord:
     topic_id: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ClassicMember:
     """A member of a classic group. ``topics`` and ``owned`` are empty where it is no consumer (Kafka Connect)."""
 
@@ -210,7 +210,16 @@ def classic_group_of(value: bytes) -> ClassicGroup:
         consumer = protocol_type == "consumer"
         topics = _subscribed(subscription) if consumer else ()
         owned = _owned(assignment) if consumer else ()
-        return ClassicMember(member_id, instance_id, client_id, host, poll_ms, session_ms, topics, owned)
+        return ClassicMember(
+            member_id=member_id,
+            instance_id=instance_id,
+            client_id=client_id,
+            host=host,
+            poll_ms=poll_ms,
+            session_ms=session_ms,
+            topics=topics,
+            owned=owned,
+        )
 
     return ClassicGroup(protocol_type, generation, tuple(data.array(member)))
 

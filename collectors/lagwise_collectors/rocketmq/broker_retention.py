@@ -22,7 +22,7 @@ CONFIG_SECONDS = 300.0
 _HOUR_SECONDS = 3600.0
 #: How fast a disk fills is estimated from a log that goes back this far, or on a disk that is filling already: the
 #: initial load of a new broker says nothing about later hours.
-_TELLING_SECONDS = _HOUR_SECONDS
+_MIN_LOG_AGE_SECONDS = _HOUR_SECONDS
 #: Shares of a disk are reported in hundredths, rounded up.
 _ROUNDING = 0.01
 #: Forced deletion frees a file or ten at a time: a disk that was beyond its level is taken to be so for an hour more,
@@ -161,7 +161,7 @@ class BrokerRetention:
         if not self.settings.deletes_forcibly or state.earliest_at is None or not state.log_bytes or used is None:
             return None
         age = state.at - state.earliest_at
-        if age <= 0 or (age < _TELLING_SECONDS and used < self.settings.filling):
+        if age <= 0 or (age < _MIN_LOG_AGE_SECONDS and used < self.settings.filling):
             return None
         if self.deletes_at_any_age:
             return age

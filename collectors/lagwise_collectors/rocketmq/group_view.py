@@ -28,9 +28,13 @@ class RocketmqGroup:
     """One group."""
 
     name: str
+    #: Stable with members online, Empty without; None: the group could not be read.
     state: GroupState | None = None
+    #: concurrent, orderly, pop, pull, broadcasting or clustering (see :func:`_type`); None: it was never online.
     type: str | None = None
+    #: Members that are online.
     members: list[RocketmqMember] = field(default_factory=list)
+    #: Topics that its members subscribe to or, if only files of its clients are left, the topics in these.
     topics: frozenset[str] = frozenset()
     #: Owner by queue.
     owners: dict[Queue, str] = field(default_factory=dict)
@@ -38,7 +42,10 @@ class RocketmqGroup:
     progress: dict[Queue, int | None] | None = None
     #: Offsets of each client of a broadcasting group; None: unknown.
     reached: dict[Queue, dict[str, int | None]] = field(default_factory=dict)
+    #: Messages that members were handed and did not acknowledge yet; None: the group does not pop, or a member did
+    #: not report them.
     unacknowledged: int | None = None
+    #: Topics and filters that it subscribes to, and how many members report each.
     subscriptions: list[Subscription] = field(default_factory=list)
     #: The source of the progress; None: the members reported all of it.
     source: str | None = None

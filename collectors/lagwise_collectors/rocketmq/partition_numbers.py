@@ -10,7 +10,7 @@ import logging
 from collections.abc import Iterable
 from pathlib import Path
 
-from lagwise.platform.files import KeptFile
+from lagwise.platform.files import BestEffortFile
 
 log = logging.getLogger("lagwise.collectors.rocketmq")
 
@@ -33,7 +33,7 @@ class BrokerNumbers:
     """The brokers' numbers. ``file`` keeps them; without one they hold as long as this object."""
 
     def __init__(self, file: Path | None) -> None:
-        self._file = None if file is None else KeptFile(file, log, "after a restart, brokers may get new numbers")
+        self._file = None if file is None else BestEffortFile(file, log, "after a restart, brokers may get new numbers")
         self._numbers = {} if file is None else _saved_numbers(file)
         self._is_saved = True
 

@@ -80,7 +80,11 @@ def commit_events(
     """
     changed = _changed(before, now)
     return change_events(
-        CommitChange(EventKind.OFFSETS_GONE if row["after"] is None else EventKind.COMMIT_REWOUND, at, **row)
+        CommitChange(
+            kind=EventKind.OFFSETS_GONE if row["after"] is None else EventKind.COMMIT_REWOUND,
+            at=at,
+            **row,
+        )
         for row in changed.to_pylist()
         if row["group"] in readable and row["topic"] not in unusable_topics
     )
@@ -92,8 +96,8 @@ def skip_events(commits: pa.Table, skips: Sequence[OffsetSkip], at: datetime) ->
     names = commits.select(KEYS).take([skip.row for skip in skips]).to_pylist() if skips else []
     return change_events(
         CommitChange(
-            EventKind.COMMIT_SKIPPED,
-            at,
+            kind=EventKind.COMMIT_SKIPPED,
+            at=at,
             **name,
             before=skip.before,
             after=skip.after,

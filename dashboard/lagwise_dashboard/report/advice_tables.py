@@ -110,13 +110,13 @@ def figure_columns(figures: Sequence[Figure]) -> list[TableColumn]:
     """Figures as a table: label, value, and how it was computed."""
     return [
         tables.text("Figure", [f.label for f in figures]),
-        tables.mixed("Value", [f.value for f in figures], [_say(f.name, f.value) for f in figures]),
+        tables.mixed("Value", [f.value for f in figures], [_figure_text(f.name, f.value) for f in figures]),
         tables.text("Unit", [f.unit for f in figures]),
         tables.text("Computed from", [f.how for f in figures]),
     ]
 
 
-def _say(name: str, value: float | None) -> str:
+def _figure_text(name: str, value: float | None) -> str:
     """A figure's value; ``none`` where it is infinite."""
     if value is None:
         return "none"

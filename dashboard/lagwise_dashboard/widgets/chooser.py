@@ -15,7 +15,6 @@ from lagwise_dashboard.widgets import filters, list_view
 
 #: Links of a page.
 PAGE_LINKS = 20
-_WIDTH = 560
 
 
 def cluster_of(clusters_of: Query[[str], list[str]], name: str) -> str:

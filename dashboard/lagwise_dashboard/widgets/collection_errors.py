@@ -19,7 +19,7 @@ _ADVICE = {
     "leader_moved": "A leader moved during the sample; the next one usually succeeds.",
     "coordinator_moved": "A coordinator moved during the sample; the next one usually succeeds.",
     "coordinator_loading": "A coordinator is still loading; the next sample usually succeeds.",
-    "unknown_topic": "The topic was deleted, or between two requests; this resolves by itself.",
+    "unknown_topic": "The topic was deleted, possibly between two requests. The error disappears by itself.",
     "group_gone": "The group was deleted between two requests; this resolves by itself.",
     "not_supported": "The brokers are too old for this request. Values that depend on it stay unknown.",
 }

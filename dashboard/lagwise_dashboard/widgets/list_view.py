@@ -50,7 +50,7 @@ def if_default_order(listing: ListParameters, words: str) -> str:
     return words if is_usual else ""
 
 
-def found(listing: ListParameters, result: ListPage[Any], noun: str, placeholder: str, none: str) -> bool:
+def has_rows(listing: ListParameters, result: ListPage[Any], noun: str, placeholder: str, none: str) -> bool:
     """Draw the search field, and return whether there is a row. If not, a caption says so; ``none`` is the one for a
     list that is empty without a search."""
     search(listing, result, placeholder, f"Search the {noun}s")

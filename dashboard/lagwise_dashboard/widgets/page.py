@@ -42,7 +42,7 @@ def show(
                 value=not st.session_state.get(_PAUSED, False),
                 key=LIVE,
                 on_change=_remember_pause,
-                help=f"Looks for new data every {seconds:g} s. Switch it off to keep what you see.",
+                help=f"Refreshes every {seconds:g} s. Switch it off to keep what you see.",
             )
             identity.sign_out()
 

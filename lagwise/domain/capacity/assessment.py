@@ -109,16 +109,16 @@ def assess(known: CapacityInputs, target_utilisation: float = DEFAULT_TARGET_UTI
     if known.downstream is not None and judgement.verdict in (CapacityVerdict.SHORT, CapacityVerdict.TIGHT):
         judgement = replace(judgement, sentence=f"{judgement.sentence} {known.downstream.sentence}")
     return Assessment(
-        judgement,
-        source,
-        _confidence(known, source),
-        can_do,
-        _member_rate(known, source, workload),
-        unit_of(known),
-        workload,
-        advice,
-        task_slots_for(advice, known.job.slots_held, known.job.slots_free) if known.job else None,
-        tuple(inputs_of(known)),
+        judgement=judgement,
+        source=source,
+        confidence=_confidence(known, source),
+        can_do=can_do,
+        member_rate_per_second=_member_rate(known, source, workload),
+        unit=unit_of(known),
+        workload=workload,
+        advice=advice,
+        slots=task_slots_for(advice, known.job.slots_held, known.job.slots_free) if known.job else None,
+        inputs=tuple(inputs_of(known)),
     )
 
 

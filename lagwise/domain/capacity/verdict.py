@@ -96,11 +96,13 @@ def busy_minutes(
 class CapacityJudgement:
     """The verdict with its reason."""
 
+    #: Whether what runs is enough.
     verdict: CapacityVerdict
+    #: Why, in one or two sentences with numbers.
     sentence: str
-    #: When the forecast's mean asks for more than is there with its slack; None is not within the forecast.
+    #: When the forecast's mean first exceeds what can be done with the slack; None is not within the forecast.
     enough_until: datetime | None = None
-    #: The same for the upper end of the forecast's interval.
+    #: When the upper end of the forecast's interval first exceeds that capacity; None is not within the forecast.
     enough_until_at_worst: datetime | None = None
     #: The test that would show what it can do, in words; None where that is known, or no test would help.
     load_test: str | None = None
@@ -142,12 +144,12 @@ def judge_capacity(
     highest = max((point.mean for point in forecast), default=0.0)
     needed = max(peak, highest)
     if can_do is None:
-        why = f"What it can do is not known: it never had a backlog to show it. {_peak_text(peak)}"
+        why = f"Its capacity is unknown: it has never had a backlog. {_peak_text(peak)}"
         return _undecided(why, load_test)
     carries = can_do.low * target
     does = f"it can do {_can_do_text(can_do)}, {significant(carries)} with {per_cent(1 - target)} kept free"
     if can_do.high is None and not meets(carries, needed):
-        why = f"It never had a backlog: all that is known is that {does}. {_peak_text(peak)}"
+        why = f"It has never had a backlog, so only a lower bound is known: {does}. {_peak_text(peak)}"
         if highest > peak:
             why += f", and {significant(highest)} are forecast"
         return _undecided(why, load_test)

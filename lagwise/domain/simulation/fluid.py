@@ -141,7 +141,16 @@ class _Run:
         peak_lag, peak_at = self.peak
         arrived = self.scenario.lag + self.traffic.arrived_by(end)
         drain = None if self.drained_at is None else max(0.0, self.drained_at - peak_at)
-        return SimulatedOutcome(tuple(moments), peak_lag, peak_at, self.peak_lag_seconds, drain, arrived, handled, left)
+        return SimulatedOutcome(
+            moments=tuple(moments),
+            peak_lag=peak_lag,
+            peak_lag_at_seconds=peak_at,
+            peak_lag_seconds=self.peak_lag_seconds,
+            drain_seconds=drain,
+            arrived=arrived,
+            handled=handled,
+            lag_left=left,
+        )
 
     def _advance(self, now: float, until: float) -> float:
         """Let time pass up to ``until``, from one emptied partition to the next; if infinite, up to the last."""

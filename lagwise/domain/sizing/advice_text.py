@@ -78,10 +78,10 @@ def _what_binds(workload: Workload, triple: Triple, binding: Binding) -> str:
 def _not_known_apart(workload: Workload) -> str:
     """What is not known, and what would show it."""
     whole = precise_duration(workload.t1_seconds)
-    part = f"What of the {whole} is CPU time is not known, so how many {workload.unit}s fit on"
+    part = f"How much of the {whole} is CPU time is unknown, and so is the number of {workload.unit}s that fit on"
     if workload.unit is Unit.SUBTASK:
-        return f"{part} a TaskManager is not known either: its CPU load would show it."
-    return f"{part} a node and whether threads would save some is not known either: a probe would show it."
+        return f"{part} a TaskManager: its CPU load would show it."
+    return f"{part} a node: a probe would show it, and whether threads would save some."
 
 
 def _partitions_bind(workload: Workload, triple: Triple) -> str:
@@ -91,8 +91,8 @@ def _partitions_bind(workload: Workload, triple: Triple) -> str:
     least, left = divmod(workload.partitions, fewer * (triple.threads_per_node if is_thread else 1))
     if left and least and fewer < triple.working_nodes:
         return (
-            f"The partitions are dealt by count: of {plural(fewer, workload.unit)}, which would do otherwise, each "
-            f"{'thread' if is_thread else workload.unit} would read {least:,} or {least + 1:,}, and those with "
+            f"Partitions are assigned by count. With {plural(fewer, workload.unit)}, which would otherwise be enough, "
+            f"each {'thread' if is_thread else workload.unit} would read {least:,} or {least + 1:,}, and those with "
             f"{least + 1:,} would be full first."
         )
     return f"The partitions bind: {_at_most(workload, triple)}."
@@ -163,14 +163,12 @@ def explain_concurrency(workload: Workload, threads: int) -> str:
             "Each thread is a consumer of its own: a thread without a partition has nothing to do, and a partition's "
         )
         if workload.ordering is Ordering.NONE:
-            return (
-                f"{each}order is kept; that it does not matter changes nothing, for only a pool could make use of it."
-            )
+            return f"{each}order is kept. Only a pool could exploit that order does not matter."
         return f"{each}order is kept."
     if workload.order is Ordering.PARTITION:
-        return "One consumer a node hands its messages to a pool of threads that keeps each partition's order."
+        return "One consumer per node hands its messages to a pool of threads that keeps each partition's order."
     return (
-        "One consumer a node hands its messages to a pool of threads: the order within a partition is not kept. Where "
-        "the pool keeps the order of each key, a key is one thread's work, and the hottest one may have at most "
+        "One consumer per node hands its messages to a pool of threads: the order within a partition is not kept. "
+        "Where the pool keeps the order of each key, a key is one thread's work, and the hottest one may have at most "
         f"{per_cent(hottest_key_share(workload, threads))} of the traffic."
     )

@@ -94,8 +94,8 @@ def _candidates(workload: Workload) -> Iterator[tuple[ChangeKind, str, Workload]
     ):
         pool = replace(workload, concurrency=Concurrency.POOL, ordering=Ordering.NONE)
         sentence = (
-            "If the order within a partition does not matter (or only that of a key), let one consumer a node hand its "
-            "messages to a pool of threads"
+            "If the order within a partition does not matter (or only that of a key), let one consumer per node hand "
+            "its messages to a pool of threads"
         )
         yield ChangeKind.POOL, sentence, pool
     if more is not None and more.partitions > _CHEAP_PARTITION_GROWTH * workload.partitions:

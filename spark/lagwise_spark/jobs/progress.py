@@ -15,32 +15,45 @@ from lagwise.tables.store import Lake
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """Per cluster: the newest ``written_at`` that has been read, the minute before which minutes are final, the hour
-    before which hours are, and the one up to which throughput has been observed."""
+    """How far the analysis of a cluster has got."""
 
+    #: Newest ``written_at`` of the samples that have been read.
     read_until: datetime
+    #: Minutes before this one are final.
     finished_until: datetime
+    #: Hours before this one are final.
     hours_until: datetime
+    #: Throughput has been observed up to this hour.
     observed_until: datetime
 
 
 @dataclass(frozen=True, slots=True)
 class News:
-    """A cluster's samples: the latest one, from which minute and hour on these have to be made (again), and from which
-    hour on throughput has to be observed."""
+    """What a cluster's samples ask of the next round: which sample to judge, and which rollups to make (again)."""
 
+    #: Name of the cluster in the configuration.
     cluster: str
-    #: As in `samples`: kafka or rocketmq.
+    #: What the cluster runs, as in `samples`: kafka or rocketmq.
     system: str
+    #: Id of the cluster's latest sample, which is the one that is judged.
     latest_id: str
+    #: Time of the latest sample: when it had read both commits and watermarks.
     as_of: datetime
+    #: Time between two samples, as of the latest one.
     interval_seconds: float
+    #: Number of group-partitions in the latest sample.
     group_partitions: int
+    #: How long the brokers keep the commits of a group without members; None where unknown.
     offsets_retention_seconds: float | None
+    #: Number of samples that no round has read yet.
     new_samples: int
+    #: Newest ``written_at`` of all samples: what the next round continues from.
     read_until: datetime
+    #: Start of the first UTC minute whose row has to be made (again).
     open_from: datetime
+    #: Start of the first UTC hour whose row has to be made (again).
     hours_from: datetime
+    #: Start of the first UTC hour for which throughput has to be observed (again).
     observed_from: datetime
 
 

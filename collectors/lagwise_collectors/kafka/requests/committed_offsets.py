@@ -32,19 +32,26 @@ WHOLE_EVERY = 40
 class CommitColumns:
     """Columns of ``raw/commits``, the groups one after the other, and when the last answer came."""
 
+    #: One name for several rows, unlike the other columns.
     group: list[str] = field(default_factory=list)
     #: How many rows each name in ``group`` stands for.
     rows: list[int] = field(default_factory=list)
     topic: list[str] = field(default_factory=list)
     partition: list[int] = field(default_factory=list)
+    #: Committed offset (of the next record to read); None: never committed, gone, or not readable.
     committed: list[int | None] = field(default_factory=list)
-    #: Filled last, when the ends are known; shorter than the others until then.
+    #: Offset of the next record at or after the committed one; None: not looked up. This column is filled last, when
+    #: the ends are known, and is shorter than the others until then.
     next_record: list[int | None] = field(default_factory=list)
+    #: Leader epoch of the commit; None: unknown.
     leader_epoch: list[int | None] = field(default_factory=list)
+    #: Free text that the consumer committed with the offset; None: none.
     metadata: list[str | None] = field(default_factory=list)
+    #: Id of the member that the partition is assigned to; None: none.
     owner: list[str | None] = field(default_factory=list)
-    #: Of external offsets; shorter than the others where there are none after it.
+    #: When an external offset was written; None: it was committed to Kafka. May be shorter than the others.
     committed_at: list[datetime | None] = field(default_factory=list)
+    #: When the last answer came; None: none came.
     read_at: datetime | None = None
 
     def add_without_offset(self, pairs: Sequence[tuple[str, int, str | None]]) -> None:

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
 from lagwise.config import Cluster
-from lagwise.platform.files import KeptFile
+from lagwise.platform.files import BestEffortFile
 from lagwise_collectors.kafka.requests.client import LibrdkafkaLog, unsubscribed_settings
 from lagwise_collectors.kafka.requests.errors import KafkaTrouble, kind_of, trouble_of
 
@@ -50,7 +50,9 @@ class NextRecordCache:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._file = KeptFile(path, log, "after a restart, next records are looked up anew as far as they still exist")
+        self._file = BestEffortFile(
+            path, log, "after a restart, next records are looked up again where they still exist"
+        )
         self._saved: Mapping[LogPosition, NextRecord] = {}
 
     def load(self) -> dict[LogPosition, NextRecord]:

@@ -25,15 +25,24 @@ class WatermarkColumns:
     """Columns of ``raw/watermarks``, and when the last answer came."""
 
     topic: list[str] = field(default_factory=list)
+    #: Kafka's id of the topic; None: the topic could not be described.
     topic_id: list[str | None] = field(default_factory=list)
     partition: list[int] = field(default_factory=list)
+    #: Offset of the oldest record that is kept; None: not read.
     log_start: list[int | None] = field(default_factory=list)
+    #: Offset of the next record to be written; None: not read.
     high_watermark: list[int | None] = field(default_factory=list)
+    #: End of the log for consumers with ``read_committed``: open transactions hold it back. None: not read.
     last_stable: list[int | None] = field(default_factory=list)
+    #: Node id of the leader; None: there is none, or the topic could not be described.
     leader: list[int | None] = field(default_factory=list)
+    #: Node ids of all replicas; None: the topic could not be described.
     replicas: list[list[int] | None] = field(default_factory=list)
+    #: Node ids of the in-sync replicas; None: the topic could not be described.
     isr: list[list[int] | None] = field(default_factory=list)
+    #: Kind of the error that made the offsets unreadable; None: no error.
     error: list[str | None] = field(default_factory=list)
+    #: When the last answer came; None: none came.
     read_at: datetime | None = None
 
     def add(self, topic: KafkaTopic, partition: KafkaPartition | None, number: int, error: str | None) -> int:

@@ -68,7 +68,7 @@ def read(body: bytes) -> Any:
     try:
         value, end = _value(text, _skip(text, 0), 0)
         if _skip(text, end) != len(text):
-            raise MalformedResponse("a body goes on after its end")
+            raise MalformedResponse("the body has trailing data")
     except (JSONDecodeError, StopIteration, ValueError, RecursionError, TypeError, IndexError) as error:
         raise MalformedResponse(f"a body cannot be read: {error or type(error).__name__}") from None
     return value

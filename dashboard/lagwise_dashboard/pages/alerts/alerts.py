@@ -120,7 +120,7 @@ def _history(now: datetime) -> None:
     listing = parameters.ENDED_LIST
     st.subheader("Ended", anchor=False)
     result = alert_reader.history(list_view.query(listing))
-    if list_view.found(listing, result, "alert", "Group, cluster, rule or sentence", "No alert has ended yet."):
+    if list_view.has_rows(listing, result, "alert", "Group, cluster, rule or sentence", "No alert has ended yet."):
         st.caption(f"{result.counted('alert')}, latest first.")
         alert_tables.show_history(result, now)
 
@@ -134,7 +134,7 @@ def _deliveries(now: datetime) -> None:
         actions.test_channel()
         actions.send_again(dead, alert_tables.subjects(dead))
     placeholder = "Channel, event, state, error or group"
-    if list_view.found(listing, result, "message", placeholder, "No message has been sent yet."):
+    if list_view.has_rows(listing, result, "message", placeholder, "No message has been sent yet."):
         st.caption(f"{result.counted('message')}, latest first.")
         alert_tables.show_deliveries(result, now)
 
@@ -150,7 +150,7 @@ def _actions(now: datetime) -> None:
         icon=":material/history:",
         expanded=is_searched or result.query.page > 1,
     ):
-        if list_view.found(listing, result, "action", "Who, what or comment", ""):
+        if list_view.has_rows(listing, result, "action", "Who, what or comment", ""):
             st.caption(f"{result.counted('action')}, latest first.")
             alert_tables.show_actions(result, now)
 

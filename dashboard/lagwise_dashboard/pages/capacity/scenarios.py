@@ -81,7 +81,7 @@ def show(advice: SizingAdvice, interruption: Interruption) -> tuple[ComparedScen
     grid.show(
         columns(compared),
         name="scenarios",
-        label="Scenarios in columns: inputs that differ, what they take, and what comes of the what-if",
+        label="Scenarios in columns: inputs that differ, what they take, and the what-if result",
     )
     st.caption("Only inputs that differ are listed. Lag and age come from the what-if above, with the advised set-up.")
     return compared

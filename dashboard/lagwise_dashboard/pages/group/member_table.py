@@ -22,7 +22,7 @@ def show(result: ListPage[Row], row: Row, now: datetime, *, rebalancing: bool) -
     listing, about = parameters.MEMBER_LIST, (row["cluster"], row["group"])
     st.subheader("Members", anchor=False)
     none = "The group has no members." if row["members"] is not None else "Unknown: the group could not be described."
-    if not list_view.found(listing, result, "member", "Client, host or id", none):
+    if not list_view.has_rows(listing, result, "member", "Client, host or id", none):
         return
     idle = result[0]["idle"]
     idle_note = f" {humanise.plural(idle, 'member')} {'owns' if idle == 1 else 'own'} nothing" if idle else ""

@@ -22,7 +22,7 @@ def show(cluster: str, topic: str, settings: Row | None, names: PartitionNames) 
     result = ask(queries.readers, cluster, topic, list_view.query(listing))
     st.subheader("Readers", anchor=False)
     none = "No watched group has commits on this topic or is assigned to it."
-    if not list_view.found(listing, result, "group", "Group", none):
+    if not list_view.has_rows(listing, result, "group", "Group", none):
         return
     order = list_view.if_default_order(listing, ", closest to losing records first")
     st.caption(f"{result.counted('group')}{list_view.match_words(listing, result)}{order}.")

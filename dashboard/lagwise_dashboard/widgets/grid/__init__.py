@@ -107,7 +107,7 @@ def show(
 
 
 def _column_data(column: TableColumn, *, links: bool) -> dict[str, Any]:
-    """What the browser is told of a column."""
+    """The column definition sent to the browser."""
     return {
         "title": column.title,
         "kind": column.kind,
