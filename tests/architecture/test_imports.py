@@ -19,7 +19,9 @@ ROOTS = {
     "lagwise_app": ROOT / "app",
 }
 #: Why a module may have more than 350 lines, by module: the reason why it is worse in two.
-LONGER: dict[str, str] = {}
+LONGER: dict[str, str] = {
+    "lagwise_alerts.model": "one vocabulary of the room: each field of its values is explained, which takes lines",
+}
 GROUND, ROOF = "lagwise", "lagwise_app"
 MIDDLE = tuple(package for package in ROOTS if package not in (GROUND, ROOF))
 #: The one door between rooms in the middle: what operators see of alerts and do about them.
