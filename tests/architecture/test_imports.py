@@ -50,7 +50,7 @@ RESERVED = {
     "httpx": ("lagwise_alerts", "lagwise_collectors.external_offsets"),
     "apprise": ("lagwise_alerts",),
     "rich": ("lagwise_app",),
-    "psutil": ("lagwise.platform.descendants", "lagwise_app", "lagwise_spark", "lagwise_sandbox", "lagwise_collectors"),
+    "psutil": ("lagwise_app", "lagwise_spark", "lagwise_sandbox", "lagwise_collectors"),
 }
 
 

@@ -156,7 +156,8 @@ class Supervisor:
 
     def stop(self) -> None:
         """End every process: SIGTERM, then ``grace_seconds`` for all of them together, then SIGKILL."""
-        from lagwise.platform.descendants import descendants, end_processes  # imports psutil; short commands do without
+        # Imported here: it imports psutil, which short commands do without.
+        from lagwise_app.supervisor.descendants import descendants, end_processes
 
         running = [(child, child.process) for child in self._children if child.process is not None]
         families = descendants(process.pid for _, process in running)
