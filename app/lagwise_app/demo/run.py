@@ -14,12 +14,12 @@ from lagwise.links.first_commands import shell_word
 from lagwise.platform.errors import LagwiseError
 from lagwise.platform.program import program
 from lagwise.tables.store import Lake
+from lagwise_app.demo.demo_cluster import CLUSTER_NAME, DemoCluster, kafka_cluster, rocketmq_cluster
 from lagwise_app.demo.expectations import ExpectedGroups
 from lagwise_app.demo.folder import demo_folder
 from lagwise_app.demo.memory_use import MemoryUse
 from lagwise_app.demo.progress import DemoProgress
 from lagwise_app.demo.report import DemoOutcome, document
-from lagwise_app.demo.watched_cluster import CLUSTER_NAME, DemoCluster, kafka_cluster, rocketmq_cluster
 from lagwise_app.demo.webhook_receiver import WebhookReceiver
 from lagwise_app.supervisor.effective_settings import dashboard_address, with_dashboard_port
 from lagwise_app.supervisor.processes import running_product
