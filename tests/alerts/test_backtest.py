@@ -205,7 +205,7 @@ def rules(tmp_path: Path) -> RuleBook:
 
 
 class TestTheLakesPast:
-    def test_is_told_as_the_present_would_have_been(self, lake_of_the_past: Lake, rules: RuleBook) -> None:
+    def test_is_notified_as_it_would_have_been_live(self, lake_of_the_past: Lake, rules: RuleBook) -> None:
         live = _tell_live(rules)
         found = _of_lake(lake_of_the_past, rules)
         assert _said(found.notifications) == _said(live.notified)
@@ -313,7 +313,7 @@ class TestTraces:
         (first,) = [n for n in found.notifications if n.alert.subject.group == "exports" and n.event.value == "firing"]
         assert "keeps getting older" in first.sentence
 
-    def test_a_loss_is_told_once_for_each_group(self) -> None:
+    def test_a_loss_is_notified_once_for_each_group(self) -> None:
         situations = self._situations("retention-overrun")
         found = run_backtest(book(), situations, situations[0].now, situations[-1].now)
         lost = [n for n in found.notifications if n.status == "losing_data"]
@@ -346,7 +346,7 @@ class TestTheCommand:
     def _run(self, *arguments: str) -> Any:
         return CliRunner().invoke(cli, ["alert", "backtest", *arguments])
 
-    def test_says_what_would_have_been_told_of_a_trace(self) -> None:
+    def test_prints_the_notifications_of_a_trace(self) -> None:
         ran = self._run(str(TRACES / "poison-pill"))
         assert ran.exit_code == 0
         lines = ran.output.splitlines()
@@ -355,7 +355,7 @@ class TestTheCommand:
         assert lines[3] == "1 alert (1 page), 2 messages."
         assert "left_topics" in lines[4]
 
-    def test_tells_a_program_the_same(self) -> None:
+    def test_json_has_the_same_content(self) -> None:
         ran = self._run(str(TRACES / "poison-pill"), "--json", "--cluster", "prod")
         (found,) = json.loads(ran.output)["backtests"]
         assert (found["trace"], found["alerts"], found["messages"], found["firing"]) == ("poison-pill", 1, 2, [])

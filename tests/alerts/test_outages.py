@@ -40,7 +40,7 @@ def told_of(world: World, group: str, folder: Path) -> tuple[list[tuple[float, s
     return notified, healthy
 
 
-def test_a_second_outage_is_told_of_a_group_that_is_never_wholly_known(tmp_path: Path) -> None:
+def test_a_second_outage_is_notified_for_a_group_that_is_never_wholly_known(tmp_path: Path) -> None:
     """It owns partitions with old records to which nobody ever committed, as clients built on librdkafka leave them:
     the group is unknown whenever it is well."""
     world = World("never-wholly-known", "", minutes=50)
@@ -67,7 +67,7 @@ def test_a_second_outage_is_told_of_a_group_that_is_never_wholly_known(tmp_path:
     assert 0 <= second - HANGS_AGAIN_AT_S <= UNTIL_STALLED_S + 30
 
 
-def test_a_second_outage_is_told_of_a_group_one_of_whose_topics_was_deleted(tmp_path: Path) -> None:
+def test_a_second_outage_is_notified_for_a_group_one_of_whose_topics_was_deleted(tmp_path: Path) -> None:
     """The deletion takes the commits along, so the group is unknown for good: its offsets have expired."""
     world = World("topic-deleted", "", minutes=50)
     world.topic("t", partitions=2, rate=50)

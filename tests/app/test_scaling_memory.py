@@ -192,7 +192,7 @@ STORY = (
 )
 
 
-def test_what_is_remembered_is_what_the_lake_says(lake: CountingLake) -> None:
+def test_the_cache_agrees_with_the_lake(lake: CountingLake) -> None:
     """After anything that rounds, collectors (late ones, too) and compaction do, as if all were read anew."""
     now, clock, names = NOW, Clock(), ("billing", "other")
     for ago in (7000, 3000, 1200, 600, 0):
@@ -362,7 +362,7 @@ def test_what_is_old_or_not_there_is_waited_for(lake: CountingLake, idle_seconds
     assert [found.as_of for found in results] == [later, later]
 
 
-def test_a_look_that_hangs_holds_nobody_up_for_long(lake: CountingLake, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_read_that_hangs_delays_no_request_for_long(lake: CountingLake, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(scaling_memory, "_WAIT_SECONDS", 0.01)
     write(lake, "billing")
     held = HeldLake(lake.uri)

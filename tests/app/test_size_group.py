@@ -200,7 +200,7 @@ def test_of_a_flink_job_subtasks_are_sized(data: Path) -> None:
     assert "subtask" not in document(data, *typed)["verdict"]
 
 
-def test_of_a_flink_job_it_is_told_whether_there_are_task_slots(data: Path, tmp_path: Path) -> None:
+def test_a_flink_job_shows_whether_there_are_task_slots(data: Path, tmp_path: Path) -> None:
     made = document(data, "job")
     assert made["triple"]["nodes"] > 108
     missing = made["triple"]["nodes"] - 108
@@ -239,7 +239,7 @@ def test_a_group_that_is_a_flink_job_has_no_spare_subtasks(data: Path, words: tu
         (("--t1", "4ms", "--t2", "1ms", "--cores", "4", "--unit", "subtask"), "--unit goes with --per-message"),
     ],
 )
-def test_what_does_not_fit_together_is_told_by_what_was_typed(data: Path, words: tuple[str, ...], told: str) -> None:
+def test_conflicting_options_are_named_as_they_were_typed(data: Path, words: tuple[str, ...], told: str) -> None:
     result = run(data, *words, "--peak", "2k", "--partitions", "48")
     assert result.exit_code == 2
     assert told in " ".join(result.output.replace("'", "").split())
@@ -272,7 +272,7 @@ def test_the_lag_of_now_is_no_part_of_the_plan(data: Path) -> None:
     assert not document(data, "behind", "--lag", "500M")["feasible"]
 
 
-def test_what_it_leads_to_is_told_as_on_the_page(growing: Path) -> None:
+def test_forecast_what_if_and_ramp_are_those_of_the_page(growing: Path) -> None:
     said = run(growing, "grows", "--concurrency", "pool").output
     made = document(growing, "grows", "--concurrency", "pool")
     assert len(made["forecast"]["days"]) == 90
@@ -400,7 +400,7 @@ def test_the_target_is_that_of_the_settings(data: Path) -> None:
     ],
     ids=["too far", "too near", "no forecast", "no group"],
 )
-def test_a_horizon_that_says_nothing(growing: Path, words: tuple[str, ...], says: str) -> None:
+def test_an_unusable_horizon_is_rejected(growing: Path, words: tuple[str, ...], says: str) -> None:
     append(Lake(str(growing / "lake")), CAPACITY, known("members", topic="elsewhere"))
     result = run(growing, *words)
     assert result.exit_code == 2

@@ -87,7 +87,7 @@ def test_times_in_every_usual_form(value: Any) -> None:
 
 
 @pytest.mark.parametrize("value", [None, "", "yesterday", 1e30, float("nan"), True, [1]])
-def test_what_is_no_time_is_not_told(value: Any) -> None:
+def test_an_invalid_time_is_left_out(value: Any) -> None:
     assert time_of(value) is None
 
 

@@ -82,7 +82,7 @@ def test_on_groups_with_objectives_of_their_own(spark: "SparkSession") -> None:
 
 
 @pytest.mark.timeout(900)
-def test_on_groups_whose_offsets_are_kept_elsewhere(spark: "SparkSession") -> None:
+def test_on_groups_with_external_offsets(spark: "SparkSession") -> None:
     """Jobs that run and commit nothing yet, or nothing at all, that are restarted, and offsets of which nobody knows
     who writes them."""
     # (Seed 87 has a rate that lies just between two roundings: the order of a sum decides on its last digit.)

@@ -397,7 +397,7 @@ def test_of_an_undecided_group_no_number_is_made_up(
     assert lines["spare_nodes"]["note"] == "default"
 
 
-def test_an_example_says_in_what_is_taken_away_that_it_is_one(
+def test_the_downloads_of_an_example_are_marked_as_an_example(
     open_app: Open, busy: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kept: list[CapacityReport | None] = []
@@ -409,7 +409,7 @@ def test_an_example_says_in_what_is_taken_away_that_it_is_one(
     assert "<td>T1, waiting</td><td>12 ms</td><td>an example</td>" in as_html(kept[-1])
 
 
-def test_of_a_flink_job_task_slots_are_told_and_no_spare_nodes_are_asked_for(
+def test_a_flink_job_shows_task_slots_and_asks_for_no_spare_nodes(
     open_app: Open, planned: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kept: list[CapacityReport | None] = []

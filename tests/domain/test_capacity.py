@@ -175,7 +175,7 @@ def test_a_flink_job_is_sized_by_its_subtasks(seen: ObservedCapacity | None) -> 
     assert told["busy_share"] == (0.5, "busy time of the vertex price")
 
 
-def test_a_flink_job_is_told_whether_there_are_slots_for_its_subtasks() -> None:
+def test_the_advice_for_a_flink_job_states_whether_there_are_slots_for_its_subtasks() -> None:
     """Three subtasks are advised (see above)."""
     found = assess(known(demand=DEMAND, job=replace(JOB, subtasks=2, slots_held=2, slots_free=1), members=2))
     assert found.advice is not None
@@ -247,7 +247,7 @@ def test_what_sizing_is_asked() -> None:
     assert each.concurrency is Concurrency.CONSUMER_PER_THREAD
 
 
-def test_every_input_says_where_it_comes_from() -> None:
+def test_every_input_has_its_source() -> None:
     found = {i.name: i for i in assess(known(demand=DEMAND, observed=SEEN, service=SERVICE, cores=4.0)).inputs}
     assert (found["t1_seconds"].value, found["t1_seconds"].samples, found["t1_seconds"].source) == (
         0.012, 50_000, "probe",

@@ -73,7 +73,7 @@ def test_the_first_step_of_an_hour_begins_in_the_hour_before() -> None:
     assert (first.records, second.records, second.seconds) == (45, 60, 60.0)
 
 
-def test_rates_are_told_to_within_two_percent() -> None:
+def test_rates_are_accurate_to_within_two_percent() -> None:
     noise = random.Random(5)
     rates = [math.exp(noise.uniform(-12, 18)) for _ in range(2000)]
     assert max(abs(rate_of_bucket(bucket_of_rate(r)) / r - 1) for r in rates) <= 0.02 + 1e-9
@@ -114,7 +114,7 @@ def test_one_burst_is_the_peak_and_no_quantile() -> None:
     assert told.p99_per_second == pytest.approx(1.0, rel=0.0201)
 
 
-def test_too_little_history_says_what_is_missing() -> None:
+def test_too_little_history_names_what_is_missing() -> None:
     assert too_little(336, 90) is None
     assert too_little(335, 90) == (
         "too little history: 13.9 days; a forecast 90 days ahead needs 14, to have seen the week twice (until then it "

@@ -47,7 +47,7 @@ class TestPartitions:
             if judged.verdict.status is Status.UNKNOWN:
                 assert set(judged.verdict.reasons) <= {Status.CATCHING_UP, Status.UNKNOWN}, where
 
-    def test_an_age_is_told_exactly_where_the_lag_is(self) -> None:
+    def test_an_age_is_known_exactly_where_the_lag_is(self) -> None:
         for where, _, judged in partitions():
             seconds, is_bound = shown_age(judged)
             assert (seconds is None) == (judged.verdict.lag is None), where
@@ -68,7 +68,7 @@ class TestPartitions:
             assert judged.verdict.records_lost >= 0, where
             assert judged.verdict.lag is None or judged.verdict.lag >= 0, where
 
-    def test_losing_data_is_said_exactly_where_records_were_lost(self) -> None:
+    def test_the_status_is_losing_data_exactly_where_records_were_lost(self) -> None:
         for where, _, judged in partitions():
             assert (Status.LOSING_DATA in judged.verdict.reasons) == (judged.verdict.records_lost > 0), where
 
@@ -90,7 +90,7 @@ class TestPartitions:
             assert Status.STOPPED not in reasons or is_unowned, where
             assert Status.STALLED not in reasons or judged.evidence.owner is not None, where
 
-    def test_at_risk_is_said_exactly_where_the_loss_is_within_the_horizon(self) -> None:
+    def test_the_status_is_at_risk_exactly_where_the_loss_is_within_the_horizon(self) -> None:
         for where, case, judged in partitions():
             seconds, horizon = judged.verdict.seconds_to_loss, case.at.policy.risk_horizon_seconds
             assert seconds is None or seconds >= 0.0, where

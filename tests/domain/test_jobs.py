@@ -27,7 +27,7 @@ def test_the_vertex_that_bounds_the_job_is_named_with_what_it_does_and_who_waits
     ("free", "told"),
     [(None, ""), (0, " 0 task slots of its cluster are free."), (1, " 1 task slot of its cluster is free.")],
 )
-def test_whether_there_are_slots_for_more_subtasks_is_told_beside_the_advice(free: int | None, told: str) -> None:
+def test_the_advice_states_whether_there_are_slots_for_more_subtasks(free: int | None, told: str) -> None:
     (finding,) = job_findings(replace(JOB, slots_free=free))
     assert (finding.remedy or "").endswith(f"Sources can use no more subtasks than their topics have partitions.{told}")
 
@@ -37,7 +37,7 @@ def test_a_job_whose_vertices_have_time_left_has_none_that_bounds_it() -> None:
 
 
 @pytest.mark.parametrize("vertices", [(), (replace(PRICE, busy_share=None),)])
-def test_what_is_not_known_is_not_told(vertices: tuple[VertexLoad, ...]) -> None:
+def test_unknown_figures_are_left_out(vertices: tuple[VertexLoad, ...]) -> None:
     assert said(replace(JOB, vertices=vertices)) == []
 
 

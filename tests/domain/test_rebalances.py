@@ -377,7 +377,7 @@ class TestNumbers:
         nothing = stats_of([at(1)], RANGE)
         assert (nothing.downtime_seconds, nothing.partitions_moved, nothing.exact) == (None, None, False)
 
-    def test_one_that_has_not_ended_counts_until_it_is_told_again(self) -> None:
+    def test_one_that_has_not_ended_counts_until_it_is_reported_again(self) -> None:
         unfinished = at(1, RebalanceCause.UNFINISHED, duration_seconds=30.0, left=(A,))
         still = at(2, RebalanceCause.UNFINISHED, duration_seconds=90.0, left=(B,))
         assert (stats_of([unfinished, still], RANGE).rebalances) == 1
@@ -391,7 +391,7 @@ class TestNumbers:
         within = [at(1, duration_seconds=50.0), at(1.1, uncommitted_seconds=20.0)]
         assert stats_of(within, RANGE).downtime_seconds_at_most == 56.0
 
-    def test_of_no_rebalance_there_is_nothing_to_say(self) -> None:
+    def test_without_rebalances_there_is_no_finding(self) -> None:
         with pytest.raises(ValueError, match="no rebalance"):
             stats_of([], RANGE)
 

@@ -190,7 +190,7 @@ def test_who_is_away_when() -> None:
 @pytest.mark.parametrize("ordering", [None, Ordering.PARTITION, Ordering.GLOBAL])
 @pytest.mark.parametrize("partitions", [1, 7, 48, 480])
 @pytest.mark.parametrize("hottest", [None, 0.2])
-def test_what_it_can_do_is_what_sizing_says(
+def test_its_capacity_is_that_of_sizing(
     concurrency: Concurrency, ordering: Ordering | None, partitions: int, hottest: float | None
 ) -> None:
     """Just below sizing's capacity nothing stays behind. With even partitions just above it something does.

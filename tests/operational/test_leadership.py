@@ -87,7 +87,7 @@ def test_a_process_waits_for_the_holder_and_takes_over_from_it(
 
 
 @pytest.mark.process
-def test_with_a_server_that_is_away_the_holder_goes_on_and_nobody_begins(
+def test_without_the_server_the_leader_continues_and_no_other_starts(
     postgresql: str, postgres_server: PostgresServer, opened: Open, caplog: pytest.LogCaptureFixture
 ) -> None:
     time = Time()
@@ -133,7 +133,7 @@ def test_with_a_server_that_is_away_the_holder_goes_on_and_nobody_begins(
     assert said(caplog).count(again) == 3
 
 
-def test_where_the_database_is_a_file_of_this_machine_that_cannot_be_used_nobody_waits_for_it(
+def test_an_unusable_local_database_file_is_not_waited_for(
     tmp_path: Path, opened: Open, caplog: pytest.LogCaptureFixture
 ) -> None:
     """No other machine could ask it, and no process of this one can."""

@@ -164,7 +164,7 @@ class TestArithmetic:
         probe.handler(spend)(10, 10, 1)
         assert told(probe).t1_seconds == 0.0
 
-    def test_each_text_tells_what_is_new(self, spend: Callable[[int, int, int], None]) -> None:
+    def test_each_report_contains_only_new_measurements(self, spend: Callable[[int, int, int], None]) -> None:
         probe = Probe(0)
         handle = probe.handler(spend)
         handle(10, 5, 0)
@@ -220,7 +220,7 @@ class TestTruth:
             (tmp_path / name).write_text(content)
         assert module.usable_cores(tmp_path) == min(len(os.sched_getaffinity(0)), cores)
 
-    def test_the_text_tells_the_cores(self) -> None:
+    def test_the_report_contains_the_cores(self) -> None:
         probe = Probe(0)
         probe.handler(lambda: None)()
         assert told(probe).cores == module.usable_cores()
@@ -340,7 +340,7 @@ class TestCommit:
         assert (one.topic, one.partition, one.offset, one.leader_epoch) == ("t", 3, 7, 2)
         assert one.metadata == probe.metadata() != ""
 
-    def test_metadata_of_somebody_else_stays(self) -> None:
+    def test_metadata_of_other_programs_is_kept(self) -> None:
         probe, consumer = Probe(0), Consumer()
         probe.handler(lambda: None)()
         probe.commit(
@@ -371,7 +371,7 @@ class TestProcesses:
         assert in_child(script) == "lagwise lagwise.probe"
 
     @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
-    def test_the_child_of_a_fork_begins_anew(self) -> None:
+    def test_the_child_of_a_fork_starts_from_zero(self) -> None:
         script = """
 import os, sys
 from lagwise.probe import Probe

@@ -74,7 +74,7 @@ def test_a_flink_job_is_known_by_its_busy_time(lake: Lake) -> None:
         ),
     ],
 )
-def test_a_job_is_told_whether_there_are_slots_for_more_subtasks(
+def test_the_verdict_of_a_job_states_whether_there_are_slots_for_more_subtasks(
     lake: Lake, slots: tuple[int, int], free: int | None, told: str
 ) -> None:
     """Of 500 records a second each, 2,000 at peak need six subtasks with slack."""
@@ -94,7 +94,7 @@ def test_a_job_is_told_whether_there_are_slots_for_more_subtasks(
     assert ("slots_free" in {i["name"] for i in found["inputs"]}) == (free is not None)
 
 
-def test_a_job_that_was_not_seen_lately_tells_nothing(lake: Lake) -> None:
+def test_a_job_without_recent_samples_has_no_measured_capacity(lake: Lake) -> None:
     reads(lake, "billing")
     demand(lake)
     of_job(lake, 601, 0.5)
@@ -134,7 +134,7 @@ def test_a_group_of_rocketmq_is_known_by_its_consume_rt(lake: Lake, kind: str, t
     assert told["seconds_per_message"] == (pytest.approx(0.075), 6_000)
 
 
-def test_a_probe_beside_it_is_not_mixed_with_it(lake: Lake) -> None:
+def test_probe_and_engine_measurements_are_not_mixed(lake: Lake) -> None:
     reads(lake, "billing", members=2)
     demand(lake, 200.0)
     probed(lake, 1, 0.012, 0.003, 5_000)

@@ -36,7 +36,7 @@ def said(lake: Lake) -> list[str]:
     return [finding.sentence for finding in of_jobs(lake, news(NOW)).get(KEY, [])]
 
 
-def test_a_vertex_is_told_by_its_last_minutes(lake: Lake) -> None:
+def test_a_vertex_is_described_by_its_last_minutes(lake: Lake) -> None:
     sampled(lake, NOW - 6, 0.1, sample="s-6")  # before the last five minutes
     sampled(lake, NOW - 4, None, sample="s-4")  # the first look after the collector was started anew
     sampled(lake, NOW - 2, 0.9, sample="s-2")
@@ -47,14 +47,14 @@ def test_a_vertex_is_told_by_its_last_minutes(lake: Lake) -> None:
     assert (finding.kind, finding.sentence) == ("job", sentence)
 
 
-def test_with_a_vertex_that_bounds_the_job_its_free_slots_are_told(lake: Lake) -> None:
+def test_a_bottleneck_vertex_comes_with_its_free_slots(lake: Lake) -> None:
     sampled(lake, NOW - 1, 1.0, slots_total=4, slots_free=2)
     sampled(lake, NOW, 1.0, sample="s1", slots_total=4, slots_free=1)
     ((finding,),) = of_jobs(lake, news(NOW)).values()
     assert (finding.remedy or "").endswith("partitions. 1 task slot of its cluster is free.")
 
 
-def test_a_job_that_does_not_run_any_more_is_not_told_of(lake: Lake) -> None:
+def test_a_stopped_job_is_left_out(lake: Lake) -> None:
     sampled(lake, NOW - 1, 1.0, sample="s0")
     assert said(lake) == []
 

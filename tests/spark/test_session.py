@@ -46,7 +46,7 @@ def test_what_could_not_be_fetched_is_not_remembered(tmp_path: Path) -> None:
         assert found == {"spark.jars.packages": DELTA_PACKAGE}
 
 
-def test_a_store_of_the_s3_kind_is_told_to_spark_as_it_is_to_delta_rs() -> None:
+def test_an_s3_store_is_configured_alike_for_spark_and_delta_rs() -> None:
     told = {
         "AWS_ACCESS_KEY_ID": "me",
         "secret_access_key": "mine",

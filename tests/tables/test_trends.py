@@ -147,7 +147,7 @@ def test_what_came_before_a_re_creation_is_another_log(lake: Lake) -> None:
     assert found[1].slope_per_second == pytest.approx(nine.slope)
 
 
-def test_another_group_and_an_empty_lake_tell_nothing(lake: Lake) -> None:
+def test_another_group_and_an_empty_lake_have_no_trend(lake: Lake) -> None:
     assert trends(lake, "c", "g", AS_OF) == []
     write(lake, line(1.0))
     assert trends(lake, "c", "other", AS_OF) == trends(lake, "other", "g", AS_OF) == []

@@ -53,7 +53,7 @@ def test_the_time_to_a_loss_by_size(loss: Loss) -> None:
     assert wrong == {}
 
 
-def test_a_loss_that_goes_on_lies_between_what_is_told() -> None:
+def test_a_continuing_loss_lies_between_the_reported_bounds() -> None:
     """Told an hour after it began, from samples most of which show nothing."""
     world = STORIES["continuing-loss"]()
     truly = world.groups["recommender"].lost["web-sessions", 0]

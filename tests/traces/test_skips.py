@@ -18,7 +18,7 @@ from tests.traces.world import World
 pytestmark = pytest.mark.thorough
 
 
-def test_the_only_skip_that_samples_prove_is_told() -> None:
+def test_the_only_skip_that_samples_prove_is_reported() -> None:
     told = {
         trace.name: [event for event in events_of(trace) if event["kind"] == EventKind.COMMIT_SKIPPED]
         for trace in traces()
@@ -31,7 +31,7 @@ def test_the_only_skip_that_samples_prove_is_told() -> None:
     assert {name: events for name, events in told.items() if events} == {}
 
 
-def test_no_skip_is_told_of_healthy_noisy_traffic() -> None:
+def test_no_skip_is_reported_for_healthy_noisy_traffic() -> None:
     trace = noise.trace_of(list(range(0, noise.GROUPS, 7)), 1.25)
     assert [event for event in events_of(trace) if event["kind"] == EventKind.COMMIT_SKIPPED] == []
 
