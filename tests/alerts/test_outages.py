@@ -14,7 +14,7 @@ UNTIL_STALLED_S = 60.0
 OUTAGES = steps((0, 500), (HANGS_AT_S, 0), (READS_AGAIN_AT_S, 500), (HANGS_AGAIN_AT_S, 0))
 
 
-def told_of(world: World, group: str, folder: Path) -> tuple[list[tuple[float, str, str | None]], set[str]]:
+def notified_for(world: World, group: str, folder: Path) -> tuple[list[tuple[float, str, str | None]], set[str]]:
     """What is told (when, what, with which status), and what the group was before the first outage."""
     world.run()
     trace = read_trace(world.write(folder))
@@ -53,7 +53,7 @@ def test_a_second_outage_is_notified_for_a_group_that_is_never_wholly_known(tmp_
     for pair in pairs("busy", 2):
         group.speed[pair] = OUTAGES
 
-    notified, healthy = told_of(world, "g", tmp_path)
+    notified, healthy = notified_for(world, "g", tmp_path)
 
     assert healthy == {UnknownReason.NO_COMMIT.value}
     assert [(event, status) for _, event, status in notified] == [
@@ -85,7 +85,7 @@ def test_a_second_outage_is_notified_for_a_group_one_of_whose_topics_was_deleted
 
     world.at(300, delete)
 
-    notified, healthy = told_of(world, "g", tmp_path)
+    notified, healthy = notified_for(world, "g", tmp_path)
 
     assert UnknownReason.EXPIRED.value in healthy
     assert [event for _, event, _ in notified] == ["firing", "resolved", "firing"]

@@ -114,7 +114,7 @@ def in_order(known: ScalingInputs) -> ScalingInputs:
     )
 
 
-def anew(lake: Lake, window_seconds: float, now: datetime) -> ScalingInputs:
+def fresh_inputs(lake: Lake, window_seconds: float, now: datetime) -> ScalingInputs:
     """What is known where nothing is remembered."""
     return LakeCache(Lake(lake.uri, lake.storage_options)).inputs_of("shop", "billing", window_seconds, now)
 
@@ -219,7 +219,7 @@ def test_the_cache_agrees_with_the_lake(lake: CountingLake) -> None:
             case "capacity":
                 append(lake, CAPACITY, row(CAPACITY, cluster="shop", group="billing", topic=f"t{number}"))
         remembered = memory.inputs_of("shop", "billing", window, now)
-        assert in_order(remembered) == in_order(anew(lake, window, now)), (number, what)
+        assert in_order(remembered) == in_order(fresh_inputs(lake, window, now)), (number, what)
 
 
 def test_a_longer_window_is_read_when_it_is_asked_for(lake: CountingLake) -> None:
@@ -284,7 +284,7 @@ def test_a_lake_that_cannot_be_read_for_a_while(lake: CountingLake, caplog: pyte
     Path(f"{file}.away").rename(file)
     clock.look_is_due()
     assert asked(memory, later).as_of == later
-    assert in_order(memory.inputs_of("shop", "billing", 900.0, later)) == in_order(anew(lake, 900.0, later))
+    assert in_order(memory.inputs_of("shop", "billing", 900.0, later)) == in_order(fresh_inputs(lake, 900.0, later))
     assert [record.getMessage() for record in caplog.records][1:] == ["the lake can be read again"]
 
 
@@ -402,7 +402,7 @@ def test_in_an_object_store(bucket: Bucket) -> None:
     clock.look_is_due()
     known = memory.inputs_of("shop", "billing", 900.0, later)
     assert sorted(seen.count for seen in known.member_counts) == [2, 3, 9]
-    assert in_order(known) == in_order(anew(lake, 900.0, later))
+    assert in_order(known) == in_order(fresh_inputs(lake, 900.0, later))
     bucket.server.kill()
     bucket.server.wait()
     clock.look_is_due()

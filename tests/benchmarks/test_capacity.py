@@ -117,8 +117,8 @@ def test_consumers_run_and_report_what_their_messages_cost(
     name = f"capacity-{uuid.uuid4().hex[:8]}"
     fill(broker, name, 2_000)
     bench = Bench(broker, tmp_path, frozenset([max(os.sched_getaffinity(0))]), seconds=2.0)
-    told = Run(bench, name, name).measure(MIX, 2, processes)
-    assert told.threads == 2
-    assert told.t2_seconds == pytest.approx(MIX.t2_seconds, rel=0.15)
-    assert told.t1_seconds >= MIX.t1_seconds
-    assert 0 < told.rate_per_second <= 2 / (MIX.t1_seconds + MIX.t2_seconds)
+    reported = Run(bench, name, name).measure(MIX, 2, processes)
+    assert reported.threads == 2
+    assert reported.t2_seconds == pytest.approx(MIX.t2_seconds, rel=0.15)
+    assert reported.t1_seconds >= MIX.t1_seconds
+    assert 0 < reported.rate_per_second <= 2 / (MIX.t1_seconds + MIX.t2_seconds)

@@ -86,19 +86,19 @@ def test_quantiles_of_a_history() -> None:
         before, high = high, high + (0 if minute % 5 == 0 else noise.randrange(60, 60_000))
         ends.append(end(minute, before, high))
         rates.append((high - before) / (45 if minute == 0 else 60))
-    told = rates_of(topic_hours(ends, GAP))
-    assert told is not None
+    found = rates_of(topic_hours(ends, GAP))
+    assert found is not None
     rates.sort()
-    assert told.minutes == len(rates)
-    assert told.peak_per_second == rates[-1]
-    for share, value in ((0.5, told.p50_per_second), (0.95, told.p95_per_second), (0.99, told.p99_per_second)):
+    assert found.minutes == len(rates)
+    assert found.peak_per_second == rates[-1]
+    for share, value in ((0.5, found.p50_per_second), (0.95, found.p95_per_second), (0.99, found.p99_per_second)):
         assert value == pytest.approx(rates[math.ceil(share * len(rates)) - 1], rel=0.0201)
 
 
 def test_nothing_written_and_nothing_known() -> None:
-    told = rates_of(topic_hours([end(m, 9, 9) for m in range(10)], GAP))
-    assert told is not None
-    assert (told.peak_per_second, told.p50_per_second, told.p99_per_second, told.minutes) == (0.0, 0.0, 0.0, 10)
+    found = rates_of(topic_hours([end(m, 9, 9) for m in range(10)], GAP))
+    assert found is not None
+    assert (found.peak_per_second, found.p50_per_second, found.p99_per_second, found.minutes) == (0.0, 0.0, 0.0, 10)
     assert rates_of([]) is None
 
 
@@ -107,11 +107,11 @@ def test_one_burst_is_the_peak_and_no_quantile() -> None:
     for minute in range(600):
         before, high = high, high + (6_000_000 if minute == 333 else 60)
         ends.append(end(minute, before, high))
-    told = rates_of(topic_hours(ends, GAP))
-    assert told is not None
-    assert told.peak_per_second == pytest.approx(100_000)
-    assert told.peak_at == START + timedelta(minutes=333)
-    assert told.p99_per_second == pytest.approx(1.0, rel=0.0201)
+    found = rates_of(topic_hours(ends, GAP))
+    assert found is not None
+    assert found.peak_per_second == pytest.approx(100_000)
+    assert found.peak_at == START + timedelta(minutes=333)
+    assert found.p99_per_second == pytest.approx(1.0, rel=0.0201)
 
 
 def test_too_little_history_names_what_is_missing() -> None:

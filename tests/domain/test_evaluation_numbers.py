@@ -57,10 +57,10 @@ class TestPartitions:
                 assert (seconds, is_bound) == (0.0, False), where
 
     def test_lag_is_known_unless_the_partition_is_none_of_the_group_s_or_cannot_be_read(self) -> None:
-        told = {UnknownReason.REBALANCING, UnknownReason.TOO_FEW_SAMPLES, None}
+        known_lag = {UnknownReason.REBALANCING, UnknownReason.TOO_FEW_SAMPLES, None}
         for where, _, judged in partitions():
             verdict = judged.verdict
-            is_known = verdict.status is not Status.GHOST and verdict.reason in told
+            is_known = verdict.status is not Status.GHOST and verdict.reason in known_lag
             assert (verdict.lag is not None) == is_known, where
 
     def test_lag_and_loss_are_never_negative(self) -> None:

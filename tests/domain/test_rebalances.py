@@ -401,8 +401,8 @@ class TestAcrossTheHour:
 
     def test_a_restart_over_the_hour_is_one(self) -> None:
         before, after = by_hour(restart(59.8, A)).values()
-        told = stats_of_hour(before, MILD), stats_of_hour(after, MILD)
-        assert [(t.finding.cause, t.rebalances, t.left, t.joined) for t in told] == [
+        reported = stats_of_hour(before, MILD), stats_of_hour(after, MILD)
+        assert [(t.finding.cause, t.rebalances, t.left, t.joined) for t in reported] == [
             ("continued", 1, 1, 0),
             ("restart", 1, 0, 1),
         ]
@@ -410,12 +410,12 @@ class TestAcrossTheHour:
     def test_a_storm_over_the_hour_is_one(self) -> None:
         storm = [rebalance for n in range(4) for rebalance in restart(58.2 + n, A)]
         hours = by_hour(storm[::-1])
-        told = {start.hour: stats_of_hour(hour, MILD) for start, hour in hours.items()}
-        assert {hour: (stats.rebalances, stats.is_storm) for hour, stats in told.items()} == {
+        reported = {start.hour: stats_of_hour(hour, MILD) for start, hour in hours.items()}
+        assert {hour: (stats.rebalances, stats.is_storm) for hour, stats in reported.items()} == {
             3: (4, False),
             4: (4, True),
         }
-        assert told[4].churning == (A,)
+        assert reported[4].churning == (A,)
 
     def test_what_is_farther_apart_than_a_storm_is_judged_by_itself(self) -> None:
         [before, after] = by_hour([*restart(44, A), *restart(58, B), *restart(73, C)]).values()

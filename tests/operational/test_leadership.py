@@ -45,7 +45,7 @@ class Side:
         self.turn = Leadership(self.lease, "the analysis", log, mark=self.mark)
 
 
-def said(caplog: pytest.LogCaptureFixture) -> list[str]:
+def logged(caplog: pytest.LogCaptureFixture) -> list[str]:
     lines = [record.getMessage() for record in caplog.records]
     caplog.clear()
     return lines
@@ -72,18 +72,18 @@ def test_a_process_waits_for_the_holder_and_takes_over_from_it(
     assert str(second.turn.why_not()).startswith(reason)
     with pytest.raises(NotLeader, match="the analysis is run by process 7 on host-a"):
         second.turn.check()
-    (waits,) = said(caplog)
+    (waits,) = logged(caplog)
     assert waits.startswith(reason)
     assert waits.endswith("; this process stands by")
 
     time.seconds += TAKE_OVER_SECONDS  # the first one hangs
     second.turn.ask()
     assert second.turn.why_not() is None
-    assert said(caplog) == ["the analysis is run by this process now"]
+    assert logged(caplog) == ["the analysis is run by this process now"]
     assert lost == []
     assert str(first.turn.why_not()).startswith("the analysis is run by process 7 on host-b")  # it comes back, and asks
     assert lost == ["first"]
-    assert len(said(caplog)) == 1
+    assert len(logged(caplog)) == 1
 
 
 @pytest.mark.process
@@ -96,7 +96,7 @@ def test_without_the_server_the_leader_continues_and_no_other_starts(
     fresh = Side(opened(postgresql), time, "host-c", mark)
     first.turn.ask()
     second.turn.ask()
-    said(caplog)
+    logged(caplog)
     name = first.engine.url.database
     postgres_server.execute(
         f"alter database {name} allow_connections false",
@@ -105,7 +105,7 @@ def test_without_the_server_the_leader_continues_and_no_other_starts(
     sides = (first, second, fresh)
     for side in sides:
         side.turn.ask()
-    lines = said(caplog)
+    lines = logged(caplog)
     assert len(lines) == 2, lines  # the holder has nothing to say yet: its lease holds
     for _ in range(20):
         time.seconds += RENEW_SECONDS
@@ -114,7 +114,7 @@ def test_without_the_server_the_leader_continues_and_no_other_starts(
     assert first.turn.why_not() is None
     assert str(second.turn.why_not()).startswith("the analysis is run by process 7 on host-a")
     assert str(fresh.turn.why_not()).startswith("whether another process runs the analysis is unknown: cannot use")
-    (line,) = said(caplog)
+    (line,) = logged(caplog)
     assert line.endswith("whether another process runs the analysis is unknown, and this one goes on")
 
     assert first.lease.hold_id is not None
@@ -130,7 +130,7 @@ def test_without_the_server_the_leader_continues_and_no_other_starts(
         side.turn.ask()
     assert [side.turn.why_not() is None for side in sides] == [True, False, False]
     again = "the operational database can be asked again who runs the analysis"
-    assert said(caplog).count(again) == 3
+    assert logged(caplog).count(again) == 3
 
 
 def test_an_unusable_local_database_file_is_not_waited_for(
@@ -146,7 +146,7 @@ def test_an_unusable_local_database_file_is_not_waited_for(
         time.seconds += RENEW_SECONDS
         side.turn.ask()
         assert (side.turn.why_not() is None) == (time.seconds >= HOLD_SECONDS)
-    assert [line.rpartition(", ")[2] for line in said(caplog)] == ["and this one waits", "and this one goes on"]
+    assert [line.rpartition(", ")[2] for line in logged(caplog)] == ["and this one waits", "and this one goes on"]
     folder.unlink()
     side.turn.ask()
     assert side.lease.holds()

@@ -64,8 +64,8 @@ def test_the_hottest_partition_is_of_the_week_and_not_of_the_last_minutes(lake: 
     plan(lake, CapacitySettings(), NOW)
     found = rows(lake)["billing"]
     assert found["hottest_share"] == pytest.approx(3 / 27)
-    [told] = [i for i in found["inputs"] if i["name"] == "hottest_share"]
-    assert (told["samples"], told["measured_at"]) == (48 * 27_000, NOW)
+    [reported] = [i for i in found["inputs"] if i["name"] == "hottest_share"]
+    assert (reported["samples"], reported["measured_at"]) == (48 * 27_000, NOW)
 
 
 def test_when_it_ends(lake: Lake) -> None:

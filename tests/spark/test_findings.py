@@ -139,10 +139,10 @@ def test_rocketmqs_dead_letters_are_reported_for_their_own_group_and_no_other(la
     append(lake, WATERMARKS, watermark(dead, 165), watermark(retry, 90))
     readers = (reads("mail", "orders"), reads("billing", "orders"), reads("mail", retry, lag=7))
     append(lake, PARTITION_STATUS, *readers)
-    told = sentences(findings_of(lake, news(0)))
-    assert told.keys() == {"mail"}
-    assert "102 records were given up" in told["mail"][0]
-    assert "7 records wait in %RETRY%mail" in told["mail"][1]
+    reported = sentences(findings_of(lake, news(0)))
+    assert reported.keys() == {"mail"}
+    assert "102 records were given up" in reported["mail"][0]
+    assert "7 records wait in %RETRY%mail" in reported["mail"][1]
 
 
 def test_rebalances_that_need_attention_are_reported_for_an_hour(lake: Lake) -> None:
@@ -155,8 +155,8 @@ def test_rebalances_that_need_attention_are_reported_for_an_hour(lake: Lake) -> 
 
 
 def skip(minute_: float, **more: Any) -> dict[str, Any]:
-    told = {"cluster": "shop", "at": at(minute_), "kind": "commit_skipped", "group": "billing", "topic": "orders"}
-    return {**told, "source": "samples", **more}
+    event = {"cluster": "shop", "at": at(minute_), "kind": "commit_skipped", "group": "billing", "topic": "orders"}
+    return {**event, "source": "samples", **more}
 
 
 def test_skipped_records_are_reported_once_and_for_a_day(lake: Lake) -> None:
@@ -202,12 +202,12 @@ def test_a_topic_that_was_left_while_records_arrive_is_reported(lake: Lake) -> N
     assert finding.remedy is not None
 
 
-@pytest.mark.parametrize(("kept_hours", "told"), [(26, "in 1 d"), (1, "at any moment")], ids=["in a day", "overdue"])
-def test_when_the_offsets_of_a_topic_that_was_left_expire(lake: Lake, kept_hours: int, told: str) -> None:
+@pytest.mark.parametrize(("kept_hours", "expiry"), [(26, "in 1 d"), (1, "at any moment")], ids=["in a day", "overdue"])
+def test_when_the_offsets_of_a_topic_that_was_left_expire(lake: Lake, kept_hours: int, expiry: str) -> None:
     append(lake, PARTITION_STATUS, ghost(0, unread=900, rate=1.5, hours=2))
     (finding,) = findings_of(lake, news(NOW, kept_hours * 3600.0))["shop", "billing"]
     assert finding.sentence.endswith(
-        f" The offsets expire {told}: a consumer that starts later begins where auto.offset.reset says."
+        f" The offsets expire {expiry}: a consumer that starts later begins where auto.offset.reset says."
     )
 
 

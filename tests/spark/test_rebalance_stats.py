@@ -122,8 +122,8 @@ def test_a_rebalance_over_the_hour_counts_in_the_next_and_the_hour_before_is_rew
     assert [row["sentence"] for row in stats(lake)] == ["The group was scaled to 2: 2 members fewer than before."]
     append(lake, EVENTS, rebalance(60.2, cause="member_joined", joined=[A], members=3, duration_seconds=4.0))
     assert sum_up(lake, news(61)) == 2
-    told = [(row["rebalances"], row["downtime_seconds"], row["left"], row["joined"]) for row in stats(lake)]
-    assert told == [(2, 3.0, 2, 0), (1, 4.0, 0, 1)], "counted where they happened"
+    reported = [(row["rebalances"], row["downtime_seconds"], row["left"], row["joined"]) for row in stats(lake)]
+    assert reported == [(2, 3.0, 2, 0), (1, 4.0, 0, 1)], "counted where they happened"
     assert [row["cause"] for row in stats(lake)] == ["scaling", "restart"]
     assert sum_up(lake, news(62)) == 0
 
