@@ -143,7 +143,7 @@ class Run:
             done, ended = node.handled()
             time.sleep(1.5)  # until the last text is committed
             pipeline.run()
-        return self._told(threads, (done - count) / (ended - began))
+        return self._measured(threads, (done - count) / (ended - began))
 
     def advice(self, session: SparkSession) -> Advised:
         """What the product makes of it: a round, the planning, and the command."""
@@ -165,7 +165,7 @@ class Run:
             pipeline.run()
             time.sleep(max(0.0, min(now + SAMPLE_SECONDS, until) - time.monotonic()))
 
-    def _told(self, threads: int, rate_per_second: float) -> Measured:
+    def _measured(self, threads: int, rate_per_second: float) -> Measured:
         rows = self._lake.read(SERVICE_TIMES).to_pylist()
         if not rows:
             raise RuntimeError("the collector saw no measurement of the consumers")

@@ -15,7 +15,7 @@ from benchmarks.common import options_parser
 from benchmarks.verdicts import page
 from benchmarks.verdicts.noise import false_alarms
 from benchmarks.verdicts.rules import LAGWISE, baselines, exactly_right, said_by, said_by_lagwise, statuses_of
-from benchmarks.verdicts.score import Score, figures_of, score_of, told_shares_of
+from benchmarks.verdicts.score import Score, figures_of, known_truth_shares, score_of
 from lagwise.traces.trace import Trace, read_trace
 from tests.traces.noise import GROUPS
 
@@ -67,8 +67,11 @@ def main() -> int:
     scores = {LAGWISE: of_lagwise} | scores_of_baselines(traces)
     exact = min(exactly_right(trace, its) for trace, its in zip(traces, statuses, strict=True))
     print(f"Lagwise's exact status, on the worst of {len(traces)} traces: {exact:.1%} of the truth")
-    told = [share for trace in traces for share in told_shares_of(trace).values()]
-    print(f"The truth speaks for {statistics.mean(told):.0%} of the groups' time, of each for {min(told):.0%} at least")
+    shares = [share for trace in traces for share in known_truth_shares(trace).values()]
+    print(
+        f"The truth is known for {statistics.mean(shares):.0%} of the groups' time"
+        f" and for at least {min(shares):.0%} of each group's"
+    )
     failed = 0 if exact == 1 else 1
     if options.spark:
         differing = disagreements(traces)

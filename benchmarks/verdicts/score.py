@@ -35,8 +35,8 @@ class Stretch(NamedTuple):
         return self.right == {ALARM}
 
     @property
-    def is_told(self) -> bool:
-        """Whether it says if there must be an alarm or must not."""
+    def is_certain(self) -> bool:
+        """Whether the truth is certain: there must be an alarm, or there must be none."""
         return self.is_trouble or ALARM not in self.right
 
 
@@ -82,8 +82,8 @@ def stretches_of(trace: Trace) -> list[Stretch]:
     ]
 
 
-def told_shares_of(trace: Trace) -> dict[str, float]:
-    """For which share of the time the truth says anything, by group: the rest is what just changed, or is open."""
+def known_truth_shares(trace: Trace) -> dict[str, float]:
+    """The share of time with a known truth, by group. The rest follows a change, or is open."""
     stretches = stretches_of(trace)
     return {
         group: statistics.mean(
@@ -100,7 +100,7 @@ def onsets_of(trace: Trace) -> list[Onset]:
     gaps = [(a, b) for a, b in pairwise(trace.sample_times) if b - a > MISSED_SAMPLES * trace.sample_interval_s]
     by_group: dict[str, list[Stretch]] = {}
     for stretch in sorted(stretches_of(trace), key=lambda s: (s.group, s.from_s, s.to_s)):
-        if stretch.is_told:
+        if stretch.is_certain:
             by_group.setdefault(stretch.group, []).append(stretch)
     for group, its in by_group.items():
         for before, now in pairwise(its):
@@ -115,7 +115,7 @@ def onsets_of(trace: Trace) -> list[Onset]:
 def score_of(trace: Trace, said: Said) -> Score:
     """Hold what a rule said against a trace's truth."""
     times = trace.evaluation_times
-    stretches = [s for s in stretches_of(trace) if s.is_told]
+    stretches = [s for s in stretches_of(trace) if s.is_certain]
     right = judged = unknown = unknowable = 0
     false_alarms, quiet_evaluations = 0, 0
     for stretch in stretches:

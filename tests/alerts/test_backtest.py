@@ -72,7 +72,7 @@ def _seconds() -> Iterator[tuple[int, bool, bool]]:
         yield second, not BLIND[0] <= second < BLIND[1], not STUCK[0] <= second < STUCK[1]
 
 
-def _tell_live(rules: RuleBook) -> Player:
+def _play_live(rules: RuleBook) -> Player:
     """The same as the alert process would have seen it."""
     player = Player(rules)
     groups: list[Condition] = []
@@ -192,7 +192,7 @@ def _of_lake(lake: Lake, rules: RuleBook, since: int = 0) -> Backtest:
     return run_backtest(rules, lake_history.situations(lake, span, rules), at(since), at(END))
 
 
-def _said(notified: Any) -> list[tuple[Any, ...]]:
+def _as_tuples(notified: Any) -> list[tuple[Any, ...]]:
     return [
         (n.decided_at, n.event.value, n.severity.value, n.alert.subject, n.alert.rule, n.status, n.alert.labels)
         for n in notified
@@ -205,10 +205,10 @@ def rules(tmp_path: Path) -> RuleBook:
 
 
 class TestTheLakesPast:
-    def test_is_told_as_the_present_would_have_been(self, lake_of_the_past: Lake, rules: RuleBook) -> None:
-        live = _tell_live(rules)
+    def test_is_notified_as_it_would_have_been_live(self, lake_of_the_past: Lake, rules: RuleBook) -> None:
+        live = _play_live(rules)
         found = _of_lake(lake_of_the_past, rules)
-        assert _said(found.notifications) == _said(live.notified)
+        assert _as_tuples(found.notifications) == _as_tuples(live.notified)
         assert {alert.fingerprint for alert in found.firing} == set(live.alerts)
         said = {(n.alert.rule, n.alert.subject.group, n.event.value) for n in found.notifications}
         # Guards the comparison: the story is rich enough to prove anything.
@@ -269,7 +269,7 @@ def test_interest_leaves_out_nothing(lake_of_the_past: Lake, rules: RuleBook) ->
     whole = Player(rules)
     for past in situations:
         whole.see((past.now - at(0)).total_seconds(), past.situation)
-    assert _said(run_backtest(rules, situations, at(0), at(END)).notifications) == _said(whole.notified)
+    assert _as_tuples(run_backtest(rules, situations, at(0), at(END)).notifications) == _as_tuples(whole.notified)
 
 
 class TestTraces:
@@ -313,7 +313,7 @@ class TestTraces:
         (first,) = [n for n in found.notifications if n.alert.subject.group == "exports" and n.event.value == "firing"]
         assert "keeps getting older" in first.sentence
 
-    def test_a_loss_is_told_once_for_each_group(self) -> None:
+    def test_a_loss_is_notified_once_for_each_group(self) -> None:
         situations = self._situations("retention-overrun")
         found = run_backtest(book(), situations, situations[0].now, situations[-1].now)
         lost = [n for n in found.notifications if n.status == "losing_data"]
@@ -346,7 +346,7 @@ class TestTheCommand:
     def _run(self, *arguments: str) -> Any:
         return CliRunner().invoke(cli, ["alert", "backtest", *arguments])
 
-    def test_says_what_would_have_been_told_of_a_trace(self) -> None:
+    def test_prints_the_notifications_of_a_trace(self) -> None:
         ran = self._run(str(TRACES / "poison-pill"))
         assert ran.exit_code == 0
         lines = ran.output.splitlines()
@@ -355,7 +355,7 @@ class TestTheCommand:
         assert lines[3] == "1 alert (1 page), 2 messages."
         assert "left_topics" in lines[4]
 
-    def test_tells_a_program_the_same(self) -> None:
+    def test_json_has_the_same_content(self) -> None:
         ran = self._run(str(TRACES / "poison-pill"), "--json", "--cluster", "prod")
         (found,) = json.loads(ran.output)["backtests"]
         assert (found["trace"], found["alerts"], found["messages"], found["firing"]) == ("poison-pill", 1, 2, [])

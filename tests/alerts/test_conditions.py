@@ -90,7 +90,7 @@ class TestGroups:
             ("there is none, as where the group cannot be read", {}, None),
         ],
     )
-    def test_say_of_how_many_partitions_the_status_is_known(
+    def test_count_the_partitions_with_a_known_status(
         self, reader: LakeReader, writer: LakeWriter, why: str, counts: dict[str, int], known: int | None
     ) -> None:
         by_status = [{"status": status, "partitions": number} for status, number in counts.items()]
@@ -310,7 +310,7 @@ class TestSignsOfLife:
         known = {name: group(now, name).seen_active for name in ("alive", "abandoned", "pruned", "partition")}
         assert known == {"alive": True, "abandoned": False, "pruned": True, "partition": False}
 
-    def test_cannot_be_told_while_the_history_cannot_be_read(
+    def test_is_unknown_while_the_history_cannot_be_read(
         self, reader: LakeReader, writer: LakeWriter, lake: Lake
     ) -> None:
         writer.all_well(at(0), {"g": "stopped"})

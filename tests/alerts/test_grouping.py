@@ -148,7 +148,7 @@ def test_three_hundred_groups_at_once_are_one_message_and_their_end_is_another(
     assert {of_one.state, before.state} == {"summarised"}
 
 
-def test_what_trickles_in_is_told_at_first_and_then_together(
+def test_the_first_alerts_are_sent_at_once_and_later_ones_together(
     engine: Engine, clock: Clock, receiver: Receivers, worker: Callable[[str], Worker]
 ) -> None:
     to = receiver()
@@ -218,7 +218,7 @@ def test_a_flood_is_parted_and_stays_in_order(
     assert max(len(got.body) for got in to.got) < 1_000_000
 
 
-def test_it_is_what_its_schema_says(
+def test_it_matches_its_schema(
     engine: Engine, clock: Clock, receiver: Receivers, worker: Callable[[str], Worker]
 ) -> None:
     folder = resources.files("lagwise_alerts.notify")

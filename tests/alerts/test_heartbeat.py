@@ -132,7 +132,7 @@ def test_a_round_that_hangs_feeds_nothing(server: Server, monkeypatch: pytest.Mo
     assert server.paths == []
 
 
-def test_trouble_is_said_without_the_address(server: Server, caplog: pytest.LogCaptureFixture) -> None:
+def test_errors_are_logged_without_the_address(server: Server, caplog: pytest.LogCaptureFixture) -> None:
     server.status = 404
     caplog.set_level(logging.DEBUG)
     assert ping(Heartbeat(url=server.url)) == "127.0.0.1: answered 404"

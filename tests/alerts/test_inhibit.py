@@ -152,7 +152,7 @@ def test_proof_table(row: Row, tmp_path: Path) -> None:
     assert notified == row.notified, row.why
 
 
-def test_an_alert_that_is_not_told_says_by_which_one_it_is(tmp_path: Path) -> None:
+def test_an_inhibited_alert_names_the_one_that_inhibits_it(tmp_path: Path) -> None:
     player = _play(steps("fresh", "losing_data", 0, 60, lost=True), _rules(tmp_path))
     alerts = {alert.subject.kind: alert for alert in player.alerts.values()}
     assert alerts[AlertKind.LOSS].state is AlertState.PENDING
@@ -165,7 +165,7 @@ def test_a_quieter_alert_silences_no_louder_one(tmp_path: Path) -> None:
     assert {n.alert.subject.kind for n in player.notified} == {AlertKind.GROUP, AlertKind.LOSS}
 
 
-def test_who_was_not_told_of_the_one_is_told_of_the_other(tmp_path: Path) -> None:
+def test_channels_that_missed_the_inhibiting_alert_get_the_other(tmp_path: Path) -> None:
     text = RULES.replace("losing, severity: page", "losing, channels: [ops], severity: page")
     player = _play(steps("fresh", "losing_data", 0, 60, lost=True), _rules(tmp_path, text))
     assert [(n.alert.subject.kind, n.channels) for n in player.notified] == [
@@ -174,7 +174,7 @@ def test_who_was_not_told_of_the_one_is_told_of_the_other(tmp_path: Path) -> Non
     ]
 
 
-def test_other_clusters_are_told_of(tmp_path: Path) -> None:
+def test_other_clusters_are_notified(tmp_path: Path) -> None:
     player = Player(_rules(tmp_path))
     for second in range(0, 150, 15):
         player.see(

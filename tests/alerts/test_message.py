@@ -167,7 +167,7 @@ def test_the_outlook_names_what_will_be_lost(
     assert said is None if outlook is None else said.startswith(outlook)
 
 
-def test_a_loss_that_may_come_sooner_is_not_told_as_one_that_comes_later() -> None:
+def test_a_loss_that_may_come_sooner_is_not_described_as_a_later_one() -> None:
     numbers = GroupNumbers(seconds_to_loss=4800.0, seconds_to_loss_is_upper_bound=True, loss_cause="deletion")
     player = Player(book())
     player.see(20, observation(group_condition(15, "stopped", numbers=numbers)))

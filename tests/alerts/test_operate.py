@@ -61,7 +61,7 @@ class TestSilences:
         happen(engine, 75, orders="stopped", audit="stopped")
         assert notified(engine) == [("audit", "firing"), ("orders", "firing")]
 
-    def test_ended_early_it_tells_what_still_holds(self, engine: Engine) -> None:
+    def test_ended_early_it_notifies_what_still_holds(self, engine: Engine) -> None:
         number = silence(engine, 0, 600, group=".*")
         happen(engine, 0, orders="stopped", billing="stopped")
         happen(engine, 15, orders="stopped", billing="ok")
@@ -203,7 +203,7 @@ def test_which_dead_letters_go_again(
 
 
 class TestResending:
-    def test_a_dead_letter_is_queued_anew(self, engine: Engine) -> None:
+    def test_a_dead_letter_is_queued_again(self, engine: Engine) -> None:
         happen(engine, 0, orders="stopped", billing="stopped")
         rows = queries.deliveries(engine)
         _mark(engine, "dead", *[row.id for row in rows])

@@ -14,7 +14,7 @@ UNTIL_STALLED_S = 60.0
 OUTAGES = steps((0, 500), (HANGS_AT_S, 0), (READS_AGAIN_AT_S, 500), (HANGS_AGAIN_AT_S, 0))
 
 
-def told_of(world: World, group: str, folder: Path) -> tuple[list[tuple[float, str, str | None]], set[str]]:
+def notified_for(world: World, group: str, folder: Path) -> tuple[list[tuple[float, str, str | None]], set[str]]:
     """What is told (when, what, with which status), and what the group was before the first outage."""
     world.run()
     trace = read_trace(world.write(folder))
@@ -40,7 +40,7 @@ def told_of(world: World, group: str, folder: Path) -> tuple[list[tuple[float, s
     return notified, healthy
 
 
-def test_a_second_outage_is_told_of_a_group_that_is_never_wholly_known(tmp_path: Path) -> None:
+def test_a_second_outage_is_notified_for_a_group_that_is_never_wholly_known(tmp_path: Path) -> None:
     """It owns partitions with old records to which nobody ever committed, as clients built on librdkafka leave them:
     the group is unknown whenever it is well."""
     world = World("never-wholly-known", "", minutes=50)
@@ -53,7 +53,7 @@ def test_a_second_outage_is_told_of_a_group_that_is_never_wholly_known(tmp_path:
     for pair in pairs("busy", 2):
         group.speed[pair] = OUTAGES
 
-    notified, healthy = told_of(world, "g", tmp_path)
+    notified, healthy = notified_for(world, "g", tmp_path)
 
     assert healthy == {UnknownReason.NO_COMMIT.value}
     assert [(event, status) for _, event, status in notified] == [
@@ -67,7 +67,7 @@ def test_a_second_outage_is_told_of_a_group_that_is_never_wholly_known(tmp_path:
     assert 0 <= second - HANGS_AGAIN_AT_S <= UNTIL_STALLED_S + 30
 
 
-def test_a_second_outage_is_told_of_a_group_one_of_whose_topics_was_deleted(tmp_path: Path) -> None:
+def test_a_second_outage_is_notified_for_a_group_one_of_whose_topics_was_deleted(tmp_path: Path) -> None:
     """The deletion takes the commits along, so the group is unknown for good: its offsets have expired."""
     world = World("topic-deleted", "", minutes=50)
     world.topic("t", partitions=2, rate=50)
@@ -85,7 +85,7 @@ def test_a_second_outage_is_told_of_a_group_one_of_whose_topics_was_deleted(tmp_
 
     world.at(300, delete)
 
-    notified, healthy = told_of(world, "g", tmp_path)
+    notified, healthy = notified_for(world, "g", tmp_path)
 
     assert UnknownReason.EXPIRED.value in healthy
     assert [event for _, event, _ in notified] == ["firing", "resolved", "firing"]

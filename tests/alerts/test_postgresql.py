@@ -91,7 +91,7 @@ class TestSeveralProcesses:
         assert (len(first.notifications), len(second[0].notifications)) == (1, 0)
         assert len(queries.deliveries(engine)) == 1
 
-    def test_a_server_that_shows_everything_as_it_was_is_told_not_to(
+    def test_the_isolation_level_of_the_server_is_overridden(
         self, engine: Engine, postgresql: str, postgres_server: PostgresServer
     ) -> None:
         """With its default of repeatable read the second one would not see what it has waited for."""
@@ -209,7 +209,7 @@ class TestRounds:
         postgres_server.start()
         assert len(keep(engine, "orders", "billing").notifications) == 1
 
-    def test_a_server_that_is_gone_is_said_once_and_then_everything_goes_on(
+    def test_a_lost_server_is_logged_once_and_then_everything_continues(
         self,
         config: MakeConfig,
         writer: LakeWriter,

@@ -152,7 +152,7 @@ def test_whatever_has_begun_ends_once_all_is_well_for_long(rounds: list[Round]) 
 
 @many
 @given(ROUNDS)
-def test_only_fresh_and_known_trouble_is_told_and_only_fresh_and_known_calm_ends_it(rounds: list[Round]) -> None:
+def test_only_fresh_and_known_trouble_is_notified_and_only_fresh_and_known_calm_ends_it(rounds: list[Round]) -> None:
     player = Player(RULES)
     for now, seen in histories(rounds):
         conditions = {c.subject: c for c in seen.conditions}
@@ -161,7 +161,7 @@ def test_only_fresh_and_known_trouble_is_told_and_only_fresh_and_known_calm_ends
             if condition is None:
                 assert notified.alert.resolution is Resolution.GROUP_GONE
                 continue
-            verdicts = {match_rule(rule, condition, at(now))[0] for rule in RULES.rules}
+            verdicts = {match_rule(rule, condition, at(now)).verdict for rule in RULES.rules}
             assert not is_too_old(condition, at(now))
             assert (TimerVerdict.MATCH in verdicts) == (notified.event is not AlertEvent.RESOLVED)
             if isinstance(condition, GroupCondition):
@@ -182,7 +182,7 @@ def test_deciding_again_on_the_same_changes_nothing(rounds: list[Round]) -> None
 
 @settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(ROUNDS)
-def test_a_process_that_is_restarted_before_every_round_tells_the_same(tmp_path: Path, rounds: list[Round]) -> None:
+def test_a_process_restarted_before_every_round_notifies_the_same(tmp_path: Path, rounds: list[Round]) -> None:
     """Each round with a new engine on the same database, against one player that never forgets."""
     file = tmp_path / "lagwise.db"
     for left in tmp_path.glob("lagwise.db*"):

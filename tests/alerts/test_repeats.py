@@ -223,7 +223,7 @@ def test_repetitions_change_nothing_else(rounds: list[Round]) -> None:
 
 @many
 @given(ROUNDS)
-def test_what_is_told_again_is_known_to_last_and_was_told_a_while_ago(rounds: list[Round]) -> None:
+def test_a_repeat_is_for_a_known_lasting_alert_notified_a_while_ago(rounds: list[Round]) -> None:
     player = Player(_repeating(book()))
     last: dict[str, float] = {}
     for now, seen in histories(rounds):
@@ -242,7 +242,7 @@ def test_what_is_told_again_is_known_to_last_and_was_told_a_while_ago(rounds: li
 
 @many
 @given(ROUNDS)
-def test_nothing_begins_for_the_third_time_within_an_hour_without_being_told_as_flapping(rounds: list[Round]) -> None:
+def test_a_third_start_within_an_hour_is_notified_as_flapping(rounds: list[Round]) -> None:
     player = Player(book())
     for now, seen in histories(rounds):
         player.see(now, seen)
@@ -257,7 +257,7 @@ def test_nothing_begins_for_the_third_time_within_an_hour_without_being_told_as_
 
 @many
 @given(ROUNDS)
-def test_groups_of_a_blind_cluster_are_told_nothing_but_good_news(rounds: list[Round]) -> None:
+def test_groups_of_a_blind_cluster_get_only_good_news(rounds: list[Round]) -> None:
     player = Player(book())
     for now, seen in histories(rounds):
         notified = player.see(now, seen)

@@ -107,7 +107,7 @@ def test_nothing_too_old_is_believed(row: Row, tmp_path: Path) -> None:
         ("{lag_above: 0}", AlertKind.GHOSTS, 1, (), CLEAR),
     ],
 )
-def test_what_stands_beside_a_group(
+def test_facts_about_a_group(
     when: str, kind: AlertKind, count: int, words: tuple[str, ...], verdict: TimerVerdict, tmp_path: Path
 ) -> None:
     condition = replace(
@@ -153,7 +153,7 @@ def test_topics_choose_groups_by_what_they_read(
     assert match_rule(rule, group_condition(0, "stopped", topics=reads), at(5)).verdict is verdict
 
 
-def test_a_rule_about_groups_says_nothing_of_the_monitor(tmp_path: Path) -> None:
+def test_a_rule_about_groups_does_not_match_the_monitor(tmp_path: Path) -> None:
     rule = _rule(tmp_path, "{lag_above: 0}")
     assert match_rule(rule, freshness(1000, 0), at(1000)).verdict is CLEAR
 

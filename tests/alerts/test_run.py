@@ -42,7 +42,7 @@ class TestRulesThatChange:
             write_yaml(file, self.RULES)
             until(lambda: beat_of(settings).startswith("1 firing"))
 
-    def test_a_broken_file_is_said_once_and_shown_while_the_rules_before_go_on(
+    def test_a_broken_file_is_logged_once_and_shown_while_the_old_rules_stay(
         self, config: MakeConfig, writer: LakeWriter, tmp_path: Path, caplog: pytest.LogCaptureFixture
     ) -> None:
         file = write_yaml(tmp_path / "rules.yaml", self.RULES)
@@ -212,7 +212,7 @@ class TestForever:
             began = time.monotonic()
         assert time.monotonic() - began < 5
 
-    def test_a_database_that_cannot_be_written_is_said_once_and_then_everything_goes_on(
+    def test_an_unwritable_database_is_logged_once_and_then_everything_continues(
         self,
         config: MakeConfig,
         writer: LakeWriter,

@@ -166,7 +166,7 @@ class TestTheAlertItself:
             player.see(seconds + 5, observation(seen))
         assert [n.event for n in player.notified] == [AlertEvent.FIRING]
 
-    def test_a_pending_alert_is_kept_but_not_told(self) -> None:
+    def test_a_pending_alert_is_kept_but_not_notified(self) -> None:
         player = Player(book())
         player.see(5, observation(group_condition(0, "falling_behind")))
         (alert,) = player.alerts.values()
@@ -206,7 +206,7 @@ class TestTheAlertItself:
         player.see(215, observation(group_condition(210, "stopped", since=0)))
         assert [a.on_hold for a in player.alerts.values()] == [False]
 
-    def test_the_fingerprint_tells_subjects_apart(self) -> None:
+    def test_fingerprints_of_subjects_differ(self) -> None:
         subjects = [
             AlertSubject(AlertKind.GROUP, "a", "bc"),
             AlertSubject(AlertKind.GROUP, "ab", "c"),
@@ -265,7 +265,7 @@ class TestRulesThatChange:
         (notified,) = player.see(10, observation(clusters=["other"]))
         assert notified.alert.resolution is Resolution.CLUSTER_REMOVED
 
-    def test_what_was_never_told_ends_without_a_word(self) -> None:
+    def test_an_alert_that_was_never_notified_ends_silently(self) -> None:
         player = Player(book())
         player.see(5, observation(group_condition(0, "falling_behind"), group_condition(0, "at_risk", group="other")))
         assert len(player.alerts) == 2

@@ -107,13 +107,13 @@ def test_a_decision_is_kept_whole_or_not_at_all(engine: Engine, table: str) -> N
     assert len(queries.deliveries(engine)) == 2
 
 
-def test_deciding_again_on_the_same_tells_nothing_more(engine: Engine) -> None:
+def test_deciding_again_on_the_same_sends_nothing_more(engine: Engine) -> None:
     for now in (5, 10, 15):
         keep(engine, observation(group_condition(0, "stopped")), now)
     assert len(queries.deliveries(engine, state="queued")) == 2
 
 
-def test_two_processes_on_one_database_tell_once(sqlite: Engine) -> None:
+def test_two_processes_on_one_database_notify_once(sqlite: Engine) -> None:
     """The second one decides on what the first has kept, because the write lock is taken before reading.
 
     That of PostgreSQL is in test_postgresql.
@@ -192,7 +192,7 @@ class TestSignsOfLife:
             store.decide_and_queue(engine, lambda *_: MuteResult(Decision()), lambda n: "", active=active, now=at(0))
         assert queries.active_groups(engine) == {group.fingerprint for group in groups}
 
-    def test_a_name_that_a_database_cannot_keep_is_told_as_it_is(self, engine: Engine) -> None:
+    def test_a_name_that_a_database_cannot_store_is_sent_unchanged(self, engine: Engine) -> None:
         for now, status in ((5, "stopped"), (20, "losing_data")):
             decision = keep(engine, observation(group_condition(now - 5, status, group="c\x00d")), now)
             assert [n.alert.subject.group for n in decision.notifications] == ["c\x00d"]

@@ -134,7 +134,7 @@ def test_retry_after_is_a_number_or_a_date(
 
 
 class TestReceiversThatDoNotAnswer:
-    def test_nobody_listens(self, channel: Make) -> None:
+    def test_connection_refused(self, channel: Make) -> None:
         with socket.socket() as taken:  # bound but not listening: connections are refused, and nobody else gets it
             taken.bind(("127.0.0.1", 0))
             outcome = channel(f"http://127.0.0.1:{taken.getsockname()[1]}/hook").send(MESSAGE)
@@ -288,7 +288,7 @@ class TestTls:
         with to:
             yield to
 
-    def test_a_certificate_nobody_vouches_for_is_refused(self, secure: Receiver, channel: Make) -> None:
+    def test_an_untrusted_certificate_is_refused(self, secure: Receiver, channel: Make) -> None:
         outcome = channel(f"https://127.0.0.1:{secure.port}/hook").send(MESSAGE)
         assert "CERTIFICATE_VERIFY_FAILED" in (outcome.error or "")
         assert not secure.got

@@ -101,7 +101,7 @@ def test_acknowledge_a_group_and_see_it() -> None:
     assert all(a["acknowledged"] is None for a in answer("list")["alerts"])
 
 
-def test_a_name_that_several_clusters_know_must_be_told_apart() -> None:
+def test_a_group_name_in_several_clusters_needs_a_cluster() -> None:
     shown = lagwise("ack", "billing", "--data", "data")
     assert shown.exit_code == 1
     assert shown.stderr == "lagwise: group 'billing' fires in a, b: choose one with --cluster\n"

@@ -168,7 +168,7 @@ def test_lag_as_text_has_every_digit(data: str) -> None:
     assert "≥ 1 h 2 min" in shown.stdout
 
 
-def test_lag_tells_how_it_has_grown(data: str) -> None:
+def test_lag_shows_its_growth(data: str) -> None:
     """Five minutes in which it grew by ten a second."""
     judged = answer("lag", HOSTILE, "--data", data, "--json")
     lake, end = Lake(f"{data}/lake"), datetime.fromisoformat(judged["as_of"]).replace(second=0, microsecond=0)
@@ -348,7 +348,7 @@ def test_every_command_teaches_by_help(name: str) -> None:
     assert len(cli.commands[name].get_short_help_str(60)) > 10
 
 
-def test_the_version_is_told() -> None:
+def test_the_version_is_printed() -> None:
     assert re.fullmatch(r"lagwise \d+\.\d+\.\d+\n", lagwise("--version").stdout)
 
 

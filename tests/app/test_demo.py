@@ -83,7 +83,7 @@ def test_a_given_folder_is_kept_and_an_earlier_demo_is_moved_aside(tmp_path: Pat
     assert (tmp_path / "demo" / "earlier-2" / "lake" / "run").read_text() == "1"
 
 
-def test_somebody_s_folder_is_left_alone(tmp_path: Path) -> None:
+def test_a_foreign_folder_is_left_alone(tmp_path: Path) -> None:
     _, say = sayings()
     (tmp_path / "lake").mkdir()
     with pytest.raises(LagwiseError, match="holds 'lake', which no demo wrote"), demo_folder(tmp_path, say):
@@ -199,7 +199,7 @@ def test_the_report_names_every_group_and_what_was_seen() -> None:
     assert report["processes"] == [{"process": "collector", "state": "running", "restarts": 2}]
 
 
-def test_a_group_that_was_never_shown_is_told_as_such() -> None:
+def test_a_group_that_was_never_shown_is_reported_as_such() -> None:
     report = document(outcome(ExpectedGroups([BILLING])), wall_seconds=1)
     assert report["summary"].endswith("billing is not shown instead of ok")
     assert report["groups"][0]["shown"] is None
@@ -254,7 +254,9 @@ os.kill(child, 9); os.wait()
     assert 96 < memory.peak_mib["collector"] < 96 + 48
 
 
-def test_without_a_terminal_changes_are_told_once_and_harmlessly(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_terminal_changes_are_printed_once_and_without_control_characters(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     shown = io.StringIO()
     monkeypatch.setattr(sys, "stdout", shown)
     progress = DemoProgress(as_json=False)
@@ -274,7 +276,7 @@ def test_without_a_terminal_changes_are_told_once_and_harmlessly(monkeypatch: py
     assert "\x1b" not in shown.getvalue()
 
 
-def test_without_a_terminal_a_part_is_told_of_when_it_ends_and_when_it_is_back() -> None:
+def test_without_a_terminal_the_end_and_the_restart_of_a_process_are_printed() -> None:
     progress = DemoProgress(as_json=False)
     shown = io.StringIO()
     progress.console = output.console(shown)
@@ -290,7 +292,7 @@ def test_without_a_terminal_a_part_is_told_of_when_it_ends_and_when_it_is_back()
     ]
 
 
-def test_in_a_terminal_the_table_has_every_group_and_obeys_nobody() -> None:
+def test_in_a_terminal_the_table_has_every_group_and_no_foreign_control_characters() -> None:
     progress = DemoProgress(as_json=False)
     drawn = io.StringIO()
     progress.console = output.console(drawn)

@@ -155,7 +155,7 @@ def test_a_damaged_file_is_found_asked_about_and_quarantined(tmp_path: Path) -> 
     assert counted.found.startswith("2 damaged files quarantined (analysis/ticks 2), the last ")
 
 
-def test_where_there_is_no_lake_nothing_is_said_to_be_well(tmp_path: Path) -> None:
+def test_without_a_lake_no_check_of_it_passes(tmp_path: Path) -> None:
     result = CliRunner().invoke(cli, ["doctor", "--repair", "--yes", "--data", str(tmp_path / "nowhere")])
     assert result.exit_code == 1
     assert "no lake at" in result.output
@@ -185,7 +185,7 @@ def test_a_log_is_not_repaired_under_an_analysis_that_runs(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     "url", ["postgresql+nowhere://me:hunter2@127.0.0.1:1/db", "sqlite:////nowhere/at/all/x.db", "nonsense"]
 )
-def test_a_database_that_cannot_be_used_is_told_without_its_password(tmp_path: Path, url: str) -> None:
+def test_an_unusable_database_is_reported_without_its_password(tmp_path: Path, url: str) -> None:
     (tmp_path / "nowhere").write_text("in the way")
     url = url.replace("/nowhere/at", f"{tmp_path}/nowhere/at")
     diagnosis = found(config(tmp_path, database=url), "database")

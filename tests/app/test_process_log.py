@@ -108,7 +108,7 @@ def test_a_folder_that_is_moved_away_and_comes_back_has_everything(tmp_path: Pat
     made.close()
 
 
-def test_a_file_that_is_removed_is_begun_anew(tmp_path: Path) -> None:
+def test_a_removed_file_is_created_again(tmp_path: Path) -> None:
     made = ProcessLog(tmp_path / "logs", "x")
     made.write(b"before\n")
     shutil.rmtree(tmp_path / "logs")

@@ -76,10 +76,10 @@ def test_every_command_and_every_part_it_starts_runs_with_the_settings_given(
 
     alone = {folder / f"{command}.log": [*options, command] for command in LONE}
     with running(alone, folder, variables):
-        assert {log.stem: what_it_says(log) for log in alone} == dict.fromkeys(LONE, (expected, tree["data"]))
+        assert {log.stem: logged_settings(log) for log in alone} == dict.fromkeys(LONE, (expected, tree["data"]))
     together = [tmp_path / "data" / "logs" / f"{part}.log" for part in PARTS]
     with running({folder / "up.log": [*options, "up"]}, folder, variables):
-        assert {log.stem: what_it_says(log) for log in together} == dict.fromkeys(PARTS, (expected, tree["data"]))
+        assert {log.stem: logged_settings(log) for log in together} == dict.fromkeys(PARTS, (expected, tree["data"]))
 
 
 @contextmanager
@@ -101,7 +101,7 @@ def running(commands: dict[Path, list[str]], folder: Path, variables: dict[str, 
         yield
 
 
-def what_it_says(log: Path) -> tuple[str, str]:
+def logged_settings(log: Path) -> tuple[str, str]:
     """The settings and the data that a part says it runs with, once it has said so."""
     end = time.monotonic() + _SECONDS
     text = ""

@@ -114,7 +114,7 @@ def in_order(known: ScalingInputs) -> ScalingInputs:
     )
 
 
-def anew(lake: Lake, window_seconds: float, now: datetime) -> ScalingInputs:
+def fresh_inputs(lake: Lake, window_seconds: float, now: datetime) -> ScalingInputs:
     """What is known where nothing is remembered."""
     return LakeCache(Lake(lake.uri, lake.storage_options)).inputs_of("shop", "billing", window_seconds, now)
 
@@ -192,7 +192,7 @@ STORY = (
 )
 
 
-def test_what_is_remembered_is_what_the_lake_says(lake: CountingLake) -> None:
+def test_the_cache_agrees_with_the_lake(lake: CountingLake) -> None:
     """After anything that rounds, collectors (late ones, too) and compaction do, as if all were read anew."""
     now, clock, names = NOW, Clock(), ("billing", "other")
     for ago in (7000, 3000, 1200, 600, 0):
@@ -219,7 +219,7 @@ def test_what_is_remembered_is_what_the_lake_says(lake: CountingLake) -> None:
             case "capacity":
                 append(lake, CAPACITY, row(CAPACITY, cluster="shop", group="billing", topic=f"t{number}"))
         remembered = memory.inputs_of("shop", "billing", window, now)
-        assert in_order(remembered) == in_order(anew(lake, window, now)), (number, what)
+        assert in_order(remembered) == in_order(fresh_inputs(lake, window, now)), (number, what)
 
 
 def test_a_longer_window_is_read_when_it_is_asked_for(lake: CountingLake) -> None:
@@ -284,7 +284,7 @@ def test_a_lake_that_cannot_be_read_for_a_while(lake: CountingLake, caplog: pyte
     Path(f"{file}.away").rename(file)
     clock.look_is_due()
     assert asked(memory, later).as_of == later
-    assert in_order(memory.inputs_of("shop", "billing", 900.0, later)) == in_order(anew(lake, 900.0, later))
+    assert in_order(memory.inputs_of("shop", "billing", 900.0, later)) == in_order(fresh_inputs(lake, 900.0, later))
     assert [record.getMessage() for record in caplog.records][1:] == ["the lake can be read again"]
 
 
@@ -362,7 +362,7 @@ def test_what_is_old_or_not_there_is_waited_for(lake: CountingLake, idle_seconds
     assert [found.as_of for found in results] == [later, later]
 
 
-def test_a_look_that_hangs_holds_nobody_up_for_long(lake: CountingLake, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_read_that_hangs_delays_no_request_for_long(lake: CountingLake, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(scaling_memory, "_WAIT_SECONDS", 0.01)
     write(lake, "billing")
     held = HeldLake(lake.uri)
@@ -402,7 +402,7 @@ def test_in_an_object_store(bucket: Bucket) -> None:
     clock.look_is_due()
     known = memory.inputs_of("shop", "billing", 900.0, later)
     assert sorted(seen.count for seen in known.member_counts) == [2, 3, 9]
-    assert in_order(known) == in_order(anew(lake, 900.0, later))
+    assert in_order(known) == in_order(fresh_inputs(lake, 900.0, later))
     bucket.server.kill()
     bucket.server.wait()
     clock.look_is_due()

@@ -128,7 +128,7 @@ def test_fewer_members_for_good_are_what_is_held(lake: Lake) -> None:
     ],
     ids=str,
 )
-def test_there_is_no_answer_where_nobody_knows(lake: Lake, values: dict[str, Any], why: str) -> None:
+def test_there_is_no_signal_where_the_state_is_unknown(lake: Lake, values: dict[str, Any], why: str) -> None:
     write(lake, **values)
     with pytest.raises(UndecidedSignal, match=why):
         asked(lake)
@@ -179,7 +179,7 @@ def test_old_verdicts_are_not_acted_on(lake: Lake) -> None:
         asked(lake)
 
 
-def test_a_group_that_nobody_knows(lake: Lake) -> None:
+def test_an_unknown_group(lake: Lake) -> None:
     with pytest.raises(UnknownGroup, match="no group 'billing' is known in cluster 'shop'"):
         asked(lake)
 
@@ -311,7 +311,7 @@ def test_stale_data_is_an_error_to_the_autoscaler(lake: Lake, tmp_path: Path) ->
     assert "s old, more than 300 s" in document["error"]
 
 
-def test_no_number_where_nobody_knows_one(lake: Lake, tmp_path: Path) -> None:
+def test_no_number_where_it_is_unknown(lake: Lake, tmp_path: Path) -> None:
     write(lake, at=datetime.now(UTC), known=False)
     with serving(tmp_path) as get:
         status, document = get("/scaling/shop/billing?min=2")

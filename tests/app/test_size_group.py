@@ -195,22 +195,22 @@ def test_of_a_flink_job_subtasks_are_sized(data: Path) -> None:
     assert not re.search(r"\bmembers?\b", said.replace("--unit member", ""))
     assert document(data, "idle-job", "--per-message", "4ms")["inputs"]["unit"]["value"] == "subtask"
     typed = ("--per-message", "4ms", "--peak", "2k", "--partitions", "48")
-    told = document(data, *typed, "--unit", "subtask")["verdict"]
-    assert "the number of subtasks that fit on a TaskManager" in told
+    reported = document(data, *typed, "--unit", "subtask")["verdict"]
+    assert "the number of subtasks that fit on a TaskManager" in reported
     assert "subtask" not in document(data, *typed)["verdict"]
 
 
-def test_of_a_flink_job_it_is_told_whether_there_are_task_slots(data: Path, tmp_path: Path) -> None:
+def test_a_flink_job_shows_whether_there_are_task_slots(data: Path, tmp_path: Path) -> None:
     made = document(data, "job")
     assert made["triple"]["nodes"] > 108
     missing = made["triple"]["nodes"] - 108
-    told = f"{missing} more task slots are needed (the job holds 100, and 8 are free)"
-    assert told in made["slots"]["sentence"]
+    reported = f"{missing} more task slots are needed (the job holds 100, and 8 are free)"
+    assert reported in made["slots"]["sentence"]
     assert {**made["slots"], "sentence": ""} == {"held": 100, "free": 8, "missing": missing, "sentence": ""}
     page, figures = tmp_path / "meeting.html", tmp_path / "meeting.csv"
     said = run(data, "job", "--html", str(page), "--csv", str(figures)).output
-    assert told in re.sub(r"[\s│]+", " ", said)
-    assert told in html.unescape(page.read_text())
+    assert reported in re.sub(r"[\s│]+", " ", said)
+    assert reported in html.unescape(page.read_text())
     assert "Spare nodes" not in page.read_text()
     lines = {line["name"]: line for line in csv.DictReader(io.StringIO(figures.read_text()))}
     assert (lines["missing"]["section"], lines["missing"]["value"]) == ("task slots", str(missing))
@@ -231,7 +231,7 @@ def test_a_group_that_is_a_flink_job_has_no_spare_subtasks(data: Path, words: tu
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "reported"),
     [
         (("--per-message", "0"), "--per-message: must be above 0"),
         (("--per-message", "40000d"), "--per-message: must be above 0, and a day at most"),
@@ -239,10 +239,10 @@ def test_a_group_that_is_a_flink_job_has_no_spare_subtasks(data: Path, words: tu
         (("--t1", "4ms", "--t2", "1ms", "--cores", "4", "--unit", "subtask"), "--unit goes with --per-message"),
     ],
 )
-def test_what_does_not_fit_together_is_told_by_what_was_typed(data: Path, words: tuple[str, ...], told: str) -> None:
+def test_conflicting_options_are_named_as_they_were_typed(data: Path, words: tuple[str, ...], reported: str) -> None:
     result = run(data, *words, "--peak", "2k", "--partitions", "48")
     assert result.exit_code == 2
-    assert told in " ".join(result.output.replace("'", "").split())
+    assert reported in " ".join(result.output.replace("'", "").split())
 
 
 @pytest.mark.parametrize("words", [("new",), ("new", "--t1", "12ms")], ids=["nothing", "only T1"])
@@ -272,7 +272,7 @@ def test_the_lag_of_now_is_no_part_of_the_plan(data: Path) -> None:
     assert not document(data, "behind", "--lag", "500M")["feasible"]
 
 
-def test_what_it_leads_to_is_told_as_on_the_page(growing: Path) -> None:
+def test_forecast_what_if_and_ramp_are_those_of_the_page(growing: Path) -> None:
     said = run(growing, "grows", "--concurrency", "pool").output
     made = document(growing, "grows", "--concurrency", "pool")
     assert len(made["forecast"]["days"]) == 90
@@ -400,7 +400,7 @@ def test_the_target_is_that_of_the_settings(data: Path) -> None:
     ],
     ids=["too far", "too near", "no forecast", "no group"],
 )
-def test_a_horizon_that_says_nothing(growing: Path, words: tuple[str, ...], says: str) -> None:
+def test_an_unusable_horizon_is_rejected(growing: Path, words: tuple[str, ...], says: str) -> None:
     append(Lake(str(growing / "lake")), CAPACITY, known("members", topic="elsewhere"))
     result = run(growing, *words)
     assert result.exit_code == 2

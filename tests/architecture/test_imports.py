@@ -137,7 +137,7 @@ def test_the_domain_is_standard_library_only() -> None:
     assert foreign == []
 
 
-def test_every_room_of_the_ground_says_what_it_rests_on() -> None:
+def test_every_ground_package_declares_its_dependencies() -> None:
     rooms = {".".join(name.split(".")[:2]) for name in MODULES if is_in(name, GROUND)} - {GROUND}
     assert rooms == set(FOUNDATIONS)
 

@@ -79,7 +79,7 @@ class TestTheVerdict:
         assert found.share_of_best == pytest.approx(0.92)
         assert not found.holds
 
-    def test_what_wall_less_cpu_would_have_said(self) -> None:
+    def test_what_wall_minus_cpu_time_would_have_measured(self) -> None:
         assert point(1).naive_threads(1) == pytest.approx(5.0)
         assert point(20).naive_threads(1) == pytest.approx(20.0, rel=0.01)  # as many as ran
 
@@ -92,7 +92,7 @@ def cpu_of(work: Work, messages: int) -> float:
 
 
 class TestTheWork:
-    def test_costs_the_cpu_that_it_says(self) -> None:
+    def test_costs_the_cpu_time_that_it_declares(self) -> None:
         assert cpu_of(Work(Mix(0.001, 0.004), seed=1), 50) == pytest.approx(0.004, rel=0.1)
 
     def test_random_times_have_their_mean_and_an_exponential_s_spread(self) -> None:
@@ -109,14 +109,16 @@ class TestTheWork:
 @pytest.mark.process
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="the consumers need a core of their own")
 @pytest.mark.parametrize("processes", [2, 1])
-def test_consumers_run_and_tell_what_their_messages_cost(broker: "KafkaBroker", tmp_path: Path, processes: int) -> None:
+def test_consumers_run_and_report_what_their_messages_cost(
+    broker: "KafkaBroker", tmp_path: Path, processes: int
+) -> None:
     from benchmarks.capacity.runs import Bench, Run, fill
 
     name = f"capacity-{uuid.uuid4().hex[:8]}"
     fill(broker, name, 2_000)
     bench = Bench(broker, tmp_path, frozenset([max(os.sched_getaffinity(0))]), seconds=2.0)
-    told = Run(bench, name, name).measure(MIX, 2, processes)
-    assert told.threads == 2
-    assert told.t2_seconds == pytest.approx(MIX.t2_seconds, rel=0.15)
-    assert told.t1_seconds >= MIX.t1_seconds
-    assert 0 < told.rate_per_second <= 2 / (MIX.t1_seconds + MIX.t2_seconds)
+    reported = Run(bench, name, name).measure(MIX, 2, processes)
+    assert reported.threads == 2
+    assert reported.t2_seconds == pytest.approx(MIX.t2_seconds, rel=0.15)
+    assert reported.t1_seconds >= MIX.t1_seconds
+    assert 0 < reported.rate_per_second <= 2 / (MIX.t1_seconds + MIX.t2_seconds)

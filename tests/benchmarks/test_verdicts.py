@@ -21,10 +21,10 @@ from benchmarks.verdicts.score import (
     Score,
     Stretch,
     figures_of,
+    known_truth_shares,
     onsets_of,
     score_of,
     stretches_of,
-    told_shares_of,
 )
 from benchmarks.verdicts.seen import ALARM, QUIET, UNKNOWN, Pair, Reading, Sample
 from benchmarks.verdicts.threshold import Threshold
@@ -175,7 +175,7 @@ class TestLagExporter:
         table = self.table((100, 0), (100, 30), (100, 60), (100, 90), (200, 120))
         assert list(table.points) == [(100, 0), (100, 90), (200, 120)]
 
-    def test_a_topic_that_was_made_anew_leaves_the_old_table(self) -> None:
+    def test_a_re_created_topic_leaves_the_old_table(self) -> None:
         table = self.table((5000, 0), (5100, 30), (10, 60), (20, 90))
         assert list(table.points) == [(5000, 0), (5100, 30)]
 
@@ -220,7 +220,7 @@ class TestScore:
 
     def test_where_an_alarm_and_none_are_both_right_nothing_is_judged(self) -> None:
         its = stretches_of(self.trace("poison-pill"))
-        assert [(s.from_s, s.to_s) for s in its if not s.is_told] == []
+        assert [(s.from_s, s.to_s) for s in its if not s.is_certain] == []
         (trouble,) = [s for s in its if s.is_trouble]
         assert trouble == Stretch("thumbnailer", 705, 1800, frozenset({ALARM}))
 
@@ -266,11 +266,11 @@ def traces() -> tuple[Trace, ...]:
     return tuple(public_traces())
 
 
-def test_the_page_says_for_how_much_of_the_time_the_truth_speaks() -> None:
-    told = [share for trace in public_traces() for share in told_shares_of(trace).values()]
+def test_the_page_states_the_share_of_time_with_a_known_truth() -> None:
+    shares = [share for trace in public_traces() for share in known_truth_shares(trace).values()]
     text = " ".join(PAGE.read_text(encoding="utf-8").split())
-    assert f"the truth covers {100 * statistics.mean(told):.0f} % of the groups' time" in text
-    assert f"at least {100 * min(told):.0f} % of each group" in text
+    assert f"the truth covers {100 * statistics.mean(shares):.0f} % of the groups' time" in text
+    assert f"at least {100 * min(shares):.0f} % of each group" in text
 
 
 def shown_rows() -> dict[str, list[str]]:
@@ -308,7 +308,7 @@ def test_the_page_shows_what_lagwise_makes_of_them(spark: "SparkSession") -> Non
     assert figures_of(scores).right == 1.0
 
 
-def test_the_page_is_written_between_its_lines_and_nowhere_else() -> None:
+def test_the_page_is_written_only_between_its_markers() -> None:
     text = f"before\n{page.BEGIN}\nold\n{page.END}\nafter\n"
     assert page.with_table(text, "new") == f"before\n{page.BEGIN}\n\nnew\n\n{page.END}\nafter\n"
     with pytest.raises(ValueError, match="lacks"):

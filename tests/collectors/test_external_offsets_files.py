@@ -87,7 +87,7 @@ def test_times_in_every_usual_form(value: Any) -> None:
 
 
 @pytest.mark.parametrize("value", [None, "", "yesterday", 1e30, float("nan"), True, [1]])
-def test_what_is_no_time_is_not_told(value: Any) -> None:
+def test_an_invalid_time_is_left_out(value: Any) -> None:
     assert time_of(value) is None
 
 
@@ -186,7 +186,7 @@ def test_a_path_that_leads_nowhere(tmp_path: Path) -> None:
 
 
 @contextmanager
-def as_nobody() -> Iterator[None]:
+def without_root() -> Iterator[None]:
     """Without root's right to read everything."""
     before = os.geteuid()
     if before == 0:
@@ -203,7 +203,7 @@ def test_a_file_that_may_not_be_read() -> None:
         path = Path(name) / "billing.json"
         path.write_text("{}")
         path.chmod(0)
-        with as_nobody():
+        with without_root():
             assert kinds(files(path)) == {"billing": "external_offsets_refused"}
 
 

@@ -51,7 +51,7 @@ def test_the_recordings_are_those_that_the_tests_speak_of() -> None:
     assert set(RECORDED) == {"healthy", "overloaded", "silent", "uncheckpointed", "restarting", "dotted"}
 
 
-def test_a_job_owns_what_it_reads_and_tells_what_it_committed(started: Started) -> None:
+def test_a_job_owns_what_it_reads_and_reports_what_it_committed(started: Started) -> None:
     server, reader = started("healthy")
     group = only(reader.read())
     assert (group.name, group.type, group.state) == ("flink-orders", "flink", "RUNNING")
@@ -76,7 +76,7 @@ def test_a_job_without_a_name_in_the_settings_is_a_group_of_its_own_name(started
     assert only(reader.read()).name == "orders-job"
 
 
-def test_an_overloaded_job_has_committed_nothing_whatever_its_metrics_say(started: Started) -> None:
+def test_an_overloaded_job_has_committed_nothing_regardless_of_its_metrics(started: Started) -> None:
     server, reader = started("overloaded")
     assert set(server.metrics("currentOffset").values()) == {"4999"}  # all is read, as far as the source goes
     group = only(reader.read())
@@ -121,7 +121,7 @@ def test_a_job_that_is_being_restarted_reads_what_it_read_before(started: Starte
     assert committed(group) == {0: None, 1: None, 2: None, 3: None}  # what Kafka has is reported by Kafka
 
 
-def test_a_job_that_never_ran_while_anybody_looked_has_nothing_to_tell_but_its_state(started: Started) -> None:
+def test_a_job_never_seen_running_has_no_metrics_but_its_state(started: Started) -> None:
     _, reader = started("restarting")
     group = only(reader.read())
     assert (group.state, group.offsets) == ("RESTARTING", [])
@@ -169,7 +169,7 @@ def test_an_answer_that_is_none_is_malformed(started: Started, answer: bytes) ->
     assert reader.read().groups["flink-orders"].error == "external_offsets_malformed"
 
 
-def test_what_is_no_flink_is_told_so(started: Started) -> None:
+def test_an_address_that_is_not_flink_is_reported(started: Started) -> None:
     server, reader = started("healthy")
     server.answers["/v1/jobs/overview"] = {"hello": "world"}
     with pytest.raises(OffsetSourceTrouble, match="it lists no jobs"):
@@ -190,7 +190,7 @@ def test_without_the_token_it_is_refused_and_the_token_is_never_shown(
     assert only(reader.read()).name == "flink-orders"
 
 
-def test_nobody_listens(started: Started) -> None:
+def test_connection_refused(started: Started) -> None:
     server, reader = started("healthy")
     url = str(reader._settings.url)
     del server
@@ -263,7 +263,7 @@ def test_times_are_of_what_flink_fetched_and_not_of_the_clock(started: Started, 
     assert (job.vertices[1].busy_share, job.vertices[1].records_in_per_second) == (None, None)
 
 
-def test_a_job_that_counts_anew_and_subtasks_that_have_not_reported_tell_nothing(started: Started) -> None:
+def test_restarted_counters_and_silent_subtasks_yield_no_metrics(started: Started) -> None:
     server, reader = started("healthy")
     reader.read()
     server.details["now"] += 10_000
@@ -327,7 +327,7 @@ def test_a_vertex_holds_the_slots_of_the_most_parallel_one_that_it_shares_them_w
         (b'{"slots-total": 4294967296, "slots-available": 3}', "malformed"),
     ],
 )
-def test_an_overview_that_tells_no_slots_costs_only_these(started: Started, answer: object, kind: str) -> None:
+def test_an_overview_without_slots_costs_only_the_slots(started: Started, answer: object, kind: str) -> None:
     server, reader = started("healthy")
     server.answers[OVERVIEW] = answer
     found = reader.read()
@@ -350,7 +350,7 @@ def test_an_overview_that_is_never_answered_costs_only_the_slots(started: Starte
     assert errors.counts == {"external_offsets_timeout": 1}
 
 
-def test_where_no_job_runs_nobody_asks_for_slots(started: Started) -> None:
+def test_without_a_running_job_slots_are_not_queried(started: Started) -> None:
     server, reader = started("restarting")
     only(reader.read())
     assert OVERVIEW not in server.asked

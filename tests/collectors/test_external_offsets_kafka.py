@@ -195,7 +195,7 @@ def test_a_running_flink_job_with_an_empty_group_is_not_dead(lab: Lab) -> None:
         assert {event["kind"] for event in seen.rows["events"]} == {"state_changed"}
 
 
-def test_files_and_checkpoints_beside_groups_of_kafka(lab: Lab, tmp_path: Path) -> None:
+def test_files_and_checkpoints_together_with_kafka_groups(lab: Lab, tmp_path: Path) -> None:
     topic = lab.topic(partitions=1)
     lab.produce(topic, {0: 30})
     lab.commit(lab.name("plain"), topic, {0: 11})

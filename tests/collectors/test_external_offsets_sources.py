@@ -234,7 +234,7 @@ def test_a_group_with_members_stays_what_it_is() -> None:
     assert rows[("orders", 1)] == (None, "j1")
 
 
-def test_what_is_kept_elsewhere_wins_over_an_old_commit() -> None:
+def test_external_offsets_win_over_an_old_commit() -> None:
     kafka = KafkaGroup("billing", state="Empty", type="classic")
     found = ExternalGroup("billing", "sql", offsets=[ExternalOffset("orders", 0, 7)])
     group, rows, _ = joined(found, [kafka], commits_of("billing", {("orders", 0): 900}))
@@ -243,7 +243,7 @@ def test_what_is_kept_elsewhere_wins_over_an_old_commit() -> None:
     assert rows == {("orders", 0): (7, None)}
 
 
-def test_without_an_answer_of_flink_the_commits_are_known_and_nobody_is_called_dead() -> None:
+def test_without_an_answer_of_flink_the_commits_are_known_and_no_group_is_called_dead() -> None:
     kafka = KafkaGroup("flink-orders", state="Empty", type="simple")
     found = ExternalGroup("flink-orders", "flink", error="external_offsets_unreachable")
     group, rows, _ = joined(found, [kafka], commits_of("flink-orders", {("orders", 0): 9}))
@@ -269,7 +269,7 @@ def test_dots_are_put_back_into_the_names_of_topics() -> None:
     assert (rows, errors) == ({("shop.orders-v1", 0): (7, "j1")}, {})
 
 
-def test_a_name_that_is_right_stays_and_one_that_nobody_knows_too() -> None:
+def test_correct_and_unknown_names_stay() -> None:
     assert joined(job(offsets=DOTTED), [], CommitColumns(), ("shop_orders-v1",))[1] == {
         ("shop_orders-v1", 0): (7, "j1")
     }

@@ -91,7 +91,7 @@ def test_an_overloaded_job_is_stalled_while_its_source_has_read_everything(lab: 
         assert source["busy_share"] < 0.5
 
 
-def test_busy_time_tells_what_the_job_can_do(lab: Lab, classpath: str) -> None:
+def test_busy_time_yields_the_capacity_of_the_job(lab: Lab, classpath: str) -> None:
     """Each of the subtasks takes 10 ms for a record, and is given far less than it can do."""
     topic, group = lab.topic("orders", partitions=4), lab.name("flink")
     with watched(lab, classpath, topic, group, interval_ms=1000, ms_per_record=10) as seen:

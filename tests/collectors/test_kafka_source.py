@@ -327,7 +327,7 @@ class TestGroups:
 
 
 class TestTopics:
-    def test_settings_are_told_at_the_start_and_when_they_change(
+    def test_settings_are_reported_at_the_start_and_when_they_change(
         self, lab: Lab, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         topic = lab.topic(**{"retention.ms": "120000", "cleanup.policy": "compact,delete", "segment.bytes": "1048576"})

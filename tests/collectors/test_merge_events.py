@@ -68,7 +68,7 @@ BY_SAMPLES = ("rebalance", "samples")
 EXACTLY = ("rebalance", "offsets_topic")
 
 
-def test_while_the_tail_is_live_it_tells_and_the_samples_do_not() -> None:
+def test_while_the_tail_is_live_it_reports_and_the_samples_do_not() -> None:
     tail = Script((LIVE, []), (LIVE, [exact_rebalance(START + INTERVAL / 2)]))
     assert written(tail, sample(0, groups=STABLE, members=ONE), sample(1, groups=STABLE, members=TWO)) == [
         [],
@@ -82,7 +82,7 @@ def test_changes_of_state_are_what_samples_saw() -> None:
     assert rounds[1] == [("state_changed", "samples")]
 
 
-def test_while_the_tail_is_behind_the_samples_tell_and_it_does_not_repeat_that_later() -> None:
+def test_while_the_tail_is_behind_the_samples_report_and_it_does_not_repeat_that_later() -> None:
     late = [exact_rebalance(START + INTERVAL / 2), exact_rebalance(START + 1.5 * INTERVAL)]
     tail = Script((LIVE, []), (BEHIND, []), (LIVE, late))
     rounds = written(
@@ -94,7 +94,7 @@ def test_while_the_tail_is_behind_the_samples_tell_and_it_does_not_repeat_that_l
     assert rounds == [[], [BY_SAMPLES], [EXACTLY]]  # the second of the late ones alone
 
 
-def test_what_happened_while_the_collector_was_off_is_told_by_the_tail() -> None:
+def test_what_happened_while_the_collector_was_off_is_reported_by_the_tail() -> None:
     """The first sample of a start is compared with nothing, so the samples show nothing of the time before."""
     before = exact_rebalance(START - timedelta(hours=1))
     tail = Script((BEHIND, [before]), (LIVE, [exact_rebalance(START - timedelta(minutes=1))]))
@@ -104,7 +104,7 @@ def test_what_happened_while_the_collector_was_off_is_told_by_the_tail() -> None
     ]
 
 
-def test_samples_that_could_not_be_read_told_nothing_that_the_tail_would_repeat() -> None:
+def test_unreadable_samples_reported_nothing_that_the_tail_would_repeat() -> None:
     down = ErrorTally()
     down.note("unreachable", "nothing answers")
     late = [exact_rebalance(START + INTERVAL / 2)]
@@ -131,7 +131,7 @@ def test_one_that_is_live_for_the_first_time_was_silent_until_just_now() -> None
 
 
 @pytest.mark.parametrize("kind", ["share", "spark", "sql", "files"])
-def test_groups_without_records_that_are_read_are_told_by_samples(kind: str) -> None:
+def test_groups_without_readable_records_are_reported_by_samples(kind: str) -> None:
     def of(number: int, members: Any) -> Snapshot:
         made = sample(number, groups=STABLE, members=members)
         groups = made.rows(GROUPS)
@@ -161,7 +161,7 @@ def test_the_number_of_events_of_a_sample_stays_bounded() -> None:
     assert exact.errors.counts == {"events_dropped": 3}
 
 
-def test_the_tail_is_told_each_topics_name_once() -> None:
+def test_the_tail_learns_each_topics_name_once() -> None:
     tail = Script((LIVE, []), (LIVE, []), (LIVE, []))
     topics: list[dict[str, tuple[str | None, int]]] = [{"t": ("a", 2)}, {"t": ("a", 2), "u": ("b", 1)}, {"u": ("b", 1)}]
     written(tail, *(sample(n, groups=STABLE, topics=topics[n]) for n in range(3)))
@@ -204,7 +204,7 @@ class TestCadence:
         changed.at_ms += 10_000
         assert self.filled(cadence, rows, [changed]) == [(self.at(0), 0), (self.at(1) + 10, 1), (None, None)]
 
-    def test_a_new_reader_tells_all_there_is_and_the_rest_is_forgotten(self) -> None:
+    def test_a_new_reader_reports_all_events_and_the_rest_is_forgotten(self) -> None:
         cadence = CommitCadence()
         rows = sample(0, commits={("g", "t", 0): 5, ("g", "t", 1): 5}).rows(COMMITS)
         self.filled(cadence, rows, [self.pair(0, 0), self.pair(1, 0)], all_commits=True)
@@ -226,7 +226,7 @@ class TestCadence:
         rows = sample(0, commits={("g", "t", 0): 5}).rows(COMMITS)
         assert self.filled(CommitCadence(), rows, None) == [(None, None)]
 
-    def test_the_time_of_an_offset_that_is_kept_elsewhere_stays(self) -> None:
+    def test_the_time_of_an_external_offset_stays(self) -> None:
         rows = sample(0, commits={("g", "t", 0): 5, ("other", "t", 0): 7}).rows(COMMITS)
         place = rows.schema.get_field_index("committed_at")
         times = [START if group == "other" else None for group in rows["group"].to_pylist()]

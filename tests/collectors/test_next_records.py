@@ -121,7 +121,7 @@ class TestWhenItIsAskedFor:
         reported = [known.after(commits, all_ends).count(10) for _ in range(4)]
         assert reported == [0, MAX_LOOK_UPS, MAX_LOOK_UPS + 20, MAX_LOOK_UPS + 20]
 
-    def test_what_is_not_told_in_time_is_asked_for_again(self) -> None:
+    def test_a_look_up_that_is_late_is_repeated(self) -> None:
         asked = []
 
         def late(places: Sequence[LogPosition]) -> Mapping[LogPosition, NextRecord]:
@@ -136,7 +136,7 @@ class TestWhenItIsAskedFor:
 class TestOnceItIsDeleted:
     """Nothing can be fetched any more: what was found before counts, and the one offset of a marker is no loss."""
 
-    def test_of_a_single_offset_before_an_empty_log_nobody_can_tell_that_it_was_a_record(self) -> None:
+    def test_a_single_offset_before_an_empty_log_need_not_have_been_a_record(self) -> None:
         log = Log(end=10)
         known = NextRecords(log)
         assert known.after([LogPosition("t", 0, 9)], ends(10, start=10)) == [10]
@@ -258,7 +258,7 @@ class TestOnABroker:
     def delete_all(lab: Lab, topic: str, before: int) -> None:
         lab.admin.delete_records([TopicPartition(topic, 0, before)])[TopicPartition(topic, 0)].result(10)
 
-    def test_a_marker_that_retention_deleted_while_nobody_watched_is_no_loss(self, lab: Lab) -> None:
+    def test_a_control_record_deleted_by_retention_while_unwatched_is_no_loss(self, lab: Lab) -> None:
         topic = lab.topic(partitions=1)
         self.transaction(lab, topic, b"a", b"b")
         lab.commit(lab.name("reader"), topic, {0: 2})

@@ -89,7 +89,7 @@ def test_after_a_skip_it_is_as_slow_as_before() -> None:
         ("offsets of this topic are not all records, or it is another one than before", NOW, 0, ("scores",)),
     ],
 )
-def test_no_skip_is_told_where(why: str, time: float, log_start: int, left_out: tuple[str, ...]) -> None:
+def test_no_skip_is_reported_where(why: str, time: float, log_start: int, left_out: tuple[str, ...]) -> None:
     _, skips = at_sample(slow_reader(), time, {0: BEFORE, 1: END}, END, log_start=log_start, left_out=left_out)
     assert skips == [], why
 
@@ -121,7 +121,7 @@ def test_one_whose_records_are_deleted_and_that_goes_on_at_the_end_skips_what_is
     assert at_sample(known, time + INTERVAL, {0: log_start, 1: end}, end, log_start=log_start)[1] == []
 
 
-def test_the_events_say_which_skips_begin_with_the_log() -> None:
+def test_events_mark_the_skips_that_begin_at_the_log_start() -> None:
     commits = pa.table({"group": ["live"] * 14, "topic": ["scores"] * 14, "partition": range(14)})
     skips = [OffsetSkip(0, 10, 900), *(OffsetSkip(row, 100, 900, from_log_start=True) for row in range(1, 3))]
     one, *others = skip_events(commits, skips, datetime(2026, 3, 5, tzinfo=UTC))

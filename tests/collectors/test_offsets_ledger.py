@@ -242,7 +242,7 @@ class TestClassic:
         event = sole(two().after(1).classic("g", 7, a=Classic(T[:2]), b=Classic(T[2:4])))
         assert (event.before, event.after, event.generation) == ("1", "7", 7)
 
-    def test_the_last_member_gone_leaves_nobody(self) -> None:
+    def test_the_last_member_leaves_the_group_empty(self) -> None:
         event = sole(two().after(1).classic("g", 2))
         assert (event.members, event.partitions_moved, event.left) == (0, 4, ("a (10.0.0.1)", "b (10.0.0.1)"))
 
@@ -257,7 +257,7 @@ class TestClassic:
     def test_a_record_written_again_is_no_event(self) -> None:
         assert two().after(1).classic("g", 1, a=Classic(T[:2]), b=Classic(T[2:4])).events() == []
 
-    def test_empty_generations_of_nobody_are_no_event(self) -> None:
+    def test_generations_without_members_are_no_event(self) -> None:
         assert Topic().classic("g", 0).classic("g", 1).classic("g", 2).events() == []
 
     def test_workers_of_kafka_connect_are_members_too(self) -> None:
@@ -315,7 +315,7 @@ class TestNewProtocol:
             2.0,
         )
 
-    def test_one_that_is_overtaken_proves_nobody_alive(self) -> None:
+    def test_a_superseded_rebalance_proves_no_member_alive(self) -> None:
         """It died at 11.5 s; the epochs of 60 s and 62 s never reached it, so they are no sign of life."""
         topic = self.joined().has("g", "b", 3, I[2:4])
         topic.events()
@@ -350,7 +350,7 @@ class TestNewProtocol:
         event = sole(topic.has("g", "a", 4, I[:4]))
         assert (event.cause, event.silent_seconds, event.left) == (cause, silent, ("b (10.0.0.1)",))
 
-    def test_without_the_session_timeout_nobody_can_say_that_a_member_left(self) -> None:
+    def test_without_the_session_timeout_it_is_unknown_whether_a_member_left(self) -> None:
         topic = self.settled()
         topic.ledger.groups.session_ms = None
         topic.has("g", "a", 3, I[:2]).has("g", "b", 3, I[2:4])
@@ -385,7 +385,7 @@ class TestNewProtocol:
         event = sole(topic.has("g", "s2", 0, I[:2]).has("g", "s2", 2, I[:2]))
         assert (event.cause, event.joined, event.left) == (RebalanceCause.STATIC_MEMBER_RETURNED, (), ())
 
-    def test_a_static_member_that_is_away_for_a_while_holds_up_nobody(self) -> None:
+    def test_a_static_member_that_is_away_for_a_while_delays_no_one(self) -> None:
         topic = Topic().member("g", "s1", instance="node-1").member("g", "a").epoch("g", 2)
         topic.target("g", 2, s1=I[:2], a=I[2:4]).has("g", "a", 2, I[2:4])
         assert sole(topic.has("g", "s1", -2, I[:2])).generation == 2

@@ -108,13 +108,13 @@ def test_records_of_kip_848_groups() -> None:
         (records.current_of, "current"),
     ],
 )
-def test_a_version_that_nobody_knows_yet(read: Any, name: str) -> None:
+def test_an_unknown_version(read: Any, name: str) -> None:
     for version in (5, 300, -1):
         with pytest.raises(UnknownVersionError):
             read(version.to_bytes(2, "big", signed=True) + GOLDEN[name][2:])
 
 
-def test_a_type_that_nobody_knows_yet() -> None:
+def test_an_unknown_type() -> None:
     with pytest.raises(UnknownVersionError):
         records.key_of(b"\0\x40" + GOLDEN["key.3"][2:])
 

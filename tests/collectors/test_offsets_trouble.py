@@ -98,7 +98,7 @@ def test_a_broker_that_dies_loses_no_event_and_invents_none(broker: KafkaBroker,
             assert rewinds(tail, group) == [("5", "3")]
 
 
-def test_a_start_goes_on_where_the_last_one_ended_and_a_damaged_state_begins_anew(
+def test_a_restart_resumes_and_a_damaged_state_starts_over(
     broker: KafkaBroker, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)

@@ -53,7 +53,7 @@ def next_of(consumer: Consumer) -> Message:
     return message
 
 
-def test_a_handled_message_s_commit_tells_what_it_cost(lab: Lab, source: KafkaSource, probe: Probe) -> None:
+def test_a_handled_message_s_commit_reports_its_cost(lab: Lab, source: KafkaSource, probe: Probe) -> None:
     topic, group = lab.topic(partitions=1), lab.name("reader")
     lab.produce(topic, {0: 3})
     handle = probe.handler(lambda message: message.value())

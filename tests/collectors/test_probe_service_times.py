@@ -36,7 +36,7 @@ def rows(*snapshots: Snapshot) -> list[list[dict[str, Any]]]:
     return found
 
 
-def test_a_row_tells_what_the_text_tells_and_who_owns_the_partition() -> None:
+def test_a_row_holds_the_reported_numbers_and_the_owner_of_the_partition() -> None:
     reported = {("shop", "orders", 2): text(more=" c=8 s=10.5 tl=0.00004 cores=4")}
     [[row]] = rows(snapshot(0, reported, members={"shop": {"web#1": [("orders", 2)]}}))
     assert row == {
@@ -73,7 +73,7 @@ def test_rows_fit_the_table() -> None:
         assert field.nullable or new[field.name].null_count == 0
 
 
-def test_a_doubt_about_t1_is_told() -> None:
+def test_a_doubt_about_t1_is_reported() -> None:
     [[row]] = rows(snapshot(0, {("shop", "orders", 0): text(more=" tl=0.02")}))
     assert row["t1_doubt"] == "interpreter_lock"
 
@@ -116,7 +116,7 @@ def test_a_clock_that_is_ahead_does_not_date_a_measurement_after_its_reading() -
     assert row["measured_at"] == START
 
 
-def test_a_group_that_cannot_be_read_for_a_while_tells_nothing_twice() -> None:
+def test_a_group_that_cannot_be_read_for_a_while_reports_nothing_twice() -> None:
     pair = ("shop", "orders", 0)
     found = rows(
         snapshot(0, {pair: text()}),
@@ -126,7 +126,7 @@ def test_a_group_that_cannot_be_read_for_a_while_tells_nothing_twice() -> None:
     assert [len(new) for new in found] == [1, 0, 0]
 
 
-def test_a_cluster_that_cannot_be_read_for_a_while_tells_nothing_twice() -> None:
+def test_a_cluster_that_cannot_be_read_for_a_while_reports_nothing_twice() -> None:
     pair, errors = ("shop", "orders", 0), ErrorTally()
     errors.note("unreachable", "nobody is there")
     found = rows(snapshot(0, {pair: text()}), sample(1, errors=errors), snapshot(2, {pair: text()}))

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.process
 
 
 @pytest.fixture
-def nobody() -> Iterator[Cluster]:
+def unreachable() -> Iterator[Cluster]:
     """A cluster of which nothing is known but that its address refuses connections: good enough to ask a reader."""
     with socket.socket() as bound:
         bound.bind(("127.0.0.1", 0))  # bound but not listening
@@ -29,11 +29,11 @@ def nobody() -> Iterator[Cluster]:
 
 
 @pytest.fixture
-def make(nobody: Cluster) -> Iterator[Callable[[], IsolatedSource]]:
+def make(unreachable: Cluster) -> Iterator[Callable[[], IsolatedSource]]:
     made: list[IsolatedSource] = []
 
     def make() -> IsolatedSource:
-        made.append(IsolatedSource(nobody))
+        made.append(IsolatedSource(unreachable))
         return made[-1]
 
     yield make
@@ -142,11 +142,11 @@ def test_whoever_waits_for_an_abandoned_reader_is_released(make: Callable[[], Is
         source.collect()
 
 
-def test_no_reader_outlives_its_parent(nobody: Cluster) -> None:
+def test_no_reader_outlives_its_parent(unreachable: Cluster) -> None:
     program = (
         "from lagwise.config import Cluster\n"
         "from lagwise_collectors.reader_process.isolated_source import IsolatedSource\n"
-        f"source = IsolatedSource(Cluster(bootstrap={nobody.bootstrap!r}, timeout_seconds=1))\n"
+        f"source = IsolatedSource(Cluster(bootstrap={unreachable.bootstrap!r}, timeout_seconds=1))\n"
         "source.collect()\n"
         "print(source.pid, flush=True)\n"
         "input()\n"
@@ -171,7 +171,7 @@ def test_a_ctrl_c_in_the_terminal_is_not_for_the_reader(make: Callable[[], Isola
     assert source.pid == pid
 
 
-def test_the_reader_loads_neither_the_lake_nor_duckdb(nobody: Cluster) -> None:
+def test_the_reader_loads_neither_the_lake_nor_duckdb(unreachable: Cluster) -> None:
     """Memory: a reader is started for each cluster."""
     program = (
         "import sys, lagwise_collectors.reader_process.child_main, lagwise_collectors.kafka.source\n"

@@ -35,7 +35,7 @@ def keeping(state: BrokerState, settings: BrokerSettings = THREE_DAYS) -> Broker
     return found
 
 
-def test_what_a_broker_tells() -> None:
+def test_the_state_a_broker_reports() -> None:
     assert BrokerState.of(requests.runtime_of(RUNTIME), NOW) == BrokerState(
         at=NOW,
         disk_used=0.35,
@@ -147,13 +147,13 @@ def test_what_is_wrong_with_a_broker(state: BrokerState, kind: str, says: str) -
     assert says in found[kind]
 
 
-def test_a_disk_that_is_not_cleaned_by_force_is_told_so() -> None:
+def test_a_disk_without_forced_cleaning_is_reported() -> None:
     settings = BrokerSettings(reserved_seconds=DAY, deletes_forcibly=False)
     assert "beyond 90% it accepts no new messages" in reported(BrokerState(NOW, 0.88), settings)["disk_filling"]
     assert "delete" not in reported(BrokerState(NOW, 0.95), settings)["disk_full"]
 
 
-def test_a_broker_that_is_well_is_not_told_of() -> None:
+def test_a_healthy_broker_is_not_reported() -> None:
     assert reported(log(DAY, 10 * GIB, 0.5)) == {}
 
 
@@ -180,7 +180,7 @@ def test_a_disk_about_the_level_of_forced_deletion_does_not_make_the_retention_c
     assert found.kept_seconds == 3 * DAY
 
 
-def test_a_disk_on_which_somebody_made_room_keeps_messages_again_at_once() -> None:
+def test_a_disk_with_freed_space_keeps_messages_again_at_once() -> None:
     found = BrokerRetention(THREE_DAYS)
     for minute, used in enumerate((0.88, 0.60)):
         found.take(BrokerState(NOW + 60 * minute, used, None, 100 * GIB, NOW - 20 * HOUR))

@@ -83,7 +83,7 @@ def test_a_request_is_a_frame_of_its_own_length() -> None:
         binary_frame(17, 7, 1, "nö", {"offset": "599"}, b"{}"),
     ],
 )
-def test_both_forms_of_header_say_the_same(frame: bytes) -> None:
+def test_both_header_formats_decode_alike(frame: bytes) -> None:
     assert decode(frame) == Frame(17, 7, True, "nö", {"offset": "599"}, b"{}")
 
 
@@ -179,7 +179,7 @@ def test_offsets_by_group_and_hints_of_broadcasting_apart_from_them() -> None:
     assert requests.offsets_of(b'{"offsetTable":{"a@b@c":{0:1},"a@@broadcast":{0:1},"a":{0:1}}}') == ({}, {})
 
 
-def test_what_the_other_bodies_say() -> None:
+def test_decoding_the_other_bodies() -> None:
     ranges = requests.ranges_of(STATS)
     assert (ranges[1].start, ranges[1].end) == (4, 31)
     assert ranges[0].newest_at is None
@@ -315,13 +315,13 @@ WORK = {
 }
 
 
-def test_a_members_work_is_told_by_topic() -> None:
+def test_a_members_work_is_reported_by_topic() -> None:
     reported = requests.member_report_of(json.dumps(WORK).encode())
     assert reported.stats == {"orders": ConsumeStats(0.1015, 1182)}
     assert reported.threads == 20
 
 
-def test_a_member_tells_which_messages_it_wants() -> None:
+def test_a_member_reports_which_messages_it_wants() -> None:
     wanted = [
         {"topic": "orders", "subString": "sent||paid  ||sent", "expressionType": "TAG"},
         {"topic": "bills", "subString": "a > " + "9" * 500, "expressionType": "SQL92"},

@@ -46,23 +46,23 @@ def shares(group: RocketmqGroup) -> dict[str, list[int]]:
     return {member.client_id: [queue.queue for queue in member.queues] for member in group.members}
 
 
-def test_members_own_what_they_say() -> None:
+def test_members_own_the_queues_that_they_report() -> None:
     group = group_of({"a": MemberReport({Q[0]: 5, Q[1]: None}), "b": MemberReport({Q[2]: 7})})
     assert (group.state, group.type) == (GroupState.STABLE, "concurrent")
     assert group.owners == {Q[0]: "a", Q[1]: "a", Q[2]: "b"}
     assert shares(group) == {"a": [0, 1], "b": [2]}
 
 
-def test_a_queue_that_all_say_is_not_theirs_is_nobodys() -> None:
+def test_a_queue_that_no_member_reports_has_no_owner() -> None:
     assert group_of({"a": MemberReport({Q[0]: 5}), "b": MemberReport({Q[2]: 7})}).owners.get(Q[1]) is None
 
 
-def test_what_is_left_belongs_to_the_one_that_says_nothing() -> None:
+def test_the_remaining_queues_belong_to_the_only_silent_member() -> None:
     group = group_of({"a": MemberReport({Q[0]: 5}), "b": None})
     assert group.owners == {Q[0]: "a", Q[1]: "b", Q[2]: "b"}
 
 
-def test_of_several_that_say_nothing_nobody_knows_whose_it_is() -> None:
+def test_with_several_silent_members_the_owner_is_unknown() -> None:
     group = group_of({"a": MemberReport({Q[0]: 5}), "b": None, "c": None})
     assert group.owners == {Q[0]: "a", Q[1]: "one of 2 members", Q[2]: "one of 2 members"}
 
@@ -72,7 +72,7 @@ def test_a_single_member_owns_everything_even_if_it_cannot_answer() -> None:
     assert (group.type, group.owners) == ("clustering", dict.fromkeys(Q, "a"))
 
 
-def test_pull_consumers_do_not_say_what_they_own() -> None:
+def test_pull_consumers_do_not_report_what_they_own() -> None:
     group = group_of({"a": MemberReport(), "b": MemberReport()}, pulling=True)
     assert (group.type, group.owners) == ("pull", dict.fromkeys(Q, "one of 2 members"))
 
@@ -112,7 +112,7 @@ def test_each_broadcasting_member_lags_by_what_it_has_not_read_itself() -> None:
     assert shared.members[0].lag is None
 
 
-def test_where_a_broadcasting_member_is_silent_nobody_knows_the_slowest() -> None:
+def test_with_a_silent_broadcasting_member_the_slowest_is_unknown() -> None:
     group = group_of({"a": MemberReport(dict.fromkeys(Q, 9)), "b": None}, broadcasting=True)
     assert group.progress == dict.fromkeys(Q)
 
@@ -127,7 +127,7 @@ def test_what_a_group_was_it_stays_while_its_members_are_silent_or_gone() -> Non
     assert (gone.state, gone.type, gone.members) == (GroupState.EMPTY, "orderly", [])
 
 
-def test_of_broadcasting_members_that_nobody_asks_the_broker_knows_what_all_have_fetched() -> None:
+def test_without_member_queries_the_broker_knows_what_all_broadcasting_members_have_fetched() -> None:
     """A hint, and marked as one: nobody is further than that, so lag is at least what is left from there on."""
     fetched = {"0": 50, "1": 40, "2": "x"}
     hinted = group_of({"a": None, "b": None}, broadcasting=True, fetched=fetched, asks_members=False)
@@ -153,7 +153,7 @@ def test_where_members_are_asked_there_is_no_hint() -> None:
 @pytest.mark.parametrize(
     ("local", "source"), [({"a": {Q[0]: 3}}, None), ({"gone": dict.fromkeys(Q, 3)}, LOCAL_FILES), (None, None)]
 )
-def test_files_are_named_where_they_say_what_members_do_not(
+def test_files_are_named_where_they_hold_what_members_do_not_report(
     local: Mapping[str, Mapping[Queue, int]] | None, source: str | None
 ) -> None:
     assert group_of({"a": MemberReport(dict.fromkeys(Q, 5))}, broadcasting=True, local=local).source == source

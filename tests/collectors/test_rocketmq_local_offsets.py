@@ -109,7 +109,7 @@ def test_no_file_at_all_is_no_error(tmp_path: Path) -> None:
     assert looked(reader(tmp_path / "nothing")) == ({}, {})
 
 
-def test_the_path_must_tell_client_and_group() -> None:
+def test_the_path_must_name_client_and_group() -> None:
     for path in ("offsets.json", "/srv/offsets.json", "/srv/*/*/*.json"):
         with pytest.raises(ValueError, match="CLIENT_ID/GROUP"):
             LocalOffsetFiles(path=path)
@@ -133,7 +133,7 @@ def test_a_member_that_does_not_answer_is_as_far_as_its_file() -> None:
     assert group.owners[Q[0]] == "b"
 
 
-def test_what_a_member_says_wins_over_its_file() -> None:
+def test_what_a_member_reports_wins_over_its_file() -> None:
     group = group_of({"a": MemberReport(dict.fromkeys(Q, 9))}, broadcasting=True, local={"a": dict.fromkeys(Q, 3)})
     assert group.progress == dict.fromkeys(Q, 9)
 
@@ -143,7 +143,7 @@ def test_files_say_nothing_of_a_group_that_shares_its_queues() -> None:
     assert (group.progress, group.type) == (None, "concurrent")
 
 
-def test_a_group_of_which_nobody_is_online_is_known_by_its_files(tmp_path: Path) -> None:
+def test_a_group_without_online_members_is_known_by_its_files(tmp_path: Path) -> None:
     put(tmp_path, "a", text_of({0: 60, 1: 70}), group="billing")
     put(tmp_path, "b", text_of({0: 30}), group="billing")
     put(tmp_path, "b", text_of({0: 30}), group="of another cluster")
@@ -198,7 +198,7 @@ def test_what_is_old_or_half_written_is_not_copied(tmp_path: Path) -> None:
     assert not list((tmp_path / "there").rglob("offsets.json"))
 
 
-def test_a_place_that_cannot_be_written_to_is_told_and_tried_again(tmp_path: Path) -> None:
+def test_an_unwritable_location_is_reported_and_tried_again(tmp_path: Path) -> None:
     put(tmp_path / "here", "a", text_of({0: 9}))
     (tmp_path / "there").write_text("a file")
     shipping = ship(tmp_path / "here", tmp_path / "there")

@@ -172,7 +172,7 @@ def test_a_broadcasting_group_lags_by_what_its_members_did_not_finish(scene: Sce
     assert not progress_or_nothing(scene.rocketmq, "G_BCAST")
 
 
-def test_where_members_are_not_asked_their_own_files_tell(scene: Scene) -> None:
+def test_where_members_are_not_queried_their_offset_files_are_used(scene: Scene) -> None:
     """The file of a real client, which it writes below its home."""
     folder = scene.rocketmq.data / "home" / "workload" / ".rocketmq_offsets"
     files = LocalOffsetFiles(path=f"{folder}/*/*/offsets.json")
@@ -202,14 +202,14 @@ def test_how_a_group_consumes_is_its_type(scene: Scene) -> None:
     eventually(lambda: {name: scene.look().group(name).get("type") for name in wanted} == wanted)
 
 
-def test_popped_messages_that_nobody_acknowledged_are_told(scene: Scene) -> None:
+def test_popped_messages_without_acknowledgement_are_reported(scene: Scene) -> None:
     """Lag does not show them: the offset is that of what was popped."""
     seen = eventually(lambda: (s := scene.look()).group("G_POP").get("unacknowledged") and s)
     assert 0 < seen.group("G_POP")["unacknowledged"] <= seen.stored("popped")
     assert scene.look().group("G_TWO")["unacknowledged"] is None
 
 
-def test_members_tell_how_long_a_message_takes(scene: Scene) -> None:
+def test_members_report_how_long_a_message_takes(scene: Scene) -> None:
     """A millisecond, on one of two threads. Once a member has been at work for a minute, its rate is that of a minute:
     before that, its rate times a minute is more messages than there ever were."""
 
@@ -241,7 +241,7 @@ def test_two_members_share_the_queues(scene: Scene) -> None:
     assert [len(partitions) for partitions in of_orders] == [4, 4]
 
 
-def test_members_tell_which_messages_they_want(scene: Scene) -> None:
+def test_members_report_which_messages_they_want(scene: Scene) -> None:
     def wanted(group: str) -> list[dict[str, Any]] | None:
         return scene.look().group(group).get("subscriptions")
 
@@ -257,7 +257,7 @@ def test_members_tell_which_messages_they_want(scene: Scene) -> None:
     assert wanted("G_QUIET") is None
 
 
-def test_of_a_broadcasting_group_that_nobody_asks_the_broker_has_a_hint(scene: Scene, rocketmq: Rocketmq) -> None:
+def test_for_a_broadcasting_group_that_is_not_queried_the_broker_has_a_hint(scene: Scene, rocketmq: Rocketmq) -> None:
     """Members report every five seconds to the brokers what they have fetched."""
 
     def hinted() -> Seen | None:
@@ -270,7 +270,7 @@ def test_of_a_broadcasting_group_that_nobody_asks_the_broker_has_a_hint(scene: S
     assert scene.look().group("G_BCAST")["source"] is None
 
 
-def test_dead_letters_are_told_to_their_group_alone(scene: Scene, rocketmq: Rocketmq) -> None:
+def test_dead_letters_are_reported_for_their_group_alone(scene: Scene, rocketmq: Rocketmq) -> None:
     eventually(lambda: scene.look().stored("%DLQ%G_FAIL") == 40)
     topics = {row["topic"]: row for row in rows(once(cluster_of(rocketmq)), TOPICS)}
     assert (topics["%DLQ%G_FAIL"]["role"], topics["%DLQ%G_FAIL"]["main_topic"]) == ("dead_letter", "%RETRY%G_FAIL")

@@ -199,7 +199,7 @@ def test_an_offset_that_is_no_number_costs_only_its_group(lab: Lab, offset: str)
     assert committed == {("billing", 0): None, ("billing", 1): None, ("good", 0): 40, ("good", 1): 40}
 
 
-def test_a_connection_that_ended_between_samples_is_made_anew(lab: Lab) -> None:
+def test_a_connection_that_ended_between_samples_is_opened_again(lab: Lab) -> None:
     server = lab.broker(Broker())
     source = lab.source()
     source.collect()
@@ -311,7 +311,7 @@ def test_a_broker_keeps_its_number_whoever_joins_and_leaves(lab: Lab, tmp_path: 
 
 
 @pytest.mark.parametrize("text", ["", "[]", '{"a": -1}', '{"a": 0, "b": 0}', '{"a": "0"}', "\0"])
-def test_a_damaged_file_of_numbers_is_told_and_made_anew(
+def test_a_damaged_file_of_numbers_is_reported_and_rebuilt(
     text: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     file = tmp_path / "numbers.json"

@@ -78,7 +78,7 @@ def readers() -> list[psutil.Process]:
 
 
 @pytest.mark.broker
-def test_one_round_tells_what_it_cost(broker: KafkaBroker, tmp_path: Path, nobody: Cluster) -> None:
+def test_one_round_reports_its_cost(broker: KafkaBroker, tmp_path: Path, nobody: Cluster) -> None:
     lab = Lab(broker.client_settings())
     topic = lab.topic()
     lab.commit(lab.name("reader"), topic, {0: 0, 1: 0})
@@ -151,7 +151,7 @@ def test_a_cluster_that_hangs_costs_only_itself(broker: KafkaBroker, tmp_path: P
     assert readers() == []
 
 
-def test_a_cluster_that_cannot_be_read_is_told_once_and_tried_less_often(
+def test_an_unreadable_cluster_is_logged_once_and_tried_less_often(
     tmp_path: Path, nobody: Cluster, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO, "lagwise.collectors")

@@ -35,7 +35,7 @@ class TestCommits:
     def test_commits_that_advance_or_stay_are_no_event(self) -> None:
         assert kinds(*(sample(n, commits={("g", "t", 0): 5 + n, ("g", "t", 1): 7}) for n in range(3))) == []
 
-    def test_a_commit_that_went_back_is_told_with_both_offsets(self) -> None:
+    def test_a_commit_that_went_back_is_reported_with_both_offsets(self) -> None:
         [event] = events(
             sample(0, commits={("g", "t", 0): 5, ("g", "t", 1): 7}),
             sample(1, commits={("g", "t", 0): 2, ("g", "t", 1): 7}),
@@ -136,7 +136,7 @@ class TestTopics:
             sample(3, commits=commits, topics={"t": ("a", 1)}),
         ) == [EventKind.TOPIC_GONE]
 
-    def test_a_topic_that_nobody_reads_any_more_is_no_event(self) -> None:
+    def test_a_topic_without_readers_is_no_event(self) -> None:
         assert (
             kinds(sample(0, groups={"g": "Empty"}, topics={"t": ("a", 1)}), sample(1, groups={"g": "Empty"}, topics={}))
             == []
@@ -149,7 +149,7 @@ class TestTopics:
         )
         assert (event["kind"], event["before"], event["after"]) == (EventKind.PARTITIONS_ADDED, "2", "6")
 
-    def test_changed_settings_are_told_together_and_unreadable_ones_are_no_change(self) -> None:
+    def test_changed_settings_are_one_event_and_unreadable_ones_are_no_change(self) -> None:
         one = {"retention_ms": 60000, "cleanup_policy": "delete", "min_isr": 1}
         groups = {"g": "Empty"}
         happened = events(
@@ -191,11 +191,11 @@ class TestGroups:
     def test_nothing_happens_in_a_group_that_stays_as_it_is(self) -> None:
         assert kinds(*(sample(n, groups=STABLE, members=TWO) for n in range(3))) == []
 
-    def test_a_client_of_rocketmq_that_finds_its_groups_retries_takes_them_from_nobody(self) -> None:
+    def test_a_rocketmq_client_that_finds_its_groups_retry_topic_is_no_event(self) -> None:
         later = {"g": {**ONE["g"], "a": [*ONE["g"]["a"], ("%RETRY%g", 0)]}}
         assert kinds(sample(0, groups=STABLE, members=ONE), sample(1, groups=STABLE, members=later)) == []
 
-    def test_members_that_broadcast_are_members_wherever_it_is_told_how_far_they_are(self) -> None:
+    def test_broadcasting_members_are_members_wherever_their_offsets_come_from(self) -> None:
         def of(number: int, source: str | None) -> Snapshot:
             made = sample(number, groups=STABLE, members=ONE)
             groups = made.rows(GROUPS)

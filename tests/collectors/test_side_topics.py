@@ -81,7 +81,7 @@ def test_the_names_of_all_topics_are_listed_once_a_minute() -> None:
 
 
 @pytest.mark.broker
-def test_they_are_watched_although_nobody_commits_on_them(broker: KafkaBroker) -> None:
+def test_they_are_watched_even_without_commits(broker: KafkaBroker) -> None:
     lab = Lab(broker.client_settings())
     topic = lab.topic("orders")
     dead, retry = lab.topic("orders.DLT", partitions=1), lab.topic("orders-retry-0", partitions=1)

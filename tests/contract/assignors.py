@@ -24,7 +24,7 @@ def java_outcomes(groups: Iterable[Group]) -> list[dict[str, Any]]:
         str(find_java()), "-Xmx512m", "-Dlog4j2.level=OFF", "-cp", ":".join([broker_classpath(), *_compiler()]),
         "org.codehaus.janino.SimpleCompiler", str(PROGRAM), "Assignors",
     ]  # fmt: skip
-    lines = "".join(json.dumps(_told(*group)) + "\n" for group in groups)
+    lines = "".join(json.dumps(_as_document(*group)) + "\n" for group in groups)
     ran = subprocess.run(command, input=lines, capture_output=True, text=True, encoding="utf-8", check=False)
     assert ran.returncode == 0, ran.stderr[:2000]
     return [{name: _outcome(found) for name, found in json.loads(line).items()} for line in ran.stdout.splitlines()]
@@ -50,7 +50,7 @@ def our_outcomes(members: list[Member], counts: dict[str, int]) -> dict[str, Any
     return found
 
 
-def _told(members: list[Member], counts: dict[str, int]) -> dict[str, Any]:
+def _as_document(members: list[Member], counts: dict[str, int]) -> dict[str, Any]:
     # In order of member id, as our order within a bucket of a Java HashMap has it.
     ordered = sorted(members, key=lambda m: m.member_id.encode("utf-16-be"))
     return {

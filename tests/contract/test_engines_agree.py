@@ -82,11 +82,11 @@ def test_on_groups_with_objectives_of_their_own(spark: "SparkSession") -> None:
 
 
 @pytest.mark.timeout(900)
-def test_on_groups_whose_offsets_are_kept_elsewhere(spark: "SparkSession") -> None:
+def test_on_groups_with_external_offsets(spark: "SparkSession") -> None:
     """Jobs that run and commit nothing yet, or nothing at all, that are restarted, and offsets of which nobody knows
     who writes them."""
     # (Seed 87 has a rate that lies just between two roundings: the order of a sum decides on its last digit.)
-    batch = [elsewhere(history(seed), seed) for seed in range(80)]
+    batch = [with_external_offsets(history(seed), seed) for seed in range(80)]
     said: Counter[str] = Counter()
     for trace, shown in zip(batch, shown_of(spark, batch), strict=True):
         assert list(differences(shown, shown_by_oracle(trace))) == []
@@ -195,7 +195,7 @@ def unreadable(trace: Trace, seed: int) -> Trace:
     return replace(trace, rows=rows)
 
 
-def elsewhere(trace: Trace, seed: int) -> Trace:
+def with_external_offsets(trace: Trace, seed: int) -> Trace:
     """The same history of groups that have no protocol; every other one of them never committed anything."""
     kind = ("flink", "flink", "spark", "sql")[seed % 4]
     interval = (None, 5.0, 60.0, 600.0)[seed // 4 % 4]

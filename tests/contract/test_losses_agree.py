@@ -61,9 +61,9 @@ def test_on_hours_in_which_a_loss_shows_and_others_in_which_none_does(spark: "Sp
     trace = read_trace(world.write(tmp_path))
     (shown,) = shown_of(spark, [trace])
     assert differences(shown, shown_by_oracle(trace)) == []
-    told = [(one.time_s, one.lost) for one in shown if one.topic is not None and one.lost.at_least]
-    assert len(told) >= 4
-    (before, lost), (last, at_last) = told[-2:]
+    reported = [(one.time_s, one.lost) for one in shown if one.topic is not None and one.lost.at_least]
+    assert len(reported) >= 4
+    (before, lost), (last, at_last) = reported[-2:]
     assert last > before
     assert at_last == lost._replace(first_seconds=at_last.first_seconds, last_seconds=at_last.last_seconds), (
         "an hour without a loss adds nothing"

@@ -135,7 +135,7 @@ def test_the_root_is_the_overview_and_its_menu_says_so(visit: Visit) -> None:
     _at(page, "/", cluster="staging")
 
 
-def test_what_a_page_cannot_use_is_said_and_not_kept(visit: Visit) -> None:
+def test_unusable_parameters_are_named_and_removed(visit: Visit) -> None:
     page = visit.open("/overview?sort=agee&cluster=nowhere&%3Cb%3E=1&cluster=nowhere")
     warning = page.get_by_text("Part of the address was ignored.")
     expect(warning).to_be_visible()

@@ -92,7 +92,7 @@ def test_silence_like_an_alert_see_it_gone_and_end_it(
     assert queries.silences(engine, NOW + timedelta(seconds=1)) == []
 
 
-def test_what_makes_no_sense_is_said_and_not_done(
+def test_an_impossible_action_is_rejected_with_a_reason(
     open_app: Open, engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     be(monkeypatch, Role.OPERATOR)
@@ -172,9 +172,7 @@ def test_a_role_that_is_taken_away_counts_at_once(
     assert queries.actions(engine) == []
 
 
-def test_where_it_cannot_be_told_who_looks_nothing_is_shown(
-    open_app: Open, busy: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_a_known_user_nothing_is_shown(open_app: Open, busy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = write_settings(busy, sign_in={"auth_file": str(busy / "none.toml")})
     monkeypatch.setenv("LAGWISE_CONFIG", str(file))
     app = open_app()

@@ -92,7 +92,7 @@ def test_acknowledge_silence_and_see_it_gone(visitor: Visit, engine: Engine) -> 
     assert {action.via for action in queries.actions(engine)} == {"dashboard"}
 
 
-def test_what_is_missing_is_said_in_the_form_which_stays_open(visitor: Visit, engine: Engine) -> None:
+def test_missing_input_is_named_in_the_form_which_stays_open(visitor: Visit, engine: Engine) -> None:
     """The page refreshes every 5 s in this test."""
     page = visitor.open("/alerts")
     before = len(queries.actions(engine))

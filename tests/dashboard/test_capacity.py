@@ -397,7 +397,7 @@ def test_of_an_undecided_group_no_number_is_made_up(
     assert lines["spare_nodes"]["note"] == "default"
 
 
-def test_an_example_says_in_what_is_taken_away_that_it_is_one(
+def test_the_downloads_of_an_example_are_marked_as_an_example(
     open_app: Open, busy: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kept: list[CapacityReport | None] = []
@@ -409,7 +409,7 @@ def test_an_example_says_in_what_is_taken_away_that_it_is_one(
     assert "<td>T1, waiting</td><td>12 ms</td><td>an example</td>" in as_html(kept[-1])
 
 
-def test_of_a_flink_job_task_slots_are_told_and_no_spare_nodes_are_asked_for(
+def test_a_flink_job_shows_task_slots_and_asks_for_no_spare_nodes(
     open_app: Open, planned: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kept: list[CapacityReport | None] = []
@@ -417,20 +417,20 @@ def test_of_a_flink_job_task_slots_are_told_and_no_spare_nodes_are_asked_for(
     name, lake = "prod/recommendations", Lake(str(planned / "lake"))
     job = verdict_of(planned, name) | {"unit": "subtask", "capacity_source": "busy_time", "slots_held": 1}
     others = [row for row in lake.read(CAPACITY).to_pylist() if row["group"] != "recommendations"]
-    for free, told in [
+    for free, reported in [
         (0, "needed (the job holds 1, and 0 are free)"),
         (99, "The task slots for "),
     ]:
         lakes.overwrite(lake, CAPACITY, [*others, job | {"slots_free": free}])
         app = open_app("capacity", **of(name), spare_nodes="5")
-        assert told in texts(app)
+        assert reported in texts(app)
         assert "Spare nodes (N+…)" not in [field.label for field in app.number_input]
         assert "A Flink job has no spare subtasks: keep task slots free." in texts(app)
         assert "--spare-nodes" not in app.code[0].value
         assert kept[-1] is not None
-        assert told in html.unescape(as_html(kept[-1]))
+        assert reported in html.unescape(as_html(kept[-1]))
         assert "Spare nodes" not in as_html(kept[-1])
-        assert told in as_csv(kept[-1])
+        assert reported in as_csv(kept[-1])
     # With T1, T2 and the cores nodes are sized: some of them may be spare, and slots say nothing.
     for key, value in {"t1_ms": 3.0, "t2_ms": 1.0, "cores": 4.0}.items():
         app.number_input(key=key).set_value(value)

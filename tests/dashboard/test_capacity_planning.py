@@ -68,7 +68,7 @@ def test_the_outlook_is_the_newest_forecast_from_now_on_by_its_busiest_minutes(p
     assert queries.outlook(lake, "prod", "nothing", NOW) == Outlook(None, ())
 
 
-def test_the_chart_crosses_the_line_where_the_verdict_says(planned: Path) -> None:
+def test_the_chart_crosses_the_line_at_the_date_of_the_verdict(planned: Path) -> None:
     row = verdict_of(planned, CHECKOUT)
     outlook = queries.outlook(Lake(str(planned / "lake")), "prod", "carts", NOW)
     made = forecast_chart.chart(row, outlook, TARGET)
@@ -84,7 +84,7 @@ def test_the_chart_crosses_the_line_where_the_verdict_says(planned: Path) -> Non
     assert list(made.data[2].y) == [day.peak for day in outlook.days]
 
 
-def test_where_there_is_no_forecast_the_reason_is_told(open_app: Open, planned: Path) -> None:
+def test_without_a_forecast_the_reason_is_shown(open_app: Open, planned: Path) -> None:
     app = open_app("capacity", **of("prod/email-notifications"))
     assert "No forecast: there are only 3 days of history: 14 are needed." in texts(app)
     app = open_app("capacity", **of("prod/audit-log"))
@@ -128,7 +128,7 @@ def test_a_rolling_restart_takes_one_node_at_a_time(open_app: Open, planned: Pat
     assert "**Advised: 3 nodes of 21 threads.** No lag worth speaking of." in texts(app)
 
 
-def test_what_cannot_be_simulated_is_told(open_app: Open, planned: Path) -> None:
+def test_an_impossible_simulation_is_reported(open_app: Open, planned: Path) -> None:
     app = open_app("capacity", partitions="20000", running_nodes="2", running_threads="2")
     assert "This cannot be simulated: partitions" in texts(app)
     app = open_app("capacity", peak_per_s="0", outage_min="0")
@@ -159,7 +159,7 @@ def compared(app: Any) -> dict[str, dict[str, str]]:
     return {name: dict(zip(shown[""], shown[name], strict=True)) for name in shown.cells if name}
 
 
-def test_a_kept_scenario_stays_beside_what_is_changed(open_app: Open, planned: Path) -> None:
+def test_a_kept_scenario_stays_next_to_the_changed_one(open_app: Open, planned: Path) -> None:
     app = open_app("capacity", peak_per_s="1000", cores="8")
     app.text_input(key="capacity_scenario_name").set_value("today").run()
     app.button(key="capacity_keep").click().run()
@@ -210,7 +210,7 @@ def test_an_address_that_holds_nonsense_costs_only_that(open_app: Open, planned:
     assert "1 scenario in the link could not be read" in texts(app)
 
 
-def test_names_that_read_alike_are_told_apart(open_app: Open, planned: Path) -> None:
+def test_similar_names_are_distinguished(open_app: Open, planned: Path) -> None:
     names = ("", CURRENT, "a\n", "a\\n")
     app = open_app("capacity", scenario=[as_text(SavedScenario(name, WORKLOAD)) for name in names])
     assert list(compared(app)) == [CURRENT, "unnamed", f"{CURRENT} (2)", "a\\n", "a\\n (2)"]

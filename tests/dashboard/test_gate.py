@@ -46,7 +46,7 @@ def test_a_page_of_this_machine_acts_and_everything_else_looks(address: str) -> 
 
 
 @pytest.mark.parametrize("name", ["X-Forwarded-Proto", "CF-Connecting-IP", "Remote-User"])
-def test_through_a_proxy_nobody_acts(address: str, name: str) -> None:
+def test_no_actions_through_a_proxy(address: str, name: str) -> None:
     assert name in ADDED_BY_PROXIES
     seen = drawn(address, "alerts", origin=address, headers={name: "x"})
     assert "a proxy added" in seen

@@ -77,7 +77,7 @@ def test_lists_start_again_where_what_decides_on_their_rows_has_changed() -> Non
     assert pages.GROUP.restarted([parameters.PARTITION_LIST.page]) == ()
 
 
-def test_a_page_says_which_rows_of_how_many_it_has() -> None:
+def test_a_page_shows_its_row_range_and_the_total() -> None:
     rows = [{}] * PAGE_ROWS
     assert ListPage(rows, 10_000, ListQuery(page=2)).counted("partition") == "501–1,000 of 10,000 partitions"
     assert ListPage(rows[:3], 503, ListQuery(page=2)).counted("partition") == "501–503 of 503 partitions"

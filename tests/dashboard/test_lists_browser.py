@@ -41,7 +41,7 @@ def visit(browser: Browser, wide: str) -> Iterator[Visit]:
     assert visitor.troubles == []
 
 
-def _says(page: Page, text: str) -> None:
+def _expect_text(page: Page, text: str) -> None:
     expect(page.get_by_text(text)).to_be_visible()
 
 
@@ -65,14 +65,14 @@ def test_ten_thousand_partitions(visit: Visit, tmp_path: Path) -> None:
     page = visit.open(f"/group?cluster=prod&group={WIDE}&{_SPAN}")
     grid = page.get_by_role("grid", name="Partitions of the group")
     its_pages = page.locator(".st-key-partitions_page")
-    _says(page, "1–500 of 10,000 partitions of wide, worst first.")
+    _expect_text(page, "1–500 of 10,000 partitions of wide, worst first.")
     expect(grid.locator("tbody tr")).to_have_count(500)
     _begins_with(page, 42)  # the worst
     visit.settled()
 
     its_pages.get_by_role("button", name="Page 2", exact=True).click()
     _has(page, partitions_page="2")
-    _says(page, "501–1,000 of 10,000 partitions of wide, worst first.")
+    _expect_text(page, "501–1,000 of 10,000 partitions of wide, worst first.")
     visit.settled()
     heading = grid.get_by_role("columnheader", name="Partition", exact=True)
     heading.click()
@@ -82,31 +82,31 @@ def test_ten_thousand_partitions(visit: Visit, tmp_path: Path) -> None:
     heading.click()
     _has(page, partitions_sort="-number")
     expect(heading).to_have_attribute("aria-sort", "descending")
-    _says(page, "1–500 of 10,000 partitions of wide.")
+    _expect_text(page, "1–500 of 10,000 partitions of wide.")
     _begins_with(page, 9_999)  # of all rows, not of those of a page
     visit.settled()
     its_pages.get_by_role("button", name="Page 20", exact=True).click()
     _has(page, partitions_sort="-number", partitions_page="20")
-    _says(page, "9,501–10,000 of 10,000 partitions of wide.")
+    _expect_text(page, "9,501–10,000 of 10,000 partitions of wide.")
     _begins_with(page, 499)
 
     page.reload()
-    _says(page, "9,501–10,000 of 10,000 partitions of wide.")
+    _expect_text(page, "9,501–10,000 of 10,000 partitions of wide.")
     visit.settled()
     page.get_by_role("searchbox", name="Search the partitions").press_sequentially("wide-4711", delay=60)
     _has(page, partitions_sort="-number", partitions_q="wide-4711")
-    _says(page, "1 partition of wide that matches.")
+    _expect_text(page, "1 partition of wide that matches.")
     expect(grid.locator("tbody tr")).to_have_count(1)
     expect(its_pages).to_have_count(0)
     visit.settled()
     page.go_back()
     _has(page, partitions_sort="-number")
-    _says(page, "1–500 of 10,000 partitions of wide.")
+    _expect_text(page, "1–500 of 10,000 partitions of wide.")
     visit.settled()
 
     page.get_by_role("toolbar", name="Statuses of partitions").get_by_role("button", name="stalled").click()
     _has(page, partitions_sort="-number", partitions_status="stalled")
-    _says(page, f"1–500 of {STALLED} partitions of wide that match.")
+    _expect_text(page, f"1–500 of {STALLED} partitions of wide that match.")
     visit.settled()
     with page.expect_download() as download:
         page.get_by_role("button", name="CSV: Partitions of the group").click()
@@ -116,16 +116,16 @@ def test_ten_thousand_partitions(visit: Visit, tmp_path: Path) -> None:
     assert [int(row["partition"]) for row in rows] == list(range(41 + STALLED, 41, -1)), "all that match, in this order"
 
     page = visit.open("/overview")
-    _says(page, "1–500 of 602 groups.")
+    _expect_text(page, "1–500 of 602 groups.")
     page.locator(".st-key-page").get_by_role("button", name="Next page").click()
     _has(page, page="2")
-    _says(page, "501–602 of 602 groups.")
+    _expect_text(page, "501–602 of 602 groups.")
     visit.settled()
     page.get_by_role("button", name="catching up").click()
     _has(page, status="catching_up")
-    _says(page, "1–500 of 600 groups.")
+    _expect_text(page, "1–500 of 600 groups.")
     page.go_back()
-    _says(page, "501–602 of 602 groups.")
+    _expect_text(page, "501–602 of 602 groups.")
     visit.settled()
     page.go_back()
-    _says(page, "1–500 of 602 groups.")
+    _expect_text(page, "1–500 of 602 groups.")

@@ -74,7 +74,7 @@ def test_who_comes_nearest_to_losing_records_is_the_first_reader(bare: Lake) -> 
     assert ghost["group"] == "ghostly", "ghosts come last, however near a loss"
 
 
-def test_a_partition_tells_its_rate_its_leader_and_its_replicas(stored: Lake) -> None:
+def test_a_partition_has_its_rate_its_leader_and_its_replicas(stored: Lake) -> None:
     clicks = next(s for s in GROUPS_OF_THE_DEMO if s.topic == "clicks")
     found = {r["partition"]: r for r in topic.partitions(stored, "prod", "clicks", _as_of(), 2)}
     assert len(found) == clicks.partitions
@@ -155,7 +155,7 @@ def test_a_queue_is_called_as_rocketmq_calls_it(bare: Lake) -> None:
     assert {r["partition"]: r["label"] for r in rows} == {0: None, 10_003: "broker-b q3"}
 
 
-def test_how_a_group_consumes_is_told_by_its_newest_sample(bare: Lake) -> None:
+def test_how_a_group_consumes_comes_from_its_newest_sample(bare: Lake) -> None:
     def sample(seconds: int, **values: object) -> Row:
         at = NOW - timedelta(seconds=seconds)
         return {"sample_id": f"{seconds}", "cluster": "prod", "sampled_at": at, "group": "g", **values}
@@ -182,7 +182,7 @@ def test_what_was_written_is_the_sum_of_all_partitions(stored: Lake, since: time
     assert all(row["at"] <= NOW for row in found)
 
 
-def test_a_week_is_told_by_the_hour(bare: Lake) -> None:
+def test_a_week_is_shown_by_the_hour(bare: Lake) -> None:
     hours = [NOW.replace(minute=0, second=0) - i * HOUR for i in range(1, 30)]
     rows = [
         {
@@ -285,7 +285,7 @@ def test_a_stretch_ends_where_a_member_is_gone_or_owns_something_else(bare: Lake
     assert _seconds(found, "b") == [(75, 60, 1), (30, 15, 1), (15, 15, 0)], "nobody was there in between"
 
 
-def test_no_stretch_bridges_a_time_nobody_looked_at(bare: Lake) -> None:
+def test_no_stretch_bridges_a_gap_in_the_samples(bare: Lake) -> None:
     _sampled(bare, {s: {"a": [0]} for s in (600, 585, 570, 30, 15)})
     found = rebalances.periods(bare, "prod", "g", NOW - HOUR, NOW)
     assert _seconds(found, "a") == [(600, 570, 1), (30, 15, 1)]
@@ -326,7 +326,7 @@ def test_storms_come_first_and_a_continued_hour_does_not_hide_the_cause(bare: La
     [(MINUTES, HOUR, 60), (FIVE_MINUTES, timedelta(hours=24), 300), (HOURS, timedelta(days=7), 3600)],
 )
 @pytest.mark.parametrize("partitions", [30, heat_map.MAX_ROWS, heat_map.MAX_ROWS + 1, 1000])
-def test_a_heat_map_has_rows_that_can_be_told_apart_and_leaves_no_partition_out(
+def test_a_heat_map_has_distinct_rows_and_leaves_no_partition_out(
     bare: Lake, table: Any, span: timedelta, step: int, partitions: int
 ) -> None:
     at = NOW.replace(minute=0, second=0)

@@ -41,7 +41,7 @@ def _story(group: str) -> Story:
 # Topic
 
 
-def test_a_topic_tells_its_slowest_reader_beside_its_retention(open_app: Open, busy: Path) -> None:
+def test_a_topic_shows_its_slowest_reader_next_to_its_retention(open_app: Open, busy: Path) -> None:
     app = open_app("topic", cluster="prod", topic="clicks")
     said = app.warning[0].value
     assert "The topic keeps records for 2 h." in said
@@ -75,7 +75,7 @@ def test_an_unknown_topic_is_no_error_and_one_can_be_chosen(open_app: Open, busy
     assert offered(open_app("topic", q="CLICK")) == ["clicks (prod) · 1 group"]
 
 
-def test_what_the_system_does_not_tell_has_no_column() -> None:
+def test_what_the_system_does_not_report_has_no_column() -> None:
     row = {
         "topic": "t", "partition": 10_003, "label": None, "rate_per_second": 1.0, "leader": 1,
         "isr": None, "replicas": None, "log_start": 0, "high_watermark": 9,
@@ -141,7 +141,7 @@ def test_a_group_s_members_each_have_a_lane(open_app: Open, busy: Path) -> None:
     assert len(tables(app)) == 2
 
 
-def test_a_group_nobody_saw_is_told_so(open_app: Open, busy: Path) -> None:
+def test_an_unknown_group_is_shown_as_unknown(open_app: Open, busy: Path) -> None:
     app = open_app("rebalances", cluster="prod", group="no-such-group")
     assert "No members or rebalances of “no\\-such\\-group” were recorded in the last 1 h." in app.info[0].value
 
@@ -240,7 +240,7 @@ def test_a_page_waits_for_the_second_table_of_a_round(
     assert _column(tables(app)[0], "Lag") == ["7", "7", "7"]
 
 
-def test_lag_of_unknown_partitions_stands_beside_the_sum_that_leaves_it_out(open_app: Open, busy: Path) -> None:
+def test_lag_of_unknown_partitions_stands_next_to_the_sum_that_leaves_it_out(open_app: Open, busy: Path) -> None:
     lake = Lake(str(busy / "lake"))
     rows = [
         row | ({"status": "unknown", "reason": "rebalancing", "lag": 100} if row["partition"] else {"lag": 0})
@@ -280,7 +280,7 @@ def test_a_heat_map_of_more_partitions_than_rows_says_how_they_share_them(open_a
     )
 
 
-def test_members_tell_how_they_do(open_app: Open, busy: Path) -> None:
+def test_members_show_their_state(open_app: Open, busy: Path) -> None:
     app = open_app("group", cluster="prod", group="clickstream-archive")
     members = tables(app)[1]
     statuses = [list(s) for s in _column(members, "Status")]
@@ -400,7 +400,7 @@ def test_groups_are_filtered_by_their_owner(open_app: Open, busy: Path) -> None:
 # The overview as cards
 
 
-def test_cards_say_what_the_table_says(open_app: Open, busy: Path) -> None:
+def test_cards_show_the_same_as_the_table(open_app: Open, busy: Path) -> None:
     app = open_app(**{"as": "cards"})
     assert not tables(app)
     links = offered(app)
@@ -423,7 +423,7 @@ def test_a_phone_gets_cards_and_a_desk_gets_the_table(
 # Health
 
 
-def test_health_tells_whether_compaction_keeps_up(open_app: Open, busy: Path) -> None:
+def test_health_shows_whether_compaction_keeps_up(open_app: Open, busy: Path) -> None:
     assert "Compaction keeps up: it runs every 10 min." in _text(open_app("health"))
     lake = Lake(str(busy / "lake"))
     newest = [r for r in lakes._ticks(Scene(NOW)) if r["finished_at"] > NOW - timedelta(seconds=30)]

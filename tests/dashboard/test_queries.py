@@ -248,7 +248,7 @@ def test_marks_are_text_and_not_markup() -> None:
     assert not any("<img" in text for text in marks.customdata)
 
 
-def test_where_nothing_is_known_that_is_said() -> None:
+def test_charts_without_data_are_labelled_unknown() -> None:
     made = group_charts.chart(no_history(), [], NOW - HOUR, NOW, objective_seconds=None, cells=None, zoom="z")
     said = [a for a in made.layout.annotations if a.text == "unknown"]
     assert [a.yref for a in said] == ["y2 domain", "y3 domain"]

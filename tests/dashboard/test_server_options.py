@@ -80,7 +80,7 @@ def test_no_file_or_variable_of_streamlit_s_own_opens_what_the_sign_in_closes() 
     assert given["server.enableAgentApi"] is False
 
 
-def test_no_setting_fetches_anything_from_elsewhere() -> None:
+def test_no_setting_fetches_anything_from_the_internet() -> None:
     """Fonts, icons and scripts are served by the dashboard itself: sites without internet see the same."""
     for file in (ROOT / ".streamlit" / "config.toml", *(ROOT / "dashboard").rglob("*.py")):
         text = file.read_text(encoding="utf-8").replace(STYLE_SHEET, "")

@@ -61,7 +61,7 @@ def sign_in(visitor: Visit) -> None:
     visitor.settled()
 
 
-def test_nobody_sees_anything_before_signing_in(visitor: Visit) -> None:
+def test_nothing_is_shown_before_sign_in(visitor: Visit) -> None:
     for path in ("/", "/alerts", "/group?cluster=prod&group=payments-settlement", "/health"):
         page = visitor.open(path)
         expect(page.get_by_role("button", name="Sign in")).to_be_visible()
@@ -99,7 +99,7 @@ def test_a_viewer_looks(visitor: Visit, provider: Provider) -> None:
     expect(page.get_by_role("button", name="Acknowledge", exact=True)).to_have_count(0)
 
 
-def test_whoever_has_no_role_is_told_so_and_can_sign_out(visitor: Visit, provider: Provider) -> None:
+def test_a_user_without_a_role_sees_the_reason_and_can_sign_out(visitor: Visit, provider: Provider) -> None:
     provider.claims = {"email": "eve@elsewhere.org", "groups": ["guests"]}
     visitor.open()
     sign_in(visitor)

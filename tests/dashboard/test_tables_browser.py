@@ -72,9 +72,7 @@ def test_numbers_sort_by_value_and_again_the_other_way_round(visit: Visit) -> No
         assert sorted(_column(table, title)) == sorted(as_found)
 
 
-def test_a_table_is_saved_as_a_csv_of_raw_values_under_a_name_that_says_what_it_is(
-    visit: Visit, tmp_path: Path
-) -> None:
+def test_a_table_is_saved_as_a_csv_of_raw_values_under_a_descriptive_name(visit: Visit, tmp_path: Path) -> None:
     page = visit.open(_GROUP)
     shown = _column(_partitions(page), "Partition")
     with page.expect_download() as download:

@@ -127,7 +127,7 @@ def test_stale_data_is_called_stale_separately(
     assert ":red-badge[✕ " in _text(app)
 
 
-def test_samples_that_wait_between_a_well_collector_and_a_well_analysis_are_told(
+def test_samples_that_wait_between_a_healthy_collector_and_a_healthy_analysis_are_reported(
     open_app: Open, tmp_path: Path
 ) -> None:
     lakes.write_to(tmp_path, Scene(NOW, judged_age=timedelta(seconds=135)))
@@ -372,7 +372,7 @@ def test_the_overview_begins_with_what_is_wrong_and_why(open_app: Open, busy: Pa
     assert all(shown["Why"])
 
 
-def test_of_a_group_that_could_not_be_read_nothing_is_said_that_nobody_knows(open_app: Open, tmp_path: Path) -> None:
+def test_nothing_unknown_is_shown_for_an_unreadable_group(open_app: Open, tmp_path: Path) -> None:
     sentence = "The group could not be read."
     locked = Story(
         "locked", Status.UNKNOWN, "none", sentence, partitions=0, members=0, state="", reason="unreadable", lag=None

@@ -72,7 +72,7 @@ class TestStatuses:
         assert [row[0] for row in table(STATUSES, "`unknown` because of")] == [f"`{r}`" for r in UnknownReason]
 
     @pytest.mark.parametrize("row", ROWS, ids=lambda row: row[0])
-    def test_each_says_what_it_means_and_what_to_do(self, row: list[str]) -> None:
+    def test_each_has_a_meaning_and_a_first_step(self, row: list[str]) -> None:
         _, meaning, first_thing = row
         assert min(len(meaning), len(first_thing)) >= 4
 
@@ -116,7 +116,7 @@ class TestRules:
         assert [row[0] for row in table(RULES, "reason")] == [f"`{r}`" for r in UnknownReason]
 
     @pytest.mark.parametrize("row", [*table(RULES, "status"), *table(RULES, "reason")], ids=lambda row: row[0])
-    def test_each_says_when_it_holds(self, row: list[str]) -> None:
+    def test_each_has_its_condition(self, row: list[str]) -> None:
         assert len(row[1]) > 10
 
     @pytest.mark.parametrize("row", table(RULES, "status"), ids=lambda row: row[0])
@@ -182,7 +182,7 @@ class TestRules:
         assert "before ten commits" in text and status.COMMITS_OF_RHYTHM_IF_RARE == 10
         assert "needs a minute of samples" in text and status.Policy().minimum_span_seconds == 60
 
-    def test_the_files_it_names_hold_what_it_says(self) -> None:
+    def test_the_named_files_contain_what_it_claims(self) -> None:
         assert "The rules are in `lagwise/domain/status.py`" in RULES
         assert "windows they use in `lagwise/domain/history.py`" in RULES
         assert {Path(path) for path in code(RULES) if path.endswith(".py")} == {
@@ -196,7 +196,7 @@ class TestTraces:
         assert [name for name, _ in rows] == [f"`{folder.name}`" for folder in FOLDERS]
         assert all(len(truth) > 20 for _, truth in rows)
 
-    def test_the_words_that_are_said_to_be_true_of_a_trace_stand_in_its_truth(self) -> None:
+    def test_the_words_claimed_for_a_trace_are_in_its_truth(self) -> None:
         for folder, (_, truth) in zip(FOLDERS, table(TRACES, "trace"), strict=True):
             words = {word for one in read_trace(folder).truth for allowed in one.allowed for word in allowed if word}
             assert {word for span in code(truth) for word in span.split(":")} <= words, folder.name

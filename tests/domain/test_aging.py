@@ -165,7 +165,7 @@ def test_whoever_comes_back_within_the_patience_is_never_seen(heights: list[floa
 
 @given(share=st.floats(0.1, 0.6), teeth=st.floats(0.0, 60.0), restarts=st.integers(60, 300))
 @settings(max_examples=40)
-def test_a_restart_that_reads_the_history_says_the_same(share: float, teeth: float, restarts: int) -> None:
+def test_a_restart_that_reads_the_history_gives_the_same(share: float, teeth: float, restarts: int) -> None:
     curve = after(BREAKS, growing(share, teeth_seconds=teeth))
     live, history = OldestUnread(), []
     for now, age in readings(curve, 15.0 * restarts):

@@ -29,7 +29,7 @@ class TestFigures:
         assert (found.busiest, found.busiest_share) == ("a", 0.6)
         assert found.skew_by_rate == pytest.approx(60 / (100 / 3))
 
-    def test_shares_are_of_all_traffic_also_of_what_nobody_owns(self) -> None:
+    def test_shares_are_of_all_traffic_including_unowned_partitions(self) -> None:
         found = figures(owned(a=(0,), b=(1,)), rated(10, 10, 20))
         assert found.busiest_share == 0.25
         assert found.skew_by_rate == 1.0

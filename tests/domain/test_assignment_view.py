@@ -194,12 +194,12 @@ def test_a_partition_that_is_owned_exists() -> None:
     assert len(found["alternatives"]) == 4
 
 
-def test_what_nobody_reads_makes_no_assignment_better() -> None:
+def test_unread_partitions_make_no_assignment_better() -> None:
     found = row([member("a", "t-0"), member("b", "t-1")], rates_of(t=(10, 10, 10)), {"t": 3})
     assert (found["busiest_share"], found["attainable_share"]) == (pytest.approx(1 / 3), pytest.approx(2 / 3))
 
 
-def test_members_are_told_apart() -> None:
+def test_members_are_distinguished() -> None:
     labels = member_labels(
         [
             member("app-1111-aaaaaa", client_id="app", host="h1"),
@@ -226,7 +226,7 @@ class TestDifferentSubscriptions:
         view = assignment_view(members, {"t": 2, "u": 1}, rates_of(t=(40, 40), u=(20,)))
         return view, findings(view, {"a": "a", "b": "b"})
 
-    def test_the_bound_holds_but_what_can_be_reached_is_not_told(self) -> None:
+    def test_the_bound_holds_but_what_can_be_reached_is_not_stated(self) -> None:
         view, _ = self.view()
         assert (view.bound_share, view.bound_cause) == (pytest.approx(0.6), BoundCause.TOGETHER)
         assert view.attainable_share is None
@@ -268,7 +268,7 @@ class TestQueues:
         assert found["alternatives"] == []
         assert found["sentences"] == []
 
-    def test_one_that_nobody_owns_is_told_apart(self) -> None:
+    def test_a_partition_without_an_owner_is_distinguished(self) -> None:
         assert self.row("t-0 t-1", "t-10000")["partitions_without_owner"] == 1
 
     def test_no_assignor_of_kafka_is_advised(self, golden_sentence: Callable[..., None]) -> None:

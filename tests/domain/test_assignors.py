@@ -115,7 +115,7 @@ class TestOrders:
             table.remove(key)
         assert list(table) == ["a", "q"]
 
-    def test_names_that_share_a_hash_are_not_told(self) -> None:
+    def test_names_that_share_a_hash_are_not_resolved(self) -> None:
         same = ["".join(parts) for parts in _pairs(4)]
         assert len({string_hash(name) for name in same}) == 1
         members = [Member(name, frozenset("t"), generation=1) for name in same]
@@ -128,7 +128,7 @@ def _pairs(length: int) -> list[list[str]]:
     return [[]] if not length else [[pair, *rest] for pair in ("Aa", "BB") for rest in _pairs(length - 1)]
 
 
-class TestNotTold:
+class TestNotDetermined:
     def test_a_partition_that_is_owned_and_does_not_exist(self) -> None:
         members = group({"x": "t", "y": "t"}, {"x": "t5"})
         with pytest.raises(NotDeterminedError, match="t-5"):

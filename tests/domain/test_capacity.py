@@ -170,19 +170,19 @@ def test_a_flink_job_is_sized_by_its_subtasks(seen: ObservedCapacity | None) -> 
     assert found.advice.nodes == 3
     assert found.advice.verdict.startswith("3 subtasks carry this load")
     assert (found.unit, found.judgement.sentence.count("member")) == (Unit.SUBTASK, 0)
-    told = {one.name: (one.value, one.source) for one in found.inputs}
-    assert told["members"] == (4, "subtasks of the vertex price of its Flink job")
-    assert told["busy_share"] == (0.5, "busy time of the vertex price")
+    reported = {one.name: (one.value, one.source) for one in found.inputs}
+    assert reported["members"] == (4, "subtasks of the vertex price of its Flink job")
+    assert reported["busy_share"] == (0.5, "busy time of the vertex price")
 
 
-def test_a_flink_job_is_told_whether_there_are_slots_for_its_subtasks() -> None:
+def test_the_advice_for_a_flink_job_states_whether_there_are_slots_for_its_subtasks() -> None:
     """Three subtasks are advised (see above)."""
     found = assess(known(demand=DEMAND, job=replace(JOB, subtasks=2, slots_held=2, slots_free=1), members=2))
     assert found.advice is not None
     assert found.slots == TaskSlots(found.advice.nodes or 0, 2, 1)
-    told = {one.name: (one.value, one.source) for one in found.inputs}
-    assert told["slots_held"] == (2, "subtasks of the most parallel vertex that shares slots with price")
-    assert told["slots_free"] == (1, "overview of its Flink cluster")
+    reported = {one.name: (one.value, one.source) for one in found.inputs}
+    assert reported["slots_held"] == (2, "subtasks of the most parallel vertex that shares slots with price")
+    assert reported["slots_free"] == (1, "overview of its Flink cluster")
     assert assess(known(demand=DEMAND, job=JOB, members=4)).slots is None  # not known
     assert assess(known(demand=DEMAND, observed=SEEN)).slots is None  # no job
 
@@ -193,9 +193,9 @@ def test_a_group_of_rocketmq_is_sized_by_consume_rt() -> None:
     assert found.can_do is not None
     assert (found.can_do.low, found.can_do.high) == (pytest.approx(1_920.0), pytest.approx(2_880.0))
     assert found.advice is not None
-    told = {one.name: (one.value, one.source, one.samples) for one in found.inputs}
-    assert told["seconds_per_message"] == (0.05, "consume RT", 50_000)
-    assert told["threads"] == (120, "thread pools of all members", None)
+    reported = {one.name: (one.value, one.source, one.samples) for one in found.inputs}
+    assert reported["seconds_per_message"] == (0.05, "consume RT", 50_000)
+    assert reported["threads"] == (120, "thread pools of all members", None)
 
 
 def test_the_load_test_is_that_of_the_observed_capacity_and_decides_what_is_asked() -> None:
@@ -247,7 +247,7 @@ def test_what_sizing_is_asked() -> None:
     assert each.concurrency is Concurrency.CONSUMER_PER_THREAD
 
 
-def test_every_input_says_where_it_comes_from() -> None:
+def test_every_input_has_its_source() -> None:
     found = {i.name: i for i in assess(known(demand=DEMAND, observed=SEEN, service=SERVICE, cores=4.0)).inputs}
     assert (found["t1_seconds"].value, found["t1_seconds"].samples, found["t1_seconds"].source) == (
         0.012, 50_000, "probe",

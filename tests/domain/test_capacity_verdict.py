@@ -231,7 +231,7 @@ def test_who_can_do_more_is_never_judged_worse(
 
 
 @given(rates, rates, forecasts)
-def test_a_lower_bound_never_says_that_it_is_too_little(
+def test_a_lower_bound_never_means_too_little_capacity(
     low: float, peak: float, forecast: tuple[DemandAhead, ...]
 ) -> None:
     judgement = judge_capacity(CanDo(low), peak, forecast, target_utilisation=0.7, running=RUNNING, advised=FEWER)

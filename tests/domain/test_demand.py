@@ -73,7 +73,7 @@ def test_the_first_step_of_an_hour_begins_in_the_hour_before() -> None:
     assert (first.records, second.records, second.seconds) == (45, 60, 60.0)
 
 
-def test_rates_are_told_to_within_two_percent() -> None:
+def test_rates_are_accurate_to_within_two_percent() -> None:
     noise = random.Random(5)
     rates = [math.exp(noise.uniform(-12, 18)) for _ in range(2000)]
     assert max(abs(rate_of_bucket(bucket_of_rate(r)) / r - 1) for r in rates) <= 0.02 + 1e-9
@@ -86,19 +86,19 @@ def test_quantiles_of_a_history() -> None:
         before, high = high, high + (0 if minute % 5 == 0 else noise.randrange(60, 60_000))
         ends.append(end(minute, before, high))
         rates.append((high - before) / (45 if minute == 0 else 60))
-    told = rates_of(topic_hours(ends, GAP))
-    assert told is not None
+    found = rates_of(topic_hours(ends, GAP))
+    assert found is not None
     rates.sort()
-    assert told.minutes == len(rates)
-    assert told.peak_per_second == rates[-1]
-    for share, value in ((0.5, told.p50_per_second), (0.95, told.p95_per_second), (0.99, told.p99_per_second)):
+    assert found.minutes == len(rates)
+    assert found.peak_per_second == rates[-1]
+    for share, value in ((0.5, found.p50_per_second), (0.95, found.p95_per_second), (0.99, found.p99_per_second)):
         assert value == pytest.approx(rates[math.ceil(share * len(rates)) - 1], rel=0.0201)
 
 
 def test_nothing_written_and_nothing_known() -> None:
-    told = rates_of(topic_hours([end(m, 9, 9) for m in range(10)], GAP))
-    assert told is not None
-    assert (told.peak_per_second, told.p50_per_second, told.p99_per_second, told.minutes) == (0.0, 0.0, 0.0, 10)
+    found = rates_of(topic_hours([end(m, 9, 9) for m in range(10)], GAP))
+    assert found is not None
+    assert (found.peak_per_second, found.p50_per_second, found.p99_per_second, found.minutes) == (0.0, 0.0, 0.0, 10)
     assert rates_of([]) is None
 
 
@@ -107,14 +107,14 @@ def test_one_burst_is_the_peak_and_no_quantile() -> None:
     for minute in range(600):
         before, high = high, high + (6_000_000 if minute == 333 else 60)
         ends.append(end(minute, before, high))
-    told = rates_of(topic_hours(ends, GAP))
-    assert told is not None
-    assert told.peak_per_second == pytest.approx(100_000)
-    assert told.peak_at == START + timedelta(minutes=333)
-    assert told.p99_per_second == pytest.approx(1.0, rel=0.0201)
+    found = rates_of(topic_hours(ends, GAP))
+    assert found is not None
+    assert found.peak_per_second == pytest.approx(100_000)
+    assert found.peak_at == START + timedelta(minutes=333)
+    assert found.p99_per_second == pytest.approx(1.0, rel=0.0201)
 
 
-def test_too_little_history_says_what_is_missing() -> None:
+def test_too_little_history_names_what_is_missing() -> None:
     assert too_little(336, 90) is None
     assert too_little(335, 90) == (
         "too little history: 13.9 days; a forecast 90 days ahead needs 14, to have seen the week twice (until then it "

@@ -96,9 +96,7 @@ class TestWhoItIs:
 
 
 class TestWhatIsShown:
-    def test_a_partition_that_was_owned_and_never_committed_is_forgotten_when_nobody_owns_it(
-        self, world: World
-    ) -> None:
+    def test_an_owned_partition_without_commits_is_forgotten_once_unowned(self, world: World) -> None:
         world.group(0)
         world.commit(0, committed=None)
         world.ends(0)

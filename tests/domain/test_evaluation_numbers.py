@@ -47,7 +47,7 @@ class TestPartitions:
             if judged.verdict.status is Status.UNKNOWN:
                 assert set(judged.verdict.reasons) <= {Status.CATCHING_UP, Status.UNKNOWN}, where
 
-    def test_an_age_is_told_exactly_where_the_lag_is(self) -> None:
+    def test_an_age_is_known_exactly_where_the_lag_is(self) -> None:
         for where, _, judged in partitions():
             seconds, is_bound = shown_age(judged)
             assert (seconds is None) == (judged.verdict.lag is None), where
@@ -57,10 +57,10 @@ class TestPartitions:
                 assert (seconds, is_bound) == (0.0, False), where
 
     def test_lag_is_known_unless_the_partition_is_none_of_the_group_s_or_cannot_be_read(self) -> None:
-        told = {UnknownReason.REBALANCING, UnknownReason.TOO_FEW_SAMPLES, None}
+        known_lag = {UnknownReason.REBALANCING, UnknownReason.TOO_FEW_SAMPLES, None}
         for where, _, judged in partitions():
             verdict = judged.verdict
-            is_known = verdict.status is not Status.GHOST and verdict.reason in told
+            is_known = verdict.status is not Status.GHOST and verdict.reason in known_lag
             assert (verdict.lag is not None) == is_known, where
 
     def test_lag_and_loss_are_never_negative(self) -> None:
@@ -68,7 +68,7 @@ class TestPartitions:
             assert judged.verdict.records_lost >= 0, where
             assert judged.verdict.lag is None or judged.verdict.lag >= 0, where
 
-    def test_losing_data_is_said_exactly_where_records_were_lost(self) -> None:
+    def test_the_status_is_losing_data_exactly_where_records_were_lost(self) -> None:
         for where, _, judged in partitions():
             assert (Status.LOSING_DATA in judged.verdict.reasons) == (judged.verdict.records_lost > 0), where
 
@@ -90,7 +90,7 @@ class TestPartitions:
             assert Status.STOPPED not in reasons or is_unowned, where
             assert Status.STALLED not in reasons or judged.evidence.owner is not None, where
 
-    def test_at_risk_is_said_exactly_where_the_loss_is_within_the_horizon(self) -> None:
+    def test_the_status_is_at_risk_exactly_where_the_loss_is_within_the_horizon(self) -> None:
         for where, case, judged in partitions():
             seconds, horizon = judged.verdict.seconds_to_loss, case.at.policy.risk_horizon_seconds
             assert seconds is None or seconds >= 0.0, where

@@ -30,7 +30,7 @@ def test_the_histories_are_rich_enough_to_prove_anything() -> None:
     assert set(groups) >= set(Status) - {Status.GHOST, Status.CATCHING_UP}
 
 
-def test_judging_twice_says_the_same_and_leaves_the_rows_alone() -> None:
+def test_judging_twice_gives_the_same_and_leaves_the_rows_alone() -> None:
     for case in cases():
         before = {table: [dict(row) for row in its_rows] for table, its_rows in case.rows.items()}
         assert evaluate(case.rows, case.at) == case.evaluation, case
@@ -115,7 +115,7 @@ def test_groups_do_not_disturb_each_other() -> None:
             assert found.partitions == {p: j for p, j in case.evaluation.partitions.items() if p.group == group}, case
 
 
-def test_of_a_group_that_never_has_lag_nothing_is_said_that_is_said_of_lag() -> None:
+def test_a_group_that_never_has_lag_gets_no_verdict_about_lag() -> None:
     """Whenever its commits and the ends are known, they are the same. What else may be wrong is not about lag: the
     commits are about to expire, or went back with a log that was truncated."""
     words: Counter[Status] = Counter()

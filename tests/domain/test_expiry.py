@@ -41,6 +41,6 @@ def test_seconds_to_expiry(
     assert seconds_to_expiry(facts, committed_since, NOW, KEPT, committed_at=committed_at) == seconds
 
 
-def test_a_broker_that_tells_no_retention_tells_no_time() -> None:
+def test_without_a_known_retention_there_is_no_expiry_time() -> None:
     facts = GroupFacts(state="Empty", type="classic", empty_since=100.0)
     assert seconds_to_expiry(facts, 100.0, NOW, None, committed_at=100.0) is None

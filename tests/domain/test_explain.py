@@ -467,13 +467,13 @@ REASONS = {
 
 
 @pytest.mark.parametrize("reason", UnknownReason)
-def test_every_reason_has_a_sentence_that_says_which_partitions(reason: UnknownReason) -> None:
+def test_every_reason_has_a_sentence_that_names_the_partitions(reason: UnknownReason) -> None:
     sentence = verdict_of([part(UNKNOWN, 2, reason=reason), WELL], members=3, idle_members=0).sentence
     assert REASONS[reason] in sentence.lower()
     assert "2 of 11 partitions" in sentence
 
 
-def test_every_status_and_reason_is_told_apart() -> None:
+def test_every_status_and_reason_has_its_own_sentence() -> None:
     words = [(status, None) for status in Status if status not in (GHOST, UNKNOWN)]
     sentences = [
         explain(status, reason, [part(status, reason=reason, **WAITING), WELL], members=0, idle_members=0)

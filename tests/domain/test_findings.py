@@ -133,7 +133,7 @@ def test_what_was_lost_and_when_is_told(why: str, lost: Lost, golden_sentence: C
         ("it is missing for longer than a day, which the sentence of the status tells", Lost(5, 5, None, None), 5),
     ],
 )
-def test_what_is_not_told(why: str, lost: Lost, records_lost: int) -> None:
+def test_no_loss_is_reported_where(why: str, lost: Lost, records_lost: int) -> None:
     assert loss_findings(lost, NOW, records_lost=records_lost) == [], why
 
 
@@ -200,7 +200,7 @@ def test_rocketmq_is_not_told_of_kafkas_settings(golden_sentence: Callable[..., 
     assert "auto.offset.reset" not in f"{lost.remedy} {skipped.remedy}"
 
 
-def test_a_skip_to_the_end_and_one_after_a_deletion_are_told_apart() -> None:
+def test_a_skip_to_the_end_and_one_after_a_deletion_are_distinguished() -> None:
     skips = [Skip(AT, "scores", 70, 1, 0, 30, 100), Skip(AT, "scores", 900, 1, 1, 100, 1_000, from_log_start=True)]
     sentences = [finding.sentence for finding in skip_findings(skips, NOW)]
     assert [sentence.split(" records ")[0] for sentence in sentences] == ["Up to 70", "Up to 900"]
@@ -219,5 +219,5 @@ def test_members_that_subscribe_to_different_things_pass_messages_over(golden_se
 
 
 @pytest.mark.parametrize("found", [(), [("orders", "paid", 2, 2)], [("orders", "paid", None, None)]])
-def test_members_that_subscribe_alike_are_not_told_of(found: Any) -> None:
+def test_members_with_equal_subscriptions_are_not_reported(found: Any) -> None:
     assert subscribed(*found) == []

@@ -50,7 +50,7 @@ class TestInAVerdict:
     def test_a_growing_lag_has_one(self) -> None:
         assert self.verdict(self.GROWS) == Forecast(1300.0, 650.0, 2600.0)
 
-    def test_what_nobody_reads_gets_older_by_the_clock(self) -> None:
+    def test_unread_records_age_by_the_clock(self) -> None:
         assert self.verdict(STANDING) == Forecast(180.0, 180.0, 180.0)
 
     def test_one_that_is_missed_already_has_none(self) -> None:
@@ -64,7 +64,7 @@ class TestInAVerdict:
     def test_a_level_lag_has_none(self) -> None:
         assert self.verdict(BEHIND) is None
 
-    def test_the_group_has_the_nearest_and_its_sentence_says_it(self) -> None:
+    def test_the_group_has_the_nearest_loss_and_its_sentence_names_it(self) -> None:
         near, far = Forecast(720.0, 540.0, 1200.0), Forecast(3600.0, 60.0, None)
         assert soonest_breach([None, far, near]) == near
         assert soonest_breach([Forecast(720.0, 540.0, None), near]) == near

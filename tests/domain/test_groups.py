@@ -187,7 +187,7 @@ class TestNumbers:
         )
         assert found.to_catch_up == Forecast(600.0, 400.0, None)
 
-    def test_a_group_in_trouble_elsewhere_is_not_told_when_it_will_have_caught_up(self) -> None:
+    def test_a_group_with_trouble_on_another_partition_has_no_catch_up_time(self) -> None:
         found = judged(part("catching_up", lag=9, to_catch_up=Forecast(60.0, 50.0, None)), part("lagging", lag=9))
         assert found.numbers.seconds_to_catch_up is None
 

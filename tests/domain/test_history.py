@@ -156,7 +156,7 @@ class TestSteps:
     def test_another_topic_of_the_same_name_is_no_step(self) -> None:
         assert self.steps(*seen((0.0, 1, 9), topic="a"), *seen((15.0, 1, 9), (30.0, 1, 9), topic="b")) == [False, True]
 
-    def test_not_knowing_which_topic_it_is_says_nothing(self) -> None:
+    def test_an_unknown_topic_id_proves_nothing(self) -> None:
         unknown = seen((15.0, 1, 9))
         assert self.steps(*seen((0.0, 1, 9), topic="a"), *unknown, *seen((30.0, 1, 9), topic="a")) == [True, True]
         assert self.steps(*seen((0.0, 1, 9)), *seen((30.0, 1, 9), topic="a")) == [True]

@@ -52,7 +52,7 @@ _PRECISION = {"ms": 0.0006, "s": 0.51, "min": 0.51, "h": 60.5, "d": 3600.5}
 
 @reproducible
 @given(st.floats(0.001, 3e7))
-def test_a_duration_says_what_it_is_to_its_second_unit(seconds: float) -> None:
+def test_a_duration_is_written_to_its_second_unit(seconds: float) -> None:
     words = duration(seconds).split()
     said = sum(float(number) * _SECONDS[unit] for number, unit in zip(words[::2], words[1::2], strict=True))
     assert abs(said - seconds) <= _PRECISION[words[1]]

@@ -159,7 +159,7 @@ def test_books_balance(c: float, n: int, t1: float, t2: float) -> None:
 
 @reproducible
 @given(st.integers(1, 200), st.integers(0, 50), times, times)
-def test_with_a_core_for_each_thread_nobody_waits(n: int, more: int, t1: float, t2: float) -> None:
+def test_with_a_core_for_each_thread_none_waits(n: int, more: int, t1: float, t2: float) -> None:
     node = node_throughput(n + more, n, t1, t2)
     assert node.rate_per_second == pytest.approx(n / (t1 + t2), rel=1e-9)
     assert node.threads_waiting_for_core == pytest.approx(0.0, abs=1e-9)

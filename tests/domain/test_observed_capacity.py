@@ -83,7 +83,7 @@ def test_without_saturation_there_is_none_but_a_lower_bound(case: str) -> None:
         assert found.at_least_per_second is None or found.at_least_per_second < 1.05 * made.truth
 
 
-def test_a_hot_partition_tells_of_its_member_and_not_of_the_group() -> None:
+def test_a_hot_partition_bounds_its_member_and_not_the_group() -> None:
     for seed in SEEDS:
         made = World(
             arrivals=daily(90), capacity=50.0, partitions=2, shares=[0.75, 0.25], hours=2, seed=seed, commit_every=5.0

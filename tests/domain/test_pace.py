@@ -102,7 +102,7 @@ class TestPace:
     def test_without_any_sample_nothing_is_known(self) -> None:
         assert pace([], 600.0) == Pace(300.0, True, 0, 0.0, None, None, None)
 
-    def test_one_sample_tells_no_rate(self) -> None:
+    def test_one_sample_has_no_rate(self) -> None:
         assert pace(seen((590.0, 5, 9)), 600.0) == Pace(300.0, True, 1, 0.0, None, None, None)
 
     def test_samples_whose_lag_is_not_known_do_not_count(self) -> None:
@@ -133,7 +133,7 @@ class TestPace:
         assert found.trend is not None
         assert found.trend.low < 0.0 < found.trend.high
 
-    def test_a_topic_re_created_within_the_day_is_told_from_the_hour_after_it(self) -> None:
+    def test_a_topic_re_created_within_the_day_is_judged_from_the_hour_after_it(self) -> None:
         now = 26 * 3600.0
         rare = [replace(o, committed=int(o.at // 1200) * 12_000) for o in steady(now)[::4]]
         found = pace(rare, now, interval=60.0, recreated_at=20.5 * 3600.0)
@@ -151,7 +151,7 @@ class TestPace:
         assert found.window_seconds == 3600.0
         assert found.trend == found.longer
 
-    def test_a_re_created_topic_is_told_from_the_minute_after_it(self) -> None:
+    def test_a_re_created_topic_is_judged_from_the_minute_after_it(self) -> None:
         """The old backlog of 1,000,000 shrank at once to that of the new topic: that is no catching up."""
         old = [replace(o, high_watermark=1_000_000, topic_id="a") for o in steady(285.0)]
         new = [replace(o, topic_id="b") for o in steady(900.0, start=300.0)]

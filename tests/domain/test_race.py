@@ -62,7 +62,7 @@ def test_it_is_the_first_record_that_is_deleted_before_it_is_read(
 
 
 @given(age=st.floats(60.0, 3000.0), written=st.floats(1.0, 1000.0), share=st.floats(0.05, 0.95))
-def test_where_records_are_written_at_one_rate_it_is_what_the_growth_of_the_age_says(
+def test_at_a_constant_write_rate_it_agrees_with_the_growth_of_the_age(
     age: float, written: float, share: float
 ) -> None:
     unread = [Unread(0, age), Unread(round(age * written * 1000), 0.0)]  # in thousandths, because offsets are whole

@@ -377,7 +377,7 @@ class TestNumbers:
         nothing = stats_of([at(1)], RANGE)
         assert (nothing.downtime_seconds, nothing.partitions_moved, nothing.exact) == (None, None, False)
 
-    def test_one_that_has_not_ended_counts_until_it_is_told_again(self) -> None:
+    def test_one_that_has_not_ended_counts_until_it_is_reported_again(self) -> None:
         unfinished = at(1, RebalanceCause.UNFINISHED, duration_seconds=30.0, left=(A,))
         still = at(2, RebalanceCause.UNFINISHED, duration_seconds=90.0, left=(B,))
         assert (stats_of([unfinished, still], RANGE).rebalances) == 1
@@ -391,7 +391,7 @@ class TestNumbers:
         within = [at(1, duration_seconds=50.0), at(1.1, uncommitted_seconds=20.0)]
         assert stats_of(within, RANGE).downtime_seconds_at_most == 56.0
 
-    def test_of_no_rebalance_there_is_nothing_to_say(self) -> None:
+    def test_without_rebalances_there_is_no_finding(self) -> None:
         with pytest.raises(ValueError, match="no rebalance"):
             stats_of([], RANGE)
 
@@ -401,8 +401,8 @@ class TestAcrossTheHour:
 
     def test_a_restart_over_the_hour_is_one(self) -> None:
         before, after = by_hour(restart(59.8, A)).values()
-        told = stats_of_hour(before, MILD), stats_of_hour(after, MILD)
-        assert [(t.finding.cause, t.rebalances, t.left, t.joined) for t in told] == [
+        reported = stats_of_hour(before, MILD), stats_of_hour(after, MILD)
+        assert [(t.finding.cause, t.rebalances, t.left, t.joined) for t in reported] == [
             ("continued", 1, 1, 0),
             ("restart", 1, 0, 1),
         ]
@@ -410,12 +410,12 @@ class TestAcrossTheHour:
     def test_a_storm_over_the_hour_is_one(self) -> None:
         storm = [rebalance for n in range(4) for rebalance in restart(58.2 + n, A)]
         hours = by_hour(storm[::-1])
-        told = {start.hour: stats_of_hour(hour, MILD) for start, hour in hours.items()}
-        assert {hour: (stats.rebalances, stats.is_storm) for hour, stats in told.items()} == {
+        reported = {start.hour: stats_of_hour(hour, MILD) for start, hour in hours.items()}
+        assert {hour: (stats.rebalances, stats.is_storm) for hour, stats in reported.items()} == {
             3: (4, False),
             4: (4, True),
         }
-        assert told[4].churning == (A,)
+        assert reported[4].churning == (A,)
 
     def test_what_is_farther_apart_than_a_storm_is_judged_by_itself(self) -> None:
         [before, after] = by_hour([*restart(44, A), *restart(58, B), *restart(73, C)]).values()

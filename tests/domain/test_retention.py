@@ -195,7 +195,7 @@ class TestWhoDeleted:
         row = None if topic is None else {"cleanup_policy": "delete", **topic}
         assert is_deleted_by_request(row, self.LOG, 600.0) is by_request, why
 
-    def test_of_what_is_older_than_the_history_nobody_knows(self) -> None:
+    def test_what_is_older_than_the_history_is_unknown(self) -> None:
         points = [p._replace(high_watermark=p.high_watermark + 5000) for p in self.LOG.points]
         week = {"cleanup_policy": "delete", "retention_ms": 604_800_000}
         assert not is_deleted_by_request(week, log_of(points), 600.0)

@@ -176,11 +176,11 @@ def test_a_rolling_deploy_takes_one_node_after_the_other() -> None:
 
 def test_who_is_away_when() -> None:
     crash = replace(OUTAGE, nodes=2)
-    told = [(e.start_seconds, e.nodes, tuple(e.away)) for e in epochs(replace(ONE_NODE, nodes=3, interruption=crash))]
-    assert told == [(0.0, 3, ()), (600.0, 3, (0, 1)), (660.0, 1, ()), (900.0, 3, ())]
+    seen = [(e.start_seconds, e.nodes, tuple(e.away)) for e in epochs(replace(ONE_NODE, nodes=3, interruption=crash))]
+    assert seen == [(0.0, 3, ()), (600.0, 3, (0, 1)), (660.0, 1, ()), (900.0, 3, ())]
     rolling = Interruption(at_seconds=0.0, seconds=10.0, rolling=True, reassigned_after_seconds=4.0)
-    told = [(e.start_seconds, e.nodes, tuple(e.away)) for e in epochs(replace(ONE_NODE, nodes=2, interruption=rolling))]
-    assert told == [(0.0, 2, (0,)), (4.0, 1, ()), (10.0, 2, (1,)), (14.0, 1, ()), (20.0, 2, ())]
+    seen = [(e.start_seconds, e.nodes, tuple(e.away)) for e in epochs(replace(ONE_NODE, nodes=2, interruption=rolling))]
+    assert seen == [(0.0, 2, (0,)), (4.0, 1, ()), (10.0, 2, (1,)), (14.0, 1, ()), (20.0, 2, ())]
 
 
 # --- skew, order, partitions ---------------------------------------------------------------------------------------
@@ -190,7 +190,7 @@ def test_who_is_away_when() -> None:
 @pytest.mark.parametrize("ordering", [None, Ordering.PARTITION, Ordering.GLOBAL])
 @pytest.mark.parametrize("partitions", [1, 7, 48, 480])
 @pytest.mark.parametrize("hottest", [None, 0.2])
-def test_what_it_can_do_is_what_sizing_says(
+def test_its_capacity_is_that_of_sizing(
     concurrency: Concurrency, ordering: Ordering | None, partitions: int, hottest: float | None
 ) -> None:
     """Just below sizing's capacity nothing stays behind. With even partitions just above it something does.

@@ -109,7 +109,7 @@ USUAL = Scenario(
     ],
     ids=["all", "all, with a hot partition", "one, then taken over", "rolling"],
 )
-def test_the_fluid_tells_what_the_messages_do(
+def test_the_fluid_model_agrees_with_single_messages(
     concurrency: Concurrency, ordering: Ordering | None, hottest: float | None, away: Interruption
 ) -> None:
     """Lag is within four standard deviations at any time, which is 5 to 9 % of the peak; the oldest within 10 %.

@@ -400,7 +400,7 @@ def test_the_figures_agree_with_the_answer(workload: Workload) -> None:
     assert ("hottest_key_share" in figures) == (workload.order is Ordering.NONE)
 
 
-def test_what_a_hot_key_may_have_is_told_of_a_pool() -> None:
+def test_the_bound_of_a_hot_key_is_stated_for_a_pool() -> None:
     """A key is one thread's work where a pool keeps the order of keys; with 43 threads one does 59.4/s."""
     advice = advise(replace(USUAL, concurrency=POOL))
     assert {f.name: f.value for f in advice.figures}["hottest_key_share"] == pytest.approx(59.4 / 29_524, rel=0.001)
@@ -437,7 +437,7 @@ def test_document_is_plain_and_complete() -> None:
 
 @pytest.mark.parametrize("peak", [0.0, 100.0, 330.0, 6_000.0, 66_000.0])
 @pytest.mark.parametrize("hottest", [None, 0.3])
-def test_of_members_nothing_is_said_about_nodes_threads_or_cores(peak: float, hottest: float | None) -> None:
+def test_advice_on_members_mentions_no_nodes_threads_or_cores(peak: float, hottest: float | None) -> None:
     advice = advise(Workload.of_members(0.0025, peak_rate_per_second=peak, partitions=24, hottest_share=hottest))
     said = [advice.verdict, *(c.sentence for c in advice.changes), explain_concurrency(advice.workload, advice.threads)]
     said += [f"{f.label} {f.unit} {f.how}" for f in advice.figures]
@@ -532,7 +532,7 @@ def test_the_largest_peak_counts_the_outage() -> None:
     assert find_triple(replace(workload, peak_rate_per_second=peak)) == triple
 
 
-def test_what_more_partitions_cost_is_said_with_them_and_only_with_them() -> None:
+def test_the_cost_of_more_partitions_is_stated_only_with_them() -> None:
     for change in advise(USUAL).changes:
         if change.kind is ChangeKind.PARTITIONS:
             assert change.cost is not None

@@ -60,7 +60,7 @@ def test_json_is_stable() -> None:
     assert made["figures"]["knee_threads_per_node"]["value"] == pytest.approx(40.0)
 
 
-def test_every_input_says_where_it_comes_from() -> None:
+def test_every_input_has_its_source() -> None:
     inputs = document(restart="60s")["inputs"]
     assert inputs["t1_seconds"] == {"value": 0.012, "source": "option --t1"}
     assert inputs["restart_seconds"] == {"value": 60.0, "source": "option --restart"}

@@ -138,7 +138,7 @@ def test_threads_that_wait_for_messages_never_do(arriving: float, measured: list
 
 
 @given(history=st.permutations([*STUB, work(20, 148, 118, 1.5)]))
-def test_the_order_of_the_measurements_says_nothing(history: list[MeasuredWork]) -> None:
+def test_the_order_of_the_measurements_does_not_matter(history: list[MeasuredWork]) -> None:
     assert downstream_full(history) == downstream_full([*STUB, work(20, 148, 118, 1.5)])
 
 
@@ -172,7 +172,7 @@ def test_nothing_more_is_ever_advised_behind_it(
     assert advise(workload).as_document()["downstream_full"] is None
 
 
-def test_the_advice_grows_with_the_threads_where_nobody_notices() -> None:
+def test_the_advice_grows_with_the_threads_where_the_limit_goes_unnoticed() -> None:
     """What was advised behind the stub, each time from the T1 of the threads that ran: the reason for the rule."""
     asked: dict[str, Any] = {"t2_seconds": T2, "cores": 2.0, "partitions": 480, "peak_rate_per_second": 150.0}
     asked |= {"max_threads_per_node": 50}

@@ -1899,7 +1899,7 @@ def test_verdict(row: Row) -> None:
     assert verdict.transaction_seconds == row.open_for, row.why
 
 
-def test_rows_are_numbered_and_each_says_why() -> None:
+def test_rows_are_numbered_and_each_has_a_reason() -> None:
     assert [row.number for row in ROWS] == list(range(1, len(ROWS) + 1))
     assert len({row.name for row in ROWS}) == len(ROWS)
     assert all(len(row.why) > 10 for row in ROWS)
@@ -1929,7 +1929,7 @@ def test_reasons_are_ordered_and_begin_with_the_status() -> None:
         (replace(DEAD, readable=False), Status.UNKNOWN, 4.0),
     ],
 )
-def test_where_nobody_reads_the_rate_is_zero_whatever_the_window_still_holds(
+def test_without_readers_the_rate_is_zero_whatever_the_window_still_holds(
     evidence: Evidence, status: Status, rate_per_second: float
 ) -> None:
     verdict = judge(replace(evidence, consume_rate_per_second=4.0), POLICY)

@@ -41,11 +41,11 @@ def test_with_the_missing_ones_it_just_fits(subtasks: int, held: int, free: int)
     assert missing == 0 or TaskSlots(subtasks, held, free + missing - 1).missing == 1
 
 
-@pytest.mark.parametrize(("total", "free", "told"), [(None, None, None), (0, 0, None), (4, 0, 0), (4, 3, 3)])
+@pytest.mark.parametrize(("total", "free", "expected"), [(None, None, None), (0, 0, None), (4, 0, 0), (4, 3, 3)])
 def test_a_cluster_without_any_slots_starts_them_on_demand(
-    total: int | None, free: int | None, told: int | None
+    total: int | None, free: int | None, expected: int | None
 ) -> None:
-    assert free_of(total, free) == told
+    assert free_of(total, free) == expected
 
 
 def test_only_subtasks_take_slots() -> None:

@@ -89,7 +89,7 @@ class TestLog:
         history = [WatermarkPoint(0, 100, 0, "a"), WatermarkPoint(15, 100, 0, "a"), WatermarkPoint(30, high, 0, "b")]
         assert log_of(history) == Log(history[2:], recreated_at=30)
 
-    def test_an_id_that_is_not_known_for_a_while_says_nothing(self) -> None:
+    def test_an_id_that_is_unknown_for_a_while_proves_nothing(self) -> None:
         history = [WatermarkPoint(0, 1, 0, "a"), WatermarkPoint(15, 2), WatermarkPoint(30, 3, 0, "a")]
         assert log_of(history) == Log(history)
 
@@ -107,10 +107,10 @@ class TestProduceRate:
         log = log_of([WatermarkPoint(60.0 * m, 100 * m, 10 * m) for m in range(11)])
         assert produce_rate_of(log, 600.0, 300.0) == 100 / 60
 
-    def test_one_sample_tells_no_rate(self) -> None:
+    def test_one_sample_has_no_rate(self) -> None:
         assert produce_rate_of(Log(points((0, 10))), 0.0, 300.0) is None
 
-    def test_a_window_without_samples_tells_no_rate(self) -> None:
+    def test_a_window_without_samples_has_no_rate(self) -> None:
         assert produce_rate_of(Log(BUSY), 4000.0, 300.0) is None
 
     def test_the_log_before_a_recreation_does_not_count(self) -> None:
@@ -141,7 +141,7 @@ class TestLogStartRate:
     def test_of_one_that_keeps_moving(self) -> None:
         assert log_start_rate_of(moving(*(240.0 * n for n in range(1, 15))), 3540.0) == 14 * 120 / 3540
 
-    def test_one_jump_or_two_say_nothing_about_the_next(self) -> None:
+    def test_one_jump_or_two_predict_nothing(self) -> None:
         assert log_start_rate_of(moving(3500.0), 3540.0) is None
         assert log_start_rate_of(moving(100.0, 3500.0), 3540.0) is None
 

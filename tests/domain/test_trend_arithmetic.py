@@ -105,7 +105,7 @@ def sampled(gaps_and_lags: list[tuple[int, int]]) -> list[tuple[float, float]]:
 
 @reproducible
 @given(GAPS_AND_LAGS)
-def test_the_sums_say_what_the_residuals_say(gaps_and_lags: list[tuple[int, int]]) -> None:
+def test_the_sums_agree_with_the_residuals(gaps_and_lags: list[tuple[int, int]]) -> None:
     samples = sampled(gaps_and_lags)
     assert_same(trend_of(statistics_of(samples)), by_the_book(samples))
 
@@ -147,7 +147,7 @@ def test_the_slope_lies_in_the_middle_of_its_interval(gaps_and_lags: list[tuple[
     assert found.high - found.slope == pytest.approx(found.slope - found.low)
 
 
-def test_few_samples_cannot_tell_the_noise_so_the_worse_is_assumed() -> None:
+def test_with_few_samples_the_worse_noise_is_assumed() -> None:
     """Errors that alternate are plainly no random walk; with fewer than 15 of them that may be chance."""
 
     def width(samples: int) -> float:

@@ -156,9 +156,9 @@ def test_the_demo_from_start_to_end(demo: Demo, browser: Browser) -> None:
     # On a slow machine the first verdict, other than that there are too few samples, comes after the loss.
     if verdicts[0]["at_seconds"] < NOTHING_LOST_BEFORE_SECONDS:
         assert words.index(Status.AT_RISK) < words.index(Status.LOSING_DATA), "the warning comes before the loss"
-    told = {a["group"]: a for a in report["alerts"] if (a["event"], a["kind"]) == ("firing", "group")}
-    assert told[KILLED]["signed"]
-    assert told[KILLED]["status"] == Status.STOPPED
+    reported = {a["group"]: a for a in report["alerts"] if (a["event"], a["kind"]) == ("firing", "group")}
+    assert reported[KILLED]["signed"]
+    assert reported[KILLED]["status"] == Status.STOPPED
     left = [p for p in family if p.is_running() and p.status() != psutil.STATUS_ZOMBIE]
     assert left == [], "no process outlives the demo"
     lake = Lake(str(demo.data / "lake"))

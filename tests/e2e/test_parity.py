@@ -33,7 +33,7 @@ def lagwise(*arguments: str, settings: Path) -> Any:
 
 
 @pytest.mark.timeout(600)
-def test_lag_is_what_kafkas_own_tool_says(broker: KafkaBroker, tmp_path: Path) -> None:
+def test_lag_equals_that_of_kafkas_own_tool(broker: KafkaBroker, tmp_path: Path) -> None:
     lab = Lab(broker.client_settings())
     orders, payments = lab.topic("orders", 6), lab.topic("payments", 3)
     lab.produce(orders, {p: 50 + 7 * p for p in range(6)})

@@ -184,7 +184,7 @@ def full_disk(*processes: psutil.Process) -> Iterator[None]:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux sets the limits of another process")
-def test_a_full_disk_ends_nothing_and_is_said_once(up: Up, backlog: int) -> None:
+def test_a_full_disk_ends_no_process_and_is_logged_once(up: Up, backlog: int) -> None:
     until(up.judged, "the first verdict")
     assert up.lag() == backlog, up.said()
     lake = Lake(str(up.data / "lake"))

@@ -46,7 +46,7 @@ class Side:
         self.turn = Leadership(self.lease, "the analysis", log, mark=self.mark)
 
 
-def said(caplog: pytest.LogCaptureFixture) -> list[str]:
+def logged(caplog: pytest.LogCaptureFixture) -> list[str]:
     lines = [record.getMessage() for record in caplog.records]
     caplog.clear()
     return lines
@@ -73,21 +73,21 @@ def test_a_process_waits_for_the_holder_and_takes_over_from_it(
     assert second.turn.why_not() == reason
     with pytest.raises(NotLeader, match=re.escape(reason)):
         second.turn.check()
-    (waits,) = said(caplog)
+    (waits,) = logged(caplog)
     assert waits == f"{reason}; this process is on standby"
 
     time.seconds += TAKE_OVER_SECONDS  # the first one hangs
     second.turn.ask()
     assert second.turn.why_not() is None
-    assert said(caplog) == ["this process now runs the analysis"]
+    assert logged(caplog) == ["this process now runs the analysis"]
     assert lost == []
     assert str(first.turn.why_not()).startswith("process 7 on host-b")  # it comes back, and asks
     assert lost == ["first"]
-    assert len(said(caplog)) == 1
+    assert len(logged(caplog)) == 1
 
 
 @pytest.mark.process
-def test_with_a_server_that_is_away_the_holder_goes_on_and_nobody_begins(
+def test_without_the_server_the_leader_continues_and_no_other_starts(
     postgresql: str, postgres_server: PostgresServer, opened: Open, caplog: pytest.LogCaptureFixture
 ) -> None:
     time = Time()
@@ -96,7 +96,7 @@ def test_with_a_server_that_is_away_the_holder_goes_on_and_nobody_begins(
     fresh = Side(opened(postgresql), time, "host-c", mark)
     first.turn.ask()
     second.turn.ask()
-    said(caplog)
+    logged(caplog)
     name = first.engine.url.database
     postgres_server.execute(
         f"alter database {name} allow_connections false",
@@ -105,7 +105,7 @@ def test_with_a_server_that_is_away_the_holder_goes_on_and_nobody_begins(
     sides = (first, second, fresh)
     for side in sides:
         side.turn.ask()
-    lines = said(caplog)
+    lines = logged(caplog)
     assert len(lines) == 2, lines  # the holder has nothing to say yet: its lease holds
     for _ in range(20):
         time.seconds += RENEW_SECONDS
@@ -114,7 +114,7 @@ def test_with_a_server_that_is_away_the_holder_goes_on_and_nobody_begins(
     assert first.turn.why_not() is None
     assert str(second.turn.why_not()).startswith("process 7 on host-a")
     assert str(fresh.turn.why_not()).startswith("whether another process runs the analysis is unknown: cannot use")
-    (line,) = said(caplog)
+    (line,) = logged(caplog)
     assert line.endswith("whether another process runs the analysis is unknown, and this one goes on")
 
     assert first.lease.hold_id is not None
@@ -130,10 +130,10 @@ def test_with_a_server_that_is_away_the_holder_goes_on_and_nobody_begins(
         side.turn.ask()
     assert [side.turn.why_not() is None for side in sides] == [True, False, False]
     again = "the operational database is reachable again"
-    assert said(caplog).count(again) == 3
+    assert logged(caplog).count(again) == 3
 
 
-def test_where_the_database_is_a_file_of_this_machine_that_cannot_be_used_nobody_waits_for_it(
+def test_an_unusable_local_database_file_is_not_waited_for(
     tmp_path: Path, opened: Open, caplog: pytest.LogCaptureFixture
 ) -> None:
     """No other machine could ask it, and no process of this one can."""
@@ -146,7 +146,7 @@ def test_where_the_database_is_a_file_of_this_machine_that_cannot_be_used_nobody
         time.seconds += RENEW_SECONDS
         side.turn.ask()
         assert (side.turn.why_not() is None) == (time.seconds >= HOLD_SECONDS)
-    assert [line.rpartition(", ")[2] for line in said(caplog)] == ["and this one waits", "and this one goes on"]
+    assert [line.rpartition(", ")[2] for line in logged(caplog)] == ["and this one waits", "and this one goes on"]
     folder.unlink()
     side.turn.ask()
     assert side.lease.holds()

@@ -52,7 +52,7 @@ def lease(engine: Engine, time: Time, host: str = "host-a", *, ahead: float = 0.
 
 
 class TestOneHolder:
-    def test_the_first_has_it_and_the_second_is_told_who(self, url: str, opened: Open) -> None:
+    def test_the_first_holds_it_and_the_second_learns_the_holder(self, url: str, opened: Open) -> None:
         time = Time()
         first, second = lease(opened(url), time), lease(opened(url), time, "host-b", ahead=-86_400)
         first.ask()
@@ -229,7 +229,7 @@ class TestFencing:
             with pytest.raises(NotHeld), transaction(one._engine) as connection:
                 one.check(connection)
 
-    def test_nobody_takes_over_in_the_middle_of_a_transaction(
+    def test_no_takeover_in_the_middle_of_a_transaction(
         self, url: str, opened: Open, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(engine_module, "BUSY_SECONDS", 0.1)

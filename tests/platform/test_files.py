@@ -37,7 +37,7 @@ def test_whatever_fails_leaves_the_old_content_and_nothing_else(tmp_path: Path) 
     assert names(tmp_path) == ["state"]
 
 
-def test_a_kept_file_that_cannot_be_written_says_so_once_and_when_it_is_over(
+def test_a_failing_write_is_logged_once_and_so_is_its_recovery(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO, "lagwise")

@@ -58,7 +58,7 @@ def test_another_one_on_the_path_is_not_it(script: Path, monkeypatch: pytest.Mon
     assert program() == str(script)
 
 
-def test_a_part_started_as_a_module_names_the_script_beside_its_interpreter(
+def test_a_process_started_as_a_module_names_the_script_next_to_its_interpreter(
     script: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "argv", ["/somewhere/lagwise/__main__.py", "collect"])

@@ -19,7 +19,7 @@ from lagwise.probe import MARK, Probe
 MS = 1_000_000
 
 
-def told(probe: Probe) -> ServiceTimes:
+def reported(probe: Probe) -> ServiceTimes:
     measured = parse_service_times(probe.metadata())
     assert measured is not None
     return measured
@@ -62,7 +62,7 @@ class TestArithmetic:
         handle = probe.handler(spend)
         handle(20, 4, 1)
         handle(30, 6, 4)
-        measured = told(probe)
+        measured = reported(probe)
         assert (measured.t1_seconds, measured.t2_seconds, measured.run_queue_seconds) == (0.0175, 0.005, 0.0025)
         assert (measured.messages, measured.threads) == (2, 1)
 
@@ -74,7 +74,7 @@ class TestArithmetic:
             spend(12, 8, 0)
 
         handle(["a", "b", "c", "d"])
-        measured = told(probe)
+        measured = reported(probe)
         assert (measured.t1_seconds, measured.t2_seconds, measured.messages) == (0.001, 0.002, 4)
 
     def test_a_batch_handler_may_be_a_method(self, spend: Callable[[int, int, int], None]) -> None:
@@ -86,7 +86,7 @@ class TestArithmetic:
                 spend(12, 8, 0)
 
         Shop().handle(["a", "b"])
-        assert told(probe).messages == 2
+        assert reported(probe).messages == 2
 
     @pytest.mark.parametrize(
         "call", [lambda handle: handle(batch=[1]), lambda handle: handle(iter([1])), lambda handle: handle()]
@@ -113,7 +113,7 @@ class TestArithmetic:
         with probe.messages(0) as batch:
             spend(10, 5, 0)
             batch.messages = 5
-        assert (told(probe).t2_seconds, told(probe).messages) == (0.001, 5)
+        assert (reported(probe).t2_seconds, reported(probe).messages) == (0.001, 5)
 
     def test_an_empty_batch_counts_nothing(self, spend: Callable[[int, int, int], None]) -> None:
         probe = Probe(0)
@@ -122,7 +122,7 @@ class TestArithmetic:
         assert probe.metadata() == ""
         with probe.messages():
             spend(4, 3, 0)
-        assert (told(probe).t1_seconds, told(probe).t2_seconds, told(probe).messages) == (0.001, 0.003, 1)
+        assert (reported(probe).t1_seconds, reported(probe).t2_seconds, reported(probe).messages) == (0.001, 0.003, 1)
 
     def test_inside_another_measurement_nothing_is_counted_twice(self, spend: Callable[[int, int, int], None]) -> None:
         probe = Probe(0)
@@ -131,7 +131,7 @@ class TestArithmetic:
             handle(3, 1, 0)
             handle(3, 1, 0)
             spend(4, 2, 0)
-        measured = told(probe)
+        measured = reported(probe)
         assert (measured.t1_seconds, measured.t2_seconds, measured.messages) == (0.003, 0.002, 2)
 
     def test_exceptions_pass_and_are_measured(self, spend: Callable[[int, int, int], None]) -> None:
@@ -145,7 +145,7 @@ class TestArithmetic:
         for _ in range(2):
             with pytest.raises(KeyError, match="the customer"):
                 handle()
-        assert (told(probe).t1_seconds, told(probe).messages) == (0.003, 2)
+        assert (reported(probe).t1_seconds, reported(probe).messages) == (0.003, 2)
 
     def test_threads_are_added_up_also_those_that_have_ended(self, spend: Callable[[int, int, int], None]) -> None:
         probe = Probe(0)
@@ -155,24 +155,24 @@ class TestArithmetic:
             thread.start()
             thread.join()
         handle(20, 5, 0)
-        measured = told(probe)
+        measured = reported(probe)
         assert (measured.t1_seconds, measured.t2_seconds) == (0.015, 0.005)
         assert (measured.messages, measured.threads) == (4, 4)
 
     def test_clocks_that_disagree_make_no_negative_wait(self, spend: Callable[[int, int, int], None]) -> None:
         probe = Probe(0)
         probe.handler(spend)(10, 10, 1)
-        assert told(probe).t1_seconds == 0.0
+        assert reported(probe).t1_seconds == 0.0
 
-    def test_each_text_tells_what_is_new(self, spend: Callable[[int, int, int], None]) -> None:
+    def test_each_report_contains_only_new_measurements(self, spend: Callable[[int, int, int], None]) -> None:
         probe = Probe(0)
         handle = probe.handler(spend)
         handle(10, 5, 0)
         first = probe.metadata()
         assert probe.metadata() == first  # nothing is new
         handle(30, 5, 0)
-        assert told(probe).t1_seconds == 0.025
-        assert told(probe).messages == 1
+        assert reported(probe).t1_seconds == 0.025
+        assert reported(probe).messages == 1
 
     def test_within_a_period_the_text_stays(self, spend: Callable[[int, int, int], None]) -> None:
         probe = Probe(period_seconds=3600)
@@ -187,7 +187,7 @@ class TestTruth:
     def test_a_sleep_is_waiting(self) -> None:
         probe = Probe(0)
         probe.handler(time.sleep)(0.05)
-        measured = told(probe)
+        measured = reported(probe)
         assert measured.t1_seconds + measured.t2_seconds + (measured.run_queue_seconds or 0.0) >= 0.05
         assert measured.t2_seconds < measured.t1_seconds
         assert measured.ended_at is not None
@@ -220,10 +220,10 @@ class TestTruth:
             (tmp_path / name).write_text(content)
         assert module.usable_cores(tmp_path) == min(len(os.sched_getaffinity(0)), cores)
 
-    def test_the_text_tells_the_cores(self) -> None:
+    def test_the_report_contains_the_cores(self) -> None:
         probe = Probe(0)
         probe.handler(lambda: None)()
-        assert told(probe).cores == module.usable_cores()
+        assert reported(probe).cores == module.usable_cores()
 
     def test_where_the_run_queue_cannot_be_read_it_is_left_out(self, monkeypatch: pytest.MonkeyPatch) -> None:
         def no_proc(*_: Any) -> int:
@@ -233,13 +233,13 @@ class TestTruth:
         probe = Probe(0)
         probe.handler(lambda: None)()
         assert " tq=" not in probe.metadata()
-        assert told(probe).run_queue_seconds is None
+        assert reported(probe).run_queue_seconds is None
 
     def test_a_kernel_that_does_not_count_is_not_believed(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(module.os, "pread", lambda *_: b"0 0 0\n")
         probe = Probe(0)
         probe.handler(lambda: None)()
-        assert told(probe).run_queue_seconds is None
+        assert reported(probe).run_queue_seconds is None
 
     def test_one_thread_without_a_run_queue_makes_the_mean_unknown(self, monkeypatch: pytest.MonkeyPatch) -> None:
         probe = Probe(0)
@@ -250,8 +250,8 @@ class TestTruth:
         thread.start()
         thread.join()
         monkeypatch.undo()
-        assert told(probe).threads == 2
-        assert told(probe).run_queue_seconds is None
+        assert reported(probe).threads == 2
+        assert reported(probe).run_queue_seconds is None
 
     @pytest.mark.skipif(not os.path.exists("/proc/thread-self/schedstat"), reason="there is no schedstat")
     def test_files_of_ended_threads_are_closed(self) -> None:
@@ -263,7 +263,7 @@ class TestTruth:
             thread = threading.Thread(target=handle)
             thread.start()
             thread.join()
-        assert told(probe).messages == 21
+        assert reported(probe).messages == 21
         assert len(os.listdir("/proc/self/fd")) <= before
 
     def test_many_threads_lose_nothing(self) -> None:
@@ -274,7 +274,7 @@ class TestTruth:
             for _ in range(20):
                 for done in [pool.submit(handle) for _ in range(50)]:
                     done.result()
-                counted += told(probe).messages
+                counted += reported(probe).messages
         assert counted == 1000
 
 
@@ -340,7 +340,7 @@ class TestCommit:
         assert (one.topic, one.partition, one.offset, one.leader_epoch) == ("t", 3, 7, 2)
         assert one.metadata == probe.metadata() != ""
 
-    def test_metadata_of_somebody_else_stays(self) -> None:
+    def test_metadata_of_other_programs_is_kept(self) -> None:
         probe, consumer = Probe(0), Consumer()
         probe.handler(lambda: None)()
         probe.commit(
@@ -371,7 +371,7 @@ class TestProcesses:
         assert in_child(script) == "lagwise lagwise.probe"
 
     @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
-    def test_the_child_of_a_fork_begins_anew(self) -> None:
+    def test_the_child_of_a_fork_starts_from_zero(self) -> None:
         script = """
 import os, sys
 from lagwise.probe import Probe

@@ -194,7 +194,7 @@ def _ready(command: subprocess.Popen[str]) -> tuple[str, int, Path]:
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_the_command_tells_its_address_and_ends_cleanly_on_a_signal(
+def test_the_command_prints_its_address_and_ends_cleanly_on_a_signal(
     command: subprocess.Popen[str], number: signal.Signals
 ) -> None:
     bootstrap, jvm, data = _ready(command)

@@ -30,7 +30,7 @@ def test_rows_are_read_and_remarks_are_not() -> None:
 
 
 @pytest.mark.broker
-def test_the_tool_tells_the_truth_about_a_group(broker: KafkaBroker) -> None:
+def test_the_kafka_tool_agrees_with_the_true_state_of_a_group(broker: KafkaBroker) -> None:
     settings = broker.client_settings()
     admin = AdminClient(settings)
     admin.create_topics([NewTopic("parity", 2, 1)])["parity"].result(20)

@@ -25,13 +25,13 @@ def standalone_cluster(folder: Path) -> Iterator[str]:
     with ExitStack() as ends:
         master = folder / "master.log"
         ends.enter_context(_daemon("master.Master", master, "--port", "0"))
-        url = _said(master, r"Starting Spark master at (spark://127\.0\.0\.1:\d+)")
+        url = _wait_for_log(master, r"Starting Spark master at (spark://127\.0\.0\.1:\d+)")
         for number in range(WORKERS):
             log, work = folder / f"worker-{number}.log", folder / f"worker-{number}"
             options = ("--port", "0", "--cores", "1", "--memory", "1g", "--work-dir", str(work))
             ends.enter_context(_daemon("worker.Worker", log, *options, url))
         for number in range(WORKERS):
-            _said(folder / f"worker-{number}.log", "(Successfully registered with master)")
+            _wait_for_log(folder / f"worker-{number}.log", "(Successfully registered with master)")
         yield url
 
 
@@ -72,7 +72,7 @@ def _daemon(name: str, log: Path, *arguments: str) -> Iterator[None]:
             process.wait()
 
 
-def _said(log: Path, pattern: str) -> str:
+def _wait_for_log(log: Path, pattern: str) -> str:
     """The first group of the pattern once the log holds it."""
     deadline = time.monotonic() + _DEADLINE_SECONDS
     while True:

@@ -41,13 +41,13 @@ def test_the_same_tables(bucket: Bucket, tmp_path: Path) -> None:
 
 def analyzed(data: str, options: dict[str, str], folder: Path) -> None:
     settings = folder / "lagwise.yaml"
-    told = {
+    written = {
         "data": data,
         "state_dir": str(folder / "state"),
         "lake": {"storage_options": options | ({"AWS_SECRET_ACCESS_KEY": "${env:STORE_SECRET}"} if options else {})},
         "analysis": {"spark": {"master": "local[2]"}},
     }
-    settings.write_text(yaml.safe_dump(told), encoding="utf-8")
+    settings.write_text(yaml.safe_dump(written), encoding="utf-8")
     environment = os.environ | {"STORE_SECRET": options.get("AWS_SECRET_ACCESS_KEY", "")}
     command = [sys.executable, "-m", "lagwise", "--config", str(settings), "analyze", "--once"]
     log, lines = folder / "analyze.log", set[str]()

@@ -131,7 +131,7 @@ def test_rates_that_were_not_known_are_asked_for_again_soon(lake: Lake) -> None:
     assert assign(lake, news(3)) == 0
 
 
-def test_a_rebalance_makes_a_row_anew(skewed: Lake) -> None:
+def test_a_rebalance_makes_a_new_row(skewed: Lake) -> None:
     assign(skewed, news(1))
     append(skewed, EVENTS, left(1.5, "b (10.0.0.1)"))
     assert assign(skewed, news(2)) == 1

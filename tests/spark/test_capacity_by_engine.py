@@ -58,12 +58,12 @@ def test_a_flink_job_is_known_by_its_busy_time(lake: Lake) -> None:
     assert (found["capacity_source"], found["members"]) == ("busy_time", 4)
     assert found["capacity_high_per_second"] == pytest.approx(2_400.0)
     assert found["member_rate_per_second"] == pytest.approx(500.0)
-    told = {i["name"]: (i["value"], i["source"], i["samples"]) for i in found["inputs"]}
-    assert told["busy_share"] == (pytest.approx(0.6), "busy time of the vertex price", 2)
+    inputs = {i["name"]: (i["value"], i["source"], i["samples"]) for i in found["inputs"]}
+    assert inputs["busy_share"] == (pytest.approx(0.6), "busy time of the vertex price", 2)
 
 
 @pytest.mark.parametrize(
-    ("slots", "free", "told"),
+    ("slots", "free", "sentence"),
     [
         ((8, 4), 4, "The task slots for 6 subtasks are there: the job holds 4, and 4 are free."),
         ((8, 1), 1, "For 6 subtasks 1 more task slot is needed (the job holds 4, and 1 is free); where TaskManagers"),
@@ -74,8 +74,8 @@ def test_a_flink_job_is_known_by_its_busy_time(lake: Lake) -> None:
         ),
     ],
 )
-def test_a_job_is_told_whether_there_are_slots_for_more_subtasks(
-    lake: Lake, slots: tuple[int, int], free: int | None, told: str
+def test_the_verdict_of_a_job_states_whether_there_are_slots_for_more_subtasks(
+    lake: Lake, slots: tuple[int, int], free: int | None, sentence: str
 ) -> None:
     """Of 500 records a second each, 2,000 at peak need six subtasks with slack."""
     append(
@@ -90,11 +90,11 @@ def test_a_job_is_told_whether_there_are_slots_for_more_subtasks(
     plan(lake, CapacitySettings(), NOW)
     found = rows(lake)["billing"]
     assert (found["advised_nodes"], found["slots_held"], found["slots_free"]) == (6, 4, free)
-    assert told in found["advice"]
+    assert sentence in found["advice"]
     assert ("slots_free" in {i["name"] for i in found["inputs"]}) == (free is not None)
 
 
-def test_a_job_that_was_not_seen_lately_tells_nothing(lake: Lake) -> None:
+def test_a_job_without_recent_samples_has_no_measured_capacity(lake: Lake) -> None:
     reads(lake, "billing")
     demand(lake)
     of_job(lake, 601, 0.5)
@@ -130,11 +130,11 @@ def test_a_group_of_rocketmq_is_known_by_its_consume_rt(lake: Lake, kind: str, t
     found = rows(lake)["billing"]
     assert found["capacity_source"] == "consume_rt"
     assert found["member_rate_per_second"] == pytest.approx(threads / 0.075 / 2)
-    told = {i["name"]: (i["value"], i["samples"]) for i in found["inputs"]}
-    assert told["seconds_per_message"] == (pytest.approx(0.075), 6_000)
+    inputs = {i["name"]: (i["value"], i["samples"]) for i in found["inputs"]}
+    assert inputs["seconds_per_message"] == (pytest.approx(0.075), 6_000)
 
 
-def test_a_probe_beside_it_is_not_mixed_with_it(lake: Lake) -> None:
+def test_probe_and_engine_measurements_are_not_mixed(lake: Lake) -> None:
     reads(lake, "billing", members=2)
     demand(lake, 200.0)
     probed(lake, 1, 0.012, 0.003, 5_000)

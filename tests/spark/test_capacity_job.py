@@ -64,8 +64,8 @@ def test_the_hottest_partition_is_of_the_week_and_not_of_the_last_minutes(lake: 
     plan(lake, CapacitySettings(), NOW)
     found = rows(lake)["billing"]
     assert found["hottest_share"] == pytest.approx(3 / 27)
-    [told] = [i for i in found["inputs"] if i["name"] == "hottest_share"]
-    assert (told["samples"], told["measured_at"]) == (48 * 27_000, NOW)
+    [reported] = [i for i in found["inputs"] if i["name"] == "hottest_share"]
+    assert (reported["samples"], reported["measured_at"]) == (48 * 27_000, NOW)
 
 
 def test_when_it_ends(lake: Lake) -> None:
@@ -98,7 +98,7 @@ def test_a_probe_with_cores(lake: Lake) -> None:
     assert rows(lake)["billing"]["verdict"] == "undecided"  # whose nodes nobody knows
 
 
-def test_the_probe_tells_the_cores_and_the_threads_of_all_processes_of_a_host(lake: Lake) -> None:
+def test_the_probe_reports_the_cores_and_the_threads_of_all_processes_of_a_host(lake: Lake) -> None:
     """Two processes on one host, of which one has told twice, and earlier under another member's name; one on another
     host, with more cores. A setting counts more."""
     reads(lake, "billing", members=3)
@@ -209,7 +209,7 @@ def test_an_empty_lake(lake: Lake) -> None:
     assert plan(lake, CapacitySettings(), NOW) == 0
 
 
-def test_autoscalers_are_told_by_it(lake: Lake) -> None:
+def test_the_scaling_signal_uses_it(lake: Lake) -> None:
     reads(lake, "billing")
     demand(lake)
     seen(lake, 1_500.0)

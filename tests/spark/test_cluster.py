@@ -118,7 +118,7 @@ def test_a_cluster_gives_the_same_tables(cluster: tuple[str, Path], tmp_path: Pa
 
 
 @pytest.mark.timeout(300)
-def test_executors_without_python_are_told_of(tmp_path: Path) -> None:
+def test_executors_without_python_are_reported(tmp_path: Path) -> None:
     record(recorder_of(tmp_path), 40)
     done = analyze(
         tmp_path,

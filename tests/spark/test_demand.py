@@ -173,9 +173,9 @@ def test_topics_are_forecast_the_stalest_first_and_once(spark: "SparkSession", l
         ahead[row["topic"]].append(row)
 
     for topic, row in rows.items():
-        told = rates_of(shown(lake, topic))
-        assert told is not None
-        assert {name: row[name] for name in asdict(told)} == asdict(told), topic
+        found = rates_of(shown(lake, topic))
+        assert found is not None
+        assert {name: row[name] for name in asdict(found)} == asdict(found), topic
 
     weekly = rows["weekly"]
     assert weekly["reason"] is None
@@ -191,8 +191,8 @@ def test_topics_are_forecast_the_stalest_first_and_once(spark: "SparkSession", l
     assert all(0 <= r["low_per_second"] <= r["produce_rate_per_second"] <= r["high_per_second"] for r in by_time)
     truth = 1000 * (1 + 0.5 * np.sin(np.arange(24 * 7) * np.pi / 12)) * np.where(np.arange(168) // 24 >= 5, 0.5, 1.0)
     # 35 days are five weeks: the next hour is the first of the pattern again.
-    told = np.array([row["produce_rate_per_second"] for row in by_time[:168]])
-    assert np.abs(told / truth - 1).mean() < 0.05
+    found = np.array([row["produce_rate_per_second"] for row in by_time[:168]])
+    assert np.abs(found / truth - 1).mean() < 0.05
 
     assert rows["nothing"]["forecast_peak_high_per_second"] == 0.0
     assert rows["same"]["forecast_peak_per_second"] == pytest.approx(10.0)

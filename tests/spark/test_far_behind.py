@@ -102,7 +102,7 @@ def test_a_cluster_that_is_gone_takes_nothing_of_anothers_history(spark: "SparkS
     assert not rows["late"]["lag_seconds_is_lower_bound"]
 
 
-def test_of_all_history_the_rows_that_tell_are_kept(spark: "SparkSession", lake: Lake) -> None:
+def test_only_informative_rows_of_the_history_are_kept(spark: "SparkSession", lake: Lake) -> None:
     """Around each offset and each jump of the log start, of the log as it is since its reset."""
     from lagwise_spark.jobs.far_behind import telling_rows
 

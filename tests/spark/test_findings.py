@@ -77,7 +77,7 @@ def two_readers(lake: Lake) -> None:
     append(lake, PARTITION_STATUS, reads("billing", "orders"), reads("audit", "orders"), reads("mail", "letters"))
 
 
-def test_a_growing_dead_letter_topic_is_told_of_those_that_read_its_main_topic(lake: Lake) -> None:
+def test_a_growing_dead_letter_topic_is_reported_for_the_readers_of_its_main_topic(lake: Lake) -> None:
     append(lake, TOPICS, side("orders.DLT"), side("orders", None, None))
     append(lake, WATERMARKS, watermark("orders.DLT", 30, log_start=10), watermark("orders.DLT", 5, partition=1))
     append(
@@ -111,7 +111,7 @@ def test_a_growing_dead_letter_topic_is_told_of_those_that_read_its_main_topic(l
         ("nobody reads its main topic", [side("x.DLT", "x")], [watermark("x.DLT", 30)], [minute("x.DLT", 0, 21)]),
     ],
 )
-def test_nothing_is_told_where(
+def test_there_is_no_finding_where(
     lake: Lake, why: str, topics: list[Any], watermarks: list[Any], minutes: list[Any]
 ) -> None:
     append(lake, TOPICS, *topics)
@@ -120,7 +120,7 @@ def test_nothing_is_told_where(
     assert findings_of(lake, news(NOW)) == {}, why
 
 
-def test_what_waits_in_a_retry_topic_is_told_whoever_reads_it(lake: Lake) -> None:
+def test_unread_records_in_a_retry_topic_are_reported_for_each_reader_of_the_main_topic(lake: Lake) -> None:
     append(lake, TOPICS, side("orders-retry", role="retry"))
     append(lake, WATERMARKS, watermark("orders-retry", 50))
     append(lake, WATERMARK_MINUTES, minute("orders-retry", 0, 10))
@@ -131,7 +131,7 @@ def test_what_waits_in_a_retry_topic_is_told_whoever_reads_it(lake: Lake) -> Non
     assert sentences(findings_of(lake, news(NOW))) == {"billing": waits, "audit": waits}
 
 
-def test_rocketmqs_dead_letters_are_told_of_their_own_group_and_of_no_other(lake: Lake) -> None:
+def test_rocketmqs_dead_letters_are_reported_for_their_own_group_and_no_other(lake: Lake) -> None:
     """They belong to a group and not to a topic: their main topic is the retry topic, which only that group reads."""
     retry, dead = "%RETRY%mail", "%DLQ%mail"
     append(lake, TOPICS, side(dead, retry), side(retry, retry, "retry"))
@@ -139,13 +139,13 @@ def test_rocketmqs_dead_letters_are_told_of_their_own_group_and_of_no_other(lake
     append(lake, WATERMARKS, watermark(dead, 165), watermark(retry, 90))
     readers = (reads("mail", "orders"), reads("billing", "orders"), reads("mail", retry, lag=7))
     append(lake, PARTITION_STATUS, *readers)
-    told = sentences(findings_of(lake, news(0)))
-    assert told.keys() == {"mail"}
-    assert "102 records were given up" in told["mail"][0]
-    assert "7 records wait in %RETRY%mail" in told["mail"][1]
+    reported = sentences(findings_of(lake, news(0)))
+    assert reported.keys() == {"mail"}
+    assert "102 records were given up" in reported["mail"][0]
+    assert "7 records wait in %RETRY%mail" in reported["mail"][1]
 
 
-def test_rebalances_that_somebody_must_look_at_are_told_for_an_hour(lake: Lake) -> None:
+def test_rebalances_that_need_attention_are_reported_for_an_hour(lake: Lake) -> None:
     append(lake, EVENTS, left(1, A), left(3, A), left(2, A, group="audit"))
     sum_up(lake, news(5))
     found = findings_of(lake, news(30))
@@ -155,11 +155,11 @@ def test_rebalances_that_somebody_must_look_at_are_told_for_an_hour(lake: Lake) 
 
 
 def skip(minute_: float, **more: Any) -> dict[str, Any]:
-    told = {"cluster": "shop", "at": at(minute_), "kind": "commit_skipped", "group": "billing", "topic": "orders"}
-    return {**told, "source": "samples", **more}
+    event = {"cluster": "shop", "at": at(minute_), "kind": "commit_skipped", "group": "billing", "topic": "orders"}
+    return {**event, "source": "samples", **more}
 
 
-def test_what_was_skipped_is_told_once_and_for_a_day(lake: Lake) -> None:
+def test_skipped_records_are_reported_once_and_for_a_day(lake: Lake) -> None:
     one = skip(3, partition=1, before="1000", after="21000")
     append(lake, EVENTS, one, one, skip(2, cause="12 partitions, 480000 records in all"))
     (finding,) = findings_of(lake, news(NOW))["shop", "billing"]
@@ -168,14 +168,14 @@ def test_what_was_skipped_is_told_once_and_for_a_day(lake: Lake) -> None:
     assert findings_of(lake, news(NOW + 24 * 60)) == {}
 
 
-def test_what_was_skipped_on_many_partitions_is_told_together(lake: Lake) -> None:
+def test_skips_on_many_partitions_are_one_finding(lake: Lake) -> None:
     append(lake, EVENTS, skip(2, cause="12 partitions, 480000 records in all"))
     (finding,) = findings_of(lake, news(NOW))["shop", "billing"]
     assert "Up to 480,000 records" in finding.sentence
     assert "12 partitions of orders" in finding.sentence
 
 
-def test_what_was_skipped_after_a_deletion_is_told_as_that(lake: Lake) -> None:
+def test_skips_after_a_deletion_are_reported_as_such(lake: Lake) -> None:
     one = skip(3, partition=1, before="1000", after="21000", cause="from the log start")
     append(lake, EVENTS, one, skip(2, cause="12 partitions, 480000 records in all, from the log start"))
     (finding,) = findings_of(lake, news(NOW))["shop", "billing"]
@@ -192,7 +192,7 @@ def ghost(partition: int, *, unread: int, rate: float, hours: float) -> dict[str
     }
 
 
-def test_a_topic_that_was_left_while_records_come_is_told(lake: Lake) -> None:
+def test_a_topic_that_was_left_while_records_arrive_is_reported(lake: Lake) -> None:
     append(lake, PARTITION_STATUS, ghost(0, unread=900, rate=1.5, hours=1), ghost(1, unread=300, rate=0.5, hours=2))
     (finding,) = findings_of(lake, news(NOW))["shop", "billing"]
     assert finding.sentence == (
@@ -202,12 +202,12 @@ def test_a_topic_that_was_left_while_records_come_is_told(lake: Lake) -> None:
     assert finding.remedy is not None
 
 
-@pytest.mark.parametrize(("kept_hours", "told"), [(26, "in 1 d"), (1, "at any moment")], ids=["in a day", "overdue"])
-def test_when_the_offsets_of_a_topic_that_was_left_expire(lake: Lake, kept_hours: int, told: str) -> None:
+@pytest.mark.parametrize(("kept_hours", "expiry"), [(26, "in 1 d"), (1, "at any moment")], ids=["in a day", "overdue"])
+def test_when_the_offsets_of_a_topic_that_was_left_expire(lake: Lake, kept_hours: int, expiry: str) -> None:
     append(lake, PARTITION_STATUS, ghost(0, unread=900, rate=1.5, hours=2))
     (finding,) = findings_of(lake, news(NOW, kept_hours * 3600.0))["shop", "billing"]
     assert finding.sentence.endswith(
-        f" The offsets expire {told}: a consumer that starts later begins where auto.offset.reset says."
+        f" The offsets expire {expiry}: a consumer that starts later begins where auto.offset.reset says."
     )
 
 
@@ -217,7 +217,7 @@ def test_a_topic_that_was_left_for_good_is_not(lake: Lake, unread: int, rate: fl
     assert findings_of(lake, news(NOW)) == {}
 
 
-def test_members_of_rocketmq_that_subscribe_differently_are_told_while_they_do(lake: Lake) -> None:
+def test_rocketmq_members_with_different_subscriptions_are_reported_while_they_differ(lake: Lake) -> None:
     its = [replace(n, system="rocketmq") for n in news(NOW)]
     apart = [{"topic": "orders", "filter": f, "members": 1, "of": 2} for f in ("paid", "sent")]
     row = {"sample_id": "s1", "cluster": "shop", "sampled_at": at(NOW), "group": "billing"}
@@ -230,7 +230,7 @@ def test_members_of_rocketmq_that_subscribe_differently_are_told_while_they_do(l
     assert sentences(findings_of(lake, [replace(n, latest_id="s2") for n in its])) == {}
 
 
-def test_a_skip_on_a_queue_is_told_in_rocketmqs_words(lake: Lake) -> None:
+def test_a_skip_on_a_queue_is_reported_in_rocketmqs_terms(lake: Lake) -> None:
     append(lake, EVENTS, skip(3, partition=10_003, before="100", after="900"))
     append(lake, WATERMARKS, watermark("orders", 10, partition=10_003) | {"label": "broker-b q3"})
     (finding,) = findings_of(lake, [replace(n, system="rocketmq") for n in news(NOW)])["shop", "billing"]

@@ -39,7 +39,7 @@ def test_no_history_no_forecast() -> None:
 
 
 @pytest.mark.parametrize("length", [LEAST_HOURS, 71, 100, LEAST_WEEKLY_HOURS - 1])
-def test_less_than_two_weeks_tells_days_no_further_ahead_than_back(length: int) -> None:
+def test_with_less_than_two_weeks_the_forecast_reaches_no_further_than_the_history(length: int) -> None:
     made = of(weekly(14)[:length])
     assert len(made.rate) == length // 24 * 24
     assert (made.season_hours, made.peak) == (24, None)
@@ -126,7 +126,7 @@ def test_a_model_that_fails_is_not_elected(monkeypatch: pytest.MonkeyPatch) -> N
     assert made.mase == made.baseline_mase
 
 
-def test_growth_is_told_from_four_weeks_on() -> None:
+def test_growth_is_forecast_from_four_weeks_on() -> None:
     month = 30 * 24
     t = np.arange(24 * 90)
     grown = growth_per_month(weekly(90) * (1 + 0.10 * t / month))

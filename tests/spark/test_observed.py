@@ -80,7 +80,7 @@ def version(lake: Lake) -> int:
 
 
 @pytest.mark.timeout(900)
-def test_it_says_what_the_definition_says(spark: "SparkSession", lake: Lake, world: World) -> None:
+def test_spark_agrees_with_the_definition(spark: "SparkSession", lake: Lake, world: World) -> None:
     from lagwise_spark.jobs.observed import observe
     from lagwise_spark.jobs.progress import read_news, read_progress
     from lagwise_spark.jobs.tick import tick

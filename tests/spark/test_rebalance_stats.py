@@ -95,7 +95,7 @@ def test_each_hour_of_each_group_is_one_row(lake: Lake) -> None:
     )
 
 
-def test_done_again_nothing_is_written_and_what_is_told_later_is_added(lake: Lake) -> None:
+def test_a_second_run_writes_nothing_and_late_events_are_added(lake: Lake) -> None:
     append(lake, EVENTS, left(1, A))
     assert sum_up(lake, news(5)) == 1
     before = version(lake)
@@ -116,19 +116,19 @@ def test_hours_that_are_over_stay_as_they_were(lake: Lake) -> None:
     assert [row["hour"] for row in stats(lake)] == [at(0), at(300)]
 
 
-def test_what_goes_on_after_the_hour_is_told_there_and_the_hour_before_is_told_anew(lake: Lake) -> None:
+def test_a_rebalance_over_the_hour_counts_in_the_next_and_the_hour_before_is_rewritten(lake: Lake) -> None:
     append(lake, EVENTS, left(20, B, duration_seconds=1.0), left(59.8, A, duration_seconds=2.0, members=2))
     sum_up(lake, news(60))
     assert [row["sentence"] for row in stats(lake)] == ["The group was scaled to 2: 2 members fewer than before."]
     append(lake, EVENTS, rebalance(60.2, cause="member_joined", joined=[A], members=3, duration_seconds=4.0))
     assert sum_up(lake, news(61)) == 2
-    told = [(row["rebalances"], row["downtime_seconds"], row["left"], row["joined"]) for row in stats(lake)]
-    assert told == [(2, 3.0, 2, 0), (1, 4.0, 0, 1)], "counted where they happened"
+    reported = [(row["rebalances"], row["downtime_seconds"], row["left"], row["joined"]) for row in stats(lake)]
+    assert reported == [(2, 3.0, 2, 0), (1, 4.0, 0, 1)], "counted where they happened"
     assert [row["cause"] for row in stats(lake)] == ["scaling", "restart"]
     assert sum_up(lake, news(62)) == 0
 
 
-def test_what_goes_on_after_midnight_is_told_there(lake: Lake) -> None:
+def test_a_rebalance_over_midnight_counts_on_the_next_day(lake: Lake) -> None:
     midnight = 21 * 60.0
     append(lake, EVENTS, left(midnight - 0.2, A), rebalance(midnight + 0.2, cause="member_joined", joined=[A]))
     sum_up(lake, news(midnight + 1))
@@ -138,7 +138,7 @@ def test_what_goes_on_after_midnight_is_told_there(lake: Lake) -> None:
     assert [row["cause"] for row in stats(lake)] == ["continued", "restart", "rejoins"]
 
 
-def test_what_a_killed_collector_told_twice_counts_once(lake: Lake) -> None:
+def test_what_a_killed_collector_reported_twice_counts_once(lake: Lake) -> None:
     append(lake, EVENTS, left(1, A, generation=7))
     append(lake, EVENTS, left(1, A, generation=7))
     sum_up(lake, news(5))

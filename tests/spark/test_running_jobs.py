@@ -32,31 +32,31 @@ def sampled(
     append(lake, JOBS, row | more)
 
 
-def said(lake: Lake) -> list[str]:
+def sentences(lake: Lake) -> list[str]:
     return [finding.sentence for finding in of_jobs(lake, news(NOW)).get(KEY, [])]
 
 
-def test_a_vertex_is_told_by_its_last_minutes(lake: Lake) -> None:
+def test_a_vertex_is_described_by_its_last_minutes(lake: Lake) -> None:
     sampled(lake, NOW - 6, 0.1, sample="s-6")  # before the last five minutes
     sampled(lake, NOW - 4, None, sample="s-4")  # the first look after the collector was started anew
     sampled(lake, NOW - 2, 0.9, sample="s-2")
     sampled(lake, NOW, 1.0, sample="s1")
-    (sentence,) = said(lake)
+    (sentence,) = sentences(lake)
     assert "The vertex price of the job orders-job (2 subtasks) is busy 95 % of the time" in sentence
     (finding,) = findings_of(lake, news(NOW))[KEY]
     assert (finding.kind, finding.sentence) == ("job", sentence)
 
 
-def test_with_a_vertex_that_bounds_the_job_its_free_slots_are_told(lake: Lake) -> None:
+def test_a_bottleneck_vertex_comes_with_its_free_slots(lake: Lake) -> None:
     sampled(lake, NOW - 1, 1.0, slots_total=4, slots_free=2)
     sampled(lake, NOW, 1.0, sample="s1", slots_total=4, slots_free=1)
     ((finding,),) = of_jobs(lake, news(NOW)).values()
     assert (finding.remedy or "").endswith("partitions. 1 task slot of its cluster is free.")
 
 
-def test_a_job_that_does_not_run_any_more_is_not_told_of(lake: Lake) -> None:
+def test_a_stopped_job_is_left_out(lake: Lake) -> None:
     sampled(lake, NOW - 1, 1.0, sample="s0")
-    assert said(lake) == []
+    assert sentences(lake) == []
 
 
 def test_checkpoints_are_counted_within_the_hour_and_from_each_start_on(lake: Lake) -> None:
@@ -64,10 +64,10 @@ def test_checkpoints_are_counted_within_the_hour_and_from_each_start_on(lake: La
     sampled(lake, NOW - 50, 0.0, sample="s-50", checkpoints_completed=100, checkpoints_failed=90)
     sampled(lake, NOW - 20, 0.0, sample="s-20", checkpoints_completed=101, checkpoints_failed=94)
     sampled(lake, NOW, 0.0, sample="s1", checkpoints_completed=1, checkpoints_failed=3)  # it began to count anew
-    assert said(lake) == ["7 checkpoints of the job orders-job failed within the hour, 2 completed."]
+    assert sentences(lake) == ["7 checkpoints of the job orders-job failed within the hour, 2 completed."]
 
 
 def test_another_job_of_the_same_group_does_not_count(lake: Lake) -> None:
     sampled(lake, NOW - 1, 1.0, sample="s0", job="before", checkpoints_failed=50)
     sampled(lake, NOW, 0.1, sample="s1")
-    assert said(lake) == []
+    assert sentences(lake) == []

@@ -46,24 +46,24 @@ def test_what_could_not_be_fetched_is_not_remembered(tmp_path: Path) -> None:
         assert found == {"spark.jars.packages": DELTA_PACKAGE}
 
 
-def test_a_store_of_the_s3_kind_is_told_to_spark_as_it_is_to_delta_rs() -> None:
-    told = {
+def test_an_s3_store_is_configured_alike_for_spark_and_delta_rs() -> None:
+    env = {
         "AWS_ACCESS_KEY_ID": "me",
         "secret_access_key": "mine",
         "aws_region": "eu-1",
         "AWS_ENDPOINT_URL": "http://s",
     }
     its = "fs.s3a."
-    assert conf_for("s3://lake/lagwise/lake", told).items() >= {
+    assert conf_for("s3://lake/lagwise/lake", env).items() >= {
         (its + "access.key", "me"), (its + "secret.key", "mine"), (its + "endpoint.region", "eu-1"),
         (its + "endpoint", "http://s"), (its + "path.style.access", "true"),
     }  # fmt: skip
-    hosted = conf_for("s3a://lake", told | {"AWS_VIRTUAL_HOSTED_STYLE_REQUEST": "true", "AWS_SESSION_TOKEN": "t"})
+    hosted = conf_for("s3a://lake", env | {"AWS_VIRTUAL_HOSTED_STYLE_REQUEST": "true", "AWS_SESSION_TOKEN": "t"})
     assert hosted[its + "path.style.access"] == "false"
     assert hosted[its + "aws.credentials.provider"].endswith("TemporaryAWSCredentialsProvider")
     assert conf_for("s3://lake", {}).keys() == {"fs.s3.impl"}, "the machine's role is S3A's to find"
     for elsewhere in ("/var/lib/lagwise/lake", "abfss://lake@account/lagwise/lake", "gs://lake"):
-        assert (packages_for(elsewhere), conf_for(elsewhere, told)) == ((), {})
+        assert (packages_for(elsewhere), conf_for(elsewhere, env)) == ((), {})
 
 
 @pytest.mark.spark

@@ -43,8 +43,8 @@ def lake(bucket: Bucket) -> Lake:
 
 def test_what_is_written_is_read(lake: Lake) -> None:
     assert sorted(lake.read(GROUPS)["group"].to_pylist()) == ["a", "b", "c"]
-    told = lake.query('select "group", sampled_at from groups order by all', over=[GROUPS])
-    assert told.to_pylist() == [
+    values = lake.query('select "group", sampled_at from groups order by all', over=[GROUPS])
+    assert values.to_pylist() == [
         {"group": "a", "sampled_at": AT},
         {"group": "b", "sampled_at": AT},
         {"group": "c", "sampled_at": LATER},
@@ -69,8 +69,8 @@ def test_files_of_other_times_are_not_fetched(lake: Lake) -> None:
 @pytest.mark.process
 def test_commands_by_the_settings_alone(bucket: Bucket, lake: Lake, tmp_path: Path) -> None:
     """Each ends as it should, several times: what reads ahead in threads must not be cut off at the end."""
-    told = {"cluster": "c", "group": "a", "as_of": datetime.now(UTC), "status": "ok", "sentence": "All is well."}
-    append(lake, GROUP_STATUS, row(GROUP_STATUS, **told))
+    values = {"cluster": "c", "group": "a", "as_of": datetime.now(UTC), "status": "ok", "sentence": "All is well."}
+    append(lake, GROUP_STATUS, row(GROUP_STATUS, **values))
     secret = "AWS_SECRET_ACCESS_KEY"
     options = bucket.options | {secret: "${env:STORE_SECRET}"}
     settings = tmp_path / "lagwise.yaml"

@@ -63,7 +63,7 @@ def others_may_enter(folder: Path) -> Iterator[None]:
 
 
 @contextmanager
-def as_nobody() -> Iterator[None]:
+def without_root() -> Iterator[None]:
     """Without the rights of the superuser, who may read everything."""
     mine = os.geteuid()
     if mine == 0:
@@ -306,7 +306,7 @@ def test_a_file_that_must_not_be_read_is_not_damaged() -> None:
         file = file_of(lake, COMMITS, "a")
         for place in (file, file.parent):
             place.chmod(0)
-            with as_nobody():
+            with without_root():
                 found = inspect(lake, error=str(file), tables=[COMMITS])
             place.chmod(0o755)
             assert found.damaged == []

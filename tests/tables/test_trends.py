@@ -147,33 +147,33 @@ def test_what_came_before_a_re_creation_is_another_log(lake: Lake) -> None:
     assert found[1].slope_per_second == pytest.approx(nine.slope)
 
 
-def test_another_group_and_an_empty_lake_tell_nothing(lake: Lake) -> None:
+def test_another_group_and_an_empty_lake_have_no_trend(lake: Lake) -> None:
     assert trends(lake, "c", "g", AS_OF) == []
     write(lake, line(1.0))
     assert trends(lake, "c", "other", AS_OF) == trends(lake, "other", "g", AS_OF) == []
 
 
 def test_in_words() -> None:
-    told = [
+    reported = [
         WindowTrend(300.0, 300.0, 2, 12.34, 8.0, 16.68),
         WindowTrend(900.0, 850.0, 2, -4.0, -5.0, -3.0),
         WindowTrend(3600.0, 1230.0, 2, 0.1, -0.5, 0.7),
         WindowTrend(86_400.0, 80_000.0, 0, None, None, None),
     ]
-    assert in_words(told) == (
+    assert in_words(reported) == (
         "5 min: grows by 12.3 records/s (8.00 to 16.7) · 15 min: shrinks by 4.00 records/s (3.00 to 5.00) · "
         "20 min: no clear trend"
     )
-    assert in_words(told[3:]) == in_words([]) == ""
+    assert in_words(reported[3:]) == in_words([]) == ""
 
 
 def test_two_windows_over_the_same_young_history_are_one() -> None:
-    told = [
+    reported = [
         WindowTrend(300.0, 290.0, 2, 12.34, 8.0, 16.68),
         WindowTrend(900.0, 330.0, 2, -4.0, -5.0, -3.0),
     ]
-    assert [trend.length for trend in told] == ["5 min", "5 min"]
-    assert in_words(told) == "5 min: shrinks by 4.00 records/s (3.00 to 5.00)"
+    assert [trend.length for trend in reported] == ["5 min", "5 min"]
+    assert in_words(reported) == "5 min: shrinks by 4.00 records/s (3.00 to 5.00)"
 
 
 def test_a_history_of_less_than_a_minute_is_no_trend_over_0_s() -> None:

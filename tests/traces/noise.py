@@ -224,13 +224,13 @@ def main() -> None:
     parser.add_argument("--first", type=int, default=0, help="the first group's number (default 0)")
     parser.add_argument("--hours", type=float, default=HOURS)
     parser.add_argument("--evaluate-every", type=float, default=INTERVAL_S, help="seconds (default: every sample)")
-    told = parser.parse_args()
-    folder = told.folder / NAME
+    options = parser.parse_args()
+    folder = options.folder / NAME
     folder.mkdir(parents=True, exist_ok=True)
-    for name, rows in files_of(range(told.first, told.first + told.groups), told.hours).items():
+    for name, rows in files_of(range(options.first, options.first + options.groups), options.hours).items():
         write_csv(folder / name, COLUMNS[name], rows)
     head = f'name = "{NAME}"\nstory = "{STORY}"\nsample_interval_s = {INTERVAL_S:g}\n'
-    head += f"evaluate_every_s = {told.evaluate_every:g}\n"
+    head += f"evaluate_every_s = {options.evaluate_every:g}\n"
     (folder / "trace.toml").write_text(head, encoding="utf-8")
 
 

@@ -46,14 +46,14 @@ def test_the_time_to_a_loss_by_size(loss: Loss) -> None:
     samples = [n for n, at in enumerate(trace.sample_times) if at_last - loss.told_for_s <= at < at_last]
     wrong = {}
     for at, evaluation in judged(trace, samples):
-        told, true = evaluation.groups[loss.group].numbers.seconds_to_loss, at_last - at
-        if told is None or abs(told - true) > 0.1 * true + loss.checks_s + MINUTE_SECONDS:
-            wrong[at] = told, true
+        predicted, true = evaluation.groups[loss.group].numbers.seconds_to_loss, at_last - at
+        if predicted is None or abs(predicted - true) > 0.1 * true + loss.checks_s + MINUTE_SECONDS:
+            wrong[at] = predicted, true
     assert len(samples) > 20
     assert wrong == {}
 
 
-def test_a_loss_that_goes_on_lies_between_what_is_told() -> None:
+def test_a_continuing_loss_lies_between_the_reported_bounds() -> None:
     """Told an hour after it began, from samples most of which show nothing."""
     world = STORIES["continuing-loss"]()
     truly = world.groups["recommender"].lost["web-sessions", 0]

@@ -61,7 +61,7 @@ def test_no_false_alarm_in_the_whole_day(number: int) -> None:
 @pytest.mark.long
 @pytest.mark.spark
 @pytest.mark.timeout(3600)
-def test_spark_says_the_same_of_all_groups_together(spark: "SparkSession") -> None:
+def test_spark_agrees_with_the_definition_on_all_groups_together(spark: "SparkSession") -> None:
     from lagwise_app.replay.verdicts import shown_of
 
     trace = replace(noise.trace_of(range(noise.GROUPS), HOURS), evaluate_every_s=300.0)
@@ -110,7 +110,7 @@ def test_a_part_of_the_day_is_the_same_in_every_trace() -> None:
         assert short.rows[table] == [row for row in long.rows[table] if row["sampled_at"] <= end]
 
 
-def test_what_is_written_down_is_what_is_judged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_written_trace_equals_the_judged_trace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.argv", ["noise", str(tmp_path), "--groups", "2", "--first", "3", "--hours", "0.5"])
     noise.main()
     assert read_trace(tmp_path / noise.NAME) == noise.trace_of(range(3, 5), 0.5)

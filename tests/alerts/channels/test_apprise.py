@@ -61,7 +61,7 @@ def test_a_failure_is_worth_another_try_and_names_no_secret(
     assert TOKEN not in (outcome.error or "") + caplog.text + one.receiver
 
 
-def test_it_waits_no_longer_than_told(receiver: Receivers, channel: Make) -> None:
+def test_it_waits_no_longer_than_its_timeout(receiver: Receivers, channel: Make) -> None:
     outcome = channel("apprise", secret_url=address(receiver(Answer(hang=True))), timeout_seconds=0.3).send(message())
     assert outcome.error
 

@@ -95,7 +95,7 @@ class TestTheCommand:
         file.write_text(yaml.safe_dump({"alerts": {"channels": [{"name": "ops", "url": to.url}]}}), encoding="utf-8")
         return CliRunner().invoke(cli, ["--config", str(file), "alert", "test-channel", *arguments])
 
-    def test_it_tells_the_answer(self, tmp_path: Path, receiver: Receivers) -> None:
+    def test_it_prints_the_answer(self, tmp_path: Path, receiver: Receivers) -> None:
         to = receiver(Answer(200, body=b"got it"))
         ran = self.invoke(tmp_path, to, "ops", "--severity", "page")
         assert (ran.exit_code, ran.stdout) == (0, f"ops (webhook, 127.0.0.1:{to.port}) accepted it: 200 OK: got it\n")

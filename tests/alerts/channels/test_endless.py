@@ -94,7 +94,7 @@ def test_a_mail_server_that_talks_on(channel: Make, first: bytes, drop: bytes, p
         assert channel("email", **MAIL, port=port, **LIMIT).send(message()) == OVER
 
 
-def test_what_a_mail_server_says_is_not_kept_without_bound(channel: Make) -> None:
+def test_the_answer_of_a_mail_server_is_kept_up_to_a_limit(channel: Make) -> None:
     with endless_server(b"", b"220-hello\r\n" * 1000, pause_seconds=0) as port:
         outcome = channel("email", **MAIL, port=port, attempt_timeout_seconds=30).send(message())
     assert outcome == DeliveryOutcome("the connection broke off")

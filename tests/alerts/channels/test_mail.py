@@ -40,7 +40,7 @@ def test_it_arrives_whole(channel: Make) -> None:
     assert DOCUMENTS["firing"]["summary"] in read.get_content()
 
 
-def test_a_hostile_name_reaches_nobody_else(channel: Make) -> None:
+def test_a_hostile_name_adds_no_recipient(channel: Make) -> None:
     with mail_server() as server:
         assert channel("email", **settings(server.port)).send(message("hostile")) == DeliveryOutcome()
     (mail,) = server.mails
@@ -57,7 +57,7 @@ def test_over_tls_of_the_named_authority(channel: Make, trusted: Authority, at_o
 
 
 @pytest.mark.parametrize("at_once", [False, True], ids=["starttls", "tls"])
-def test_a_certificate_of_nobody_is_refused(channel: Make, trusted: Authority, at_once: bool) -> None:
+def test_an_untrusted_certificate_is_refused(channel: Make, trusted: Authority, at_once: bool) -> None:
     with mail_server(trusted.server, tls_at_once=at_once) as server:
         outcome = channel("email", **settings(server.port, security="tls" if at_once else "starttls")).send(message())
     assert "CERTIFICATE_VERIFY_FAILED" in (outcome.error or "")
@@ -120,7 +120,7 @@ def test_an_address_that_is_not_taken_costs_the_others_nothing(channel: Make, ca
 
 
 class TestServersThatDoNotAnswer:
-    def test_nobody_listens(self, channel: Make) -> None:
+    def test_connection_refused(self, channel: Make) -> None:
         with socket.socket() as taken:
             taken.bind(("127.0.0.1", 0))
             outcome = channel("email", **settings(taken.getsockname()[1])).send(message())

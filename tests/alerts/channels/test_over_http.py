@@ -93,7 +93,7 @@ def test_a_receiver_that_does_not_answer_is_given_up_in_time(receiver: Receivers
 
 
 @EVERY
-def test_a_certificate_of_nobody_is_refused(channel: Make, kind: str, trusted: Authority) -> None:
+def test_an_untrusted_certificate_is_refused(channel: Make, kind: str, trusted: Authority) -> None:
     to = Receiver()
     to.secure(trusted.server)
     with to:
@@ -152,7 +152,7 @@ def test_secrets_are_neither_logged_nor_repeated(
 
 
 @EVERY
-def test_a_secret_that_is_not_there_is_said_and_waited_for(
+def test_a_missing_secret_is_reported_and_waited_for(
     receiver: Receivers, channel: Make, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     to = receiver()
@@ -181,14 +181,14 @@ def test_an_answer_is_not_unpacked(receiver: Receivers, channel: Make) -> None:
     assert to.got[0].headers["accept-encoding"] == "identity"
 
 
-def test_pagerduty_has_it_only_where_it_says_so(receiver: Receivers, channel: Make) -> None:
+def test_pagerduty_has_accepted_it_only_where_it_says_so(receiver: Receivers, channel: Make) -> None:
     """A proxy's sign-in page is 200, too."""
     outcome = made(channel, "pagerduty", receiver(Answer(200, body=b"<html>sign in"))).send(message())
     assert "answered 200" in (outcome.error or "")
     assert not outcome.refused
 
 
-def test_pagerduty_says_what_is_wrong_with_an_event(receiver: Receivers, channel: Make) -> None:
+def test_the_error_of_pagerduty_is_reported(receiver: Receivers, channel: Make) -> None:
     body = b'{"status":"invalid event","message":"Event object is invalid","errors":["Length of \'routing_key\'"]}'
     outcome = made(channel, "pagerduty", receiver(Answer(400, body=body))).send(message())
     assert "Event object is invalid" in (outcome.error or "")

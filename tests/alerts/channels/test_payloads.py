@@ -96,7 +96,7 @@ def test_no_golden_file_is_left_over() -> None:
 
 
 @pytest.mark.parametrize("channel", FORMATS)
-def test_each_says_what_since_when_how_bad_why_what_next_and_where(channel: str) -> None:
+def test_each_has_name_start_severity_reason_first_step_and_link(channel: str) -> None:
     document = DOCUMENTS["escalated"]
     made = FORMATS[channel](document)
     text = made if isinstance(made, str) else json.dumps(made, ensure_ascii=False)
@@ -190,7 +190,7 @@ class TestAlertmanager:
         Draft202012Validator(self.SCHEMA).validate([alert])
         assert {"team": "shop", "cost_centre": "7", "_2nd_line": "x"}.items() <= alert["labels"].items()
 
-    def test_a_message_that_a_former_version_queued_is_told(self) -> None:
+    def test_a_message_queued_by_an_earlier_version_is_sent(self) -> None:
         later = ("team", "labels", "flapping", "times_begun")
         former = {name: value for name, value in DOCUMENTS["firing"].items() if name not in later}
         for made in FORMATS.values():

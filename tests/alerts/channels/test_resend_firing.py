@@ -192,7 +192,7 @@ def test_an_end_waits_for_an_alertmanager_that_is_down(
     assert memory.firing(to, clock.now) == []
 
 
-def test_a_repeat_that_fails_is_said_once_and_delays_no_message(
+def test_a_failing_repeat_is_logged_once_and_delays_no_message(
     engine: Engine,
     clock: Clock,
     receiver: Receivers,
