@@ -76,14 +76,20 @@ def until(holds: Callable[[], bool], what: str) -> None:
 def hang(process: subprocess.Popen[bytes], database: str) -> None:
     """Stop a process while it is in no transaction, which would stop everybody."""
     engine = open_engine(database)
+
+    def is_free() -> bool:
+        try:
+            with transaction(engine):
+                return True
+        except DatabaseError:
+            return False
+
     try:
-        while True:
+        process.send_signal(signal.SIGSTOP)
+        while not is_free():
+            process.send_signal(signal.SIGCONT)
+            until(is_free, "the process to end its transaction")
             process.send_signal(signal.SIGSTOP)
-            try:
-                with transaction(engine):
-                    return
-            except DatabaseError:
-                process.send_signal(signal.SIGCONT)
     finally:
         engine.dispose()
 
