@@ -10,11 +10,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from sqlalchemy import select
 
+from lagwise.operational.lease import LEASES
 from lagwise.platform import health
 from lagwise.platform.errors import DatabaseError
 from lagwise_alerts.operate import queries
-from lagwise_alerts.outbox.database import open_engine, transaction
+from lagwise_alerts.outbox.database import lock, open_engine, transaction
 from tests.alerts.receiver import Receiver
 from tests.alerts.test_kill import SINGLY, environment, lake_at, settings, start
 
@@ -79,7 +81,9 @@ def hang(process: subprocess.Popen[bytes], database: str) -> None:
 
     def is_free() -> bool:
         try:
-            with transaction(engine):
+            with transaction(engine) as connection:
+                lock(connection)
+                connection.execute(select(LEASES).with_for_update())
                 return True
         except DatabaseError:
             return False
