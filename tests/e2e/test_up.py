@@ -214,6 +214,7 @@ def test_a_full_disk_ends_no_process_and_is_logged_once(up: Up, backlog: int) ->
     assert collector is not None
     with full_disk(myself):
         collector.kill()
+        collector.wait()  # it is a moment until the process that was killed is gone
         until(lambda: (part := up.part("collect")) is not None and bool(part.children()), "the collector's restart")
         restarted = up.part("collect")
         assert restarted is not None
