@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from multiprocessing import get_context
+from multiprocessing.synchronize import Event
 from pathlib import Path
 
 import psutil
@@ -77,10 +78,10 @@ class ScalingLake:
         self._lake.append(GROUPS, GROUPS.from_rows([{**sample, **described, "group": g} for g, _ in self._groups]))
 
 
-def write_rounds(folder: str, size: Size, ready: "object") -> None:
+def write_rounds(folder: str, size: Size, ready: Event) -> None:
     """In a process of its own, so that writing is no part of the measurement: a round every interval, until killed."""
     lake = ScalingLake(Path(folder), size, datetime.now(UTC) - timedelta(seconds=1))
-    ready.set()  # type: ignore[attr-defined]
+    ready.set()
     due = time.monotonic()
     while True:
         due += INTERVAL_SECONDS

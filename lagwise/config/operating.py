@@ -78,7 +78,8 @@ class MaintenanceWindow(Settings):
         starts, ends = self.starts_at, self.ends_at
         if starts is None or ends is None:
             raise ValueError("the window is every week")
-        return tuple(at if at.tzinfo else at.replace(tzinfo=zone) for at in (starts, ends))  # type: ignore[return-value]
+        starts, ends = (at if at.tzinfo else at.replace(tzinfo=zone) for at in (starts, ends))
+        return starts, ends
 
 
 class Grouping(Settings):

@@ -4,7 +4,7 @@ import json
 import os
 import sqlite3
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -381,7 +381,9 @@ def test_a_query_that_takes_too_long_is_ended(tmp_path: Path) -> None:
 
 
 def test_a_driver_that_is_not_installed_and_a_secret_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
-    read: Callable[[str], SourceResult] = lambda url: read_sql(SqlOffsets(name="db", url=url, query="select 1"))  # noqa: E731
+    def read(url: str) -> SourceResult:
+        return read_sql(SqlOffsets(name="db", url=url, query="select 1"))
+
     with pytest.raises(OffsetSourceTrouble, match="driver") as trouble:
         read("oracle+cx_oracle://user@host/db")
     assert trouble.value.kind == "external_offsets_missing"

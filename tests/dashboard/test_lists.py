@@ -170,8 +170,8 @@ def test_a_topic_counts_all_of_its_partitions_on_each_page(open_app: Open, long:
         app = open_app("topic", cluster="prod", topic="wide", topic_partitions_page=str(page))
         seen += _numbers(app, "topic-partitions")
         leaders = table(app, "leaders")
-        assert sum(leaders.order["Leads"]) == _PARTITIONS  # type: ignore[arg-type]
-        assert sum(leaders.order["Traffic"]) == pytest.approx(1)  # type: ignore[arg-type]
+        assert sum(leaders.order["Leads"]) == _PARTITIONS  # type: ignore[arg-type]  # numbers, in these columns
+        assert sum(leaders.order["Traffic"]) == pytest.approx(1)  # type: ignore[arg-type]  # numbers, in these columns
         assert next(m.value for m in app.metric if m.label == "Partitions") == r"1\,200"
     assert sorted(seen) == list(range(_PARTITIONS))
     app = open_app("topic", cluster="prod", topic="wide", topic_partitions_q="leader 2", topic_partitions_sort="number")

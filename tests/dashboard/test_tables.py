@@ -56,9 +56,10 @@ def test_numbers_sort_by_value_whatever_their_suffix() -> None:
 
 
 def test_moments_sort_by_time_and_are_iso_8601_in_a_csv() -> None:
-    at = [NOW - timedelta(days=1), NOW, None]
+    yesterday = NOW - timedelta(days=1)
+    at = [yesterday, NOW, None]
     for column in (tables.moment("At", at, NOW), tables.ago("At", at, NOW)):
-        assert column.order == [at[0].timestamp(), at[1].timestamp(), None]  # type: ignore[union-attr]
+        assert column.order == [yesterday.timestamp(), NOW.timestamp(), None]
         assert [row["at"] for row in parsed(column)] == ["2026-11-20T12:00:05Z", "2026-11-21T12:00:05Z", ""]
     assert tables.moment("At", at, NOW).cells == ["2026-11-20 12:00:05 UTC", "12:00:05 UTC", None]
     assert tables.ago("At", at, NOW, never="never").cells == ["1 d ago", "0 s ago", "never"]

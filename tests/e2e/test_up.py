@@ -198,7 +198,7 @@ def test_a_full_disk_ends_no_process_and_is_logged_once(up: Up, backlog: int) ->
     with full_disk(*up.family()):
         for part, said in lines.items():
             for line in said:
-                until(lambda part=part, line=line: line in up.log(part), f"{part} to say: {line}")  # type: ignore[misc]
+                until(lambda part=part, line=line: line in up.log(part), f"{part} to say: {line}")  # type: ignore[misc]  # defaults bind the loop variables
     until(lambda: "rounds succeed again" in up.log("analysis"), "the analysis to go on")
     until(lambda: "the database works again" in up.log("alerts"), "the alerts to go on")
     until(lambda: lake.read(SAMPLES).num_rows > before + 2, "samples")

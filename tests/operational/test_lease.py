@@ -2,7 +2,7 @@
 
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
@@ -11,7 +11,7 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from sqlalchemy import Engine, event, select
+from sqlalchemy import Connection, Engine, event, select
 
 from lagwise.operational import engine as engine_module
 from lagwise.operational import lease as lease_module
@@ -89,8 +89,8 @@ class TestOneHolder:
     ) -> None:
         first = lease(opened(url), Time())
 
-        @contextmanager  # type: ignore[arg-type]
-        def without_answer(engine: Engine) -> object:
+        @contextmanager
+        def without_answer(engine: Engine) -> Iterator[Connection]:
             with transaction(engine) as connection:
                 yield connection
             raise DatabaseError("the answer was lost")

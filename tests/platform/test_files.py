@@ -28,7 +28,7 @@ def test_whatever_fails_leaves_the_old_content_and_nothing_else(tmp_path: Path) 
     path = tmp_path / "state"
     replace_file(path, b"old")
     with pytest.raises(TypeError), replacing(path) as file:
-        file.writelines([b"half", None])  # type: ignore[list-item]
+        file.writelines([b"half", None])  # type: ignore[list-item]  # the write that fails
     assert path.read_bytes() == b"old"
     path.unlink()
     path.mkdir()
