@@ -97,15 +97,26 @@ def clear_cache() -> None:
 
 
 def _page(rows: Callable[..., list[T]], count: Callable[..., int], query: ListQuery) -> ListPage[T]:
-    """One page of a list; beyond the last it is the last."""
-    total = _ask(count, text=query.text)
-    query = query.within(total)
-    return ListPage(_ask(rows, text=query.text, limit=query.page_rows, offset=query.offset), total, query)
+    """One page of a list; beyond the last it is the last. Rows and their count are one cached answer."""
+
+    def read(engine: Engine, query: ListQuery) -> ListPage[T]:
+        total = count(engine, text=query.text)
+        query = query.within(total)
+        return ListPage(rows(engine, text=query.text, limit=query.page_rows, offset=query.offset), total, query)
+
+    return _cached(read, _name_of(rows), query)
 
 
 def _ask(read: Callable[Concatenate[Engine, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
     """The answer of a function, cached under the function's name."""
-    name = f"{read.__module__}.{read.__qualname__}"
+    return _cached(read, _name_of(read), *args, **kwargs)
+
+
+def _name_of(function: Callable[..., Any]) -> str:
+    return f"{function.__module__}.{function.__qualname__}"
+
+
+def _cached(read: Callable[Concatenate[Engine, P], T], name: str, *args: P.args, **kwargs: P.kwargs) -> T:
     answer: T = _answer(read, context.config().database_url, name, args, tuple(sorted(kwargs.items())))
     return answer
 

@@ -17,7 +17,7 @@ from lagwise_dashboard.queries.base import Query
 P = ParamSpec("P")
 R = TypeVar("R")
 
-#: An answer that is not used for so long is dropped.
+#: An answer is read again after so long, whether it was used or not.
 _TTL_SECONDS = 300
 _MAX_ANSWERS = 200
 

@@ -46,5 +46,5 @@ def now() -> datetime:
 
 
 def rounded_up(at: datetime, step_seconds: int) -> datetime:
-    """The next whole step: spans that end there are the same for all browsers, which so share one answer."""
+    """The next whole step: spans that end there are the same in all browsers, so they share one answer."""
     return datetime.fromtimestamp(-(-at.timestamp() // step_seconds) * step_seconds, at.tzinfo)

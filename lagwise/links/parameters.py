@@ -174,5 +174,5 @@ WHAT_IF = choice("what_if", "What happens in the what-if.", ("outage", "rolling-
 OUTAGE = number("outage_min", "How long the outage of the what-if lasts.", 0.0, 10_080.0, DEFAULT_OUTAGE_SECONDS / 60.0)
 NODE_RESTART = number("node_restart_s", "How long each node is away in a rolling restart.", 0.0, _MAX_SECONDS, 60.0)
 RUNNING_NODES = whole("running_nodes", "Nodes that run now.", 1, 1_000)
-RUNNING_THREADS = whole("running_threads", "Threads on each of them.", 1, 10_000)
+RUNNING_THREADS = whole("running_threads", "Threads per node.", 1, 10_000)
 SCENARIO = texts("scenario", "A scenario kept for comparison: its name and every input, as the page writes them.")

@@ -157,7 +157,7 @@ def test_members_events_and_rebalances_of_a_group_come_in_pages(open_app: Open, 
     assert "501–600 of 600 events in the last 1 h." in _text(app)
     app = open_app("group", cluster="prod", group=CROWDED, members_q="worker-17", events_q="no such cause")
     assert "11 members that match" in _text(app), "17, and 170 to 179"
-    assert "No event matches." in _text(app)
+    assert "No event matches in the last 1 h." in _text(app)
     app = open_app("rebalances", cluster="prod", group=CROWDED, rebalances_page="2")
     assert "501–600 of 600 rebalances, newest first." in _text(app)
     assert [(m.label, m.value) for m in app.metric][:2] == [("Rebalances", "600"), ("Downtime", "≤ 32 min")]

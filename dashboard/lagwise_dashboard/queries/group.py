@@ -35,7 +35,7 @@ PARTITION_ORDERS = Orders(
 #: Of the members, by the parameter `members_sort`.
 MEMBER_ORDERS = Orders(
     {
-        "owns": ["assigned_partitions desc", "client_id", "member_id"],
+        "owns": ["assigned_partitions desc", "client_id"],
         "status": WORST_FIRST,
         "client": ["client_id"],
         "host": ["host"],

@@ -52,7 +52,7 @@ LABELS = {
     "partitions": "Partitions",
     "hottest_share": "Hottest partition",
     **{name: shown.label for name, shown in INPUT_FORMATS.items()},
-    "concurrency": "Threads of a node",
+    "concurrency": "Threading model",
     "ordering": "Required order",
 }
 #: What is not asked where members are sized.

@@ -42,6 +42,7 @@ _MODULES = (
     "lagwise_dashboard.widgets.empty_page",
     "lagwise_dashboard.widgets.freshness",
     "lagwise_dashboard.pages.overview.group_list",
+    "lagwise_dashboard.pages.overview.owners",
     "lagwise_dashboard.pages.group.group_charts",
     "lagwise_dashboard.widgets.page",
     "lagwise_dashboard.queries.overview",

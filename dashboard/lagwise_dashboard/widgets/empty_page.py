@@ -14,7 +14,7 @@ from lagwise_dashboard.widgets.freshness import Freshness
 
 
 def fresh_data(now: datetime, *, judged: bool = True) -> Freshness | None:
-    """Draw how old the data is, and return it; None where there is none, which the page then explains.
+    """Draw the age of the data, and return it. Where there is no data, draw why and return None.
 
     Without ``judged``, samples are enough: the page needs no verdicts.
     """

@@ -23,8 +23,8 @@ _WHAT_TO_DO: tuple[tuple[type[LagwiseError], str], ...] = (
     (LakeError, LAKE_ADVICE),
     (
         DatabaseError,
-        "Alerts and their deliveries cannot be shown; verdicts are not affected. Check that the database in "
-        "`database` exists and that the dashboard may read it. `lagwise doctor` checks it.",
+        "Alerts and their deliveries cannot be shown; verdicts are not affected. Check that the database of "
+        "the setting `database` exists and that the dashboard may read it. `lagwise doctor` checks it.",
     ),
     (ConfigError, "Correct the settings and start the dashboard again. `lagwise doctor` checks them."),
 )

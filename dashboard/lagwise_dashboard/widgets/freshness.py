@@ -118,6 +118,18 @@ def read(now: datetime) -> Freshness:
     return judge(newest, context.config(), now, context.started_at())
 
 
+def _collection(name: str, interval_seconds: float, sample: Row | None, now: datetime, *, is_new: bool) -> DataSource:
+    return DataSource(
+        name,
+        sample["read_at"] if sample else None,
+        interval_seconds,
+        _allowed_seconds(interval_seconds, sample),
+        now,
+        _trouble(sample) if sample else None,
+        has_just_started=is_new,
+    )
+
+
 def judge(newest: health.Newest, config: Config, now: datetime, started_at: datetime) -> Freshness:
     """The ages of what is newest, against the intervals that were asked for, of pages that were started at a time.
 
@@ -129,17 +141,7 @@ def judge(newest: health.Newest, config: Config, now: datetime, started_at: date
     intervals = {cluster.name: cluster.interval_seconds for cluster in config.clusters}
     intervals |= {name: sample["interval_seconds"] for name, sample in sampled.items()}
     collections = tuple(
-        DataSource(
-            name,
-            sample["read_at"] if sample else None,
-            interval,
-            _allowed_seconds(interval, sample),
-            now,
-            _trouble(sample) if sample else None,
-            has_just_started=is_new,
-        )
-        for name, interval in intervals.items()
-        for sample in (sampled.get(name),)
+        _collection(name, interval, sampled.get(name), now, is_new=is_new) for name, interval in intervals.items()
     )
     each, tick = config.analysis.interval_seconds, newest.tick
     analysis = DataSource(

@@ -50,12 +50,16 @@ def if_default_order(listing: ListParameters, words: str) -> str:
     return words if is_usual else ""
 
 
-def has_rows(listing: ListParameters, result: ListPage[Any], noun: str, placeholder: str, none: str) -> bool:
-    """Draw the search field, and return whether there is a row. If not, a caption says so; ``none`` is the one for a
-    list that is empty without a search."""
+def has_rows(
+    listing: ListParameters, result: ListPage[Any], noun: str, placeholder: str, none: str, *, within: str = ""
+) -> bool:
+    """Draw the search field, and return whether there is a row.
+
+    If not, a caption says so: ``none`` where nothing was searched, else that nothing matches ``within`` a span.
+    """
     search(listing, result, placeholder, f"Search the {noun}s")
     if not result:
-        st.caption(f"No {noun} matches." if is_searched(listing) else none)
+        st.caption(f"No {noun} matches{within and f' {within}'}." if is_searched(listing) else none)
     return bool(result)
 
 
@@ -78,6 +82,8 @@ def table(
     A click on a heading sorts the whole list by one of its ``orders``; without any, the browser sorts a list of one
     page. The CSV holds the whole list, which ``read`` reads.
     """
+    if orders and listing.sort is None:
+        raise ValueError(f"the list {name} has orders, but no parameter for them")
     grid.show(
         columns(result.rows),
         name=name,

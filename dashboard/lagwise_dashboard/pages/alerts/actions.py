@@ -89,8 +89,9 @@ class _Form:
     def field(self, name: str) -> str:
         """The key of a field, or of the form itself: a new one after each success.
 
-        A new key closes and empties the form for certain. Setting the old keys would not: the browser may be asking for
-        a refresh at that moment, and such a request says again that the form is open and what was typed.
+        A new key closes the form, and empties the fields that have one, for certain. Setting the old keys would not:
+        the browser may be asking for a refresh at that moment, and such a request says again that the form is open and
+        what was typed.
         """
         return f"{name}_{self._times}" if self._times else name
 

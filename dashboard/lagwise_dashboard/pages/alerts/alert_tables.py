@@ -52,13 +52,13 @@ _RESOLUTIONS = {
 class OpenAlert:
     """An open alert, and what operators did about it."""
 
-    row: Alert
+    alert: Alert
     state: OperatorState
 
 
 def show_open(section: str, alerts: Sequence[OpenAlert], now: datetime) -> None:
     """Draw the open alerts of a section; a click opens the subject of one."""
-    rows = [alert.row for alert in alerts]
+    rows = [one.alert for one in alerts]
     people = _people(section, alerts, now)
     columns = [
         _severities(rows),
@@ -83,18 +83,18 @@ def show_open(section: str, alerts: Sequence[OpenAlert], now: datetime) -> None:
 
 def _people(section: str, alerts: Sequence[OpenAlert], now: datetime) -> list[TableColumn]:
     """Who was notified of the alerts of a section, or who acknowledged or muted them."""
-    rows = [alert.row for alert in alerts]
+    rows = [one.alert for one in alerts]
     if section == PENDING:
         return [tables.text("Notified", ["covered by another alert" if r.inhibited_by else "not yet" for r in rows])]
     if section == ACKNOWLEDGED:
-        given = [alert.state.acknowledged for alert in alerts]
+        given = [one.state.acknowledged for one in alerts]
         return [
             tables.text("Acknowledged by", [one and one.by for one in given]),
             tables.ago("Since", [one.at if one else None for one in given], now),
             tables.text("Comment", [one and one.comment for one in given], width=_COMMENT_WIDTH),
         ]
     if section == SILENCED:
-        mutes = [alert.state.muted for alert in alerts]
+        mutes = [one.state.muted for one in alerts]
         return [
             tables.text("Muted by", [one and _mute(one) for one in mutes]),
             tables.duration("Muted for", [(one.until - now).total_seconds() if one else None for one in mutes]),

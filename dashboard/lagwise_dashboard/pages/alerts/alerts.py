@@ -23,7 +23,7 @@ def body() -> None:
     sections = _sections(now)
     _counts(sections)
     actions.bar(
-        [one.row for one in (*sections[FIRING], *sections[SILENCED])], [one.row for one in sections[ACKNOWLEDGED]]
+        [one.alert for one in (*sections[FIRING], *sections[SILENCED])], [one.alert for one in sections[ACKNOWLEDGED]]
     )
     _open(sections, now)
     _silences(now)
@@ -36,15 +36,15 @@ def _sections(now: datetime) -> _Sections:
     """Open alerts by what operators did about them; each is in one section."""
     mute_state = alert_reader.mute_state()
     result: _Sections = {FIRING: [], ACKNOWLEDGED: [], SILENCED: [], PENDING: []}
-    for row in alert_reader.open_alerts():
-        state = queries.operator_state(row, mute_state, now)
-        if row.state is AlertState.PENDING:
+    for alert in alert_reader.open_alerts():
+        state = queries.operator_state(alert, mute_state, now)
+        if alert.state is AlertState.PENDING:
             section = PENDING
         elif state.acknowledged is not None:
             section = ACKNOWLEDGED
         else:
             section = FIRING if state.muted is None else SILENCED
-        result[section].append(OpenAlert(row, state))
+        result[section].append(OpenAlert(alert, state))
     return result
 
 
@@ -79,6 +79,8 @@ def _open(sections: _Sections, now: datetime) -> None:
         if alerts or section == FIRING:
             st.subheader(section, anchor=False)
         if alerts:
+            if section == FIRING:
+                st.caption("Most severe first.")
             alert_tables.show_open(section, alerts, now)
         elif section == FIRING and any(sections.values()):
             st.caption("All open alerts are acknowledged, silenced or pending.")

@@ -97,7 +97,7 @@ def _events(row: Row, span: TimeRange, now: datetime) -> None:
     events = ask(queries.events, *arguments, list_view.query(listing))
     st.subheader("Events", anchor=False)
     none = f"No rebalances or other events {span.words}."
-    if not list_view.has_rows(listing, events, "event", "Kind, topic, member or cause", none):
+    if not list_view.has_rows(listing, events, "event", "Kind, topic, member or cause", none, within=span.words):
         return
     st.caption(f"{events.counted('event')}{list_view.match_words(listing, events)} {span.words}.")
 

@@ -98,7 +98,7 @@ def _lines(made: go.Figure, points: dict[str, list[Any]], scale: float) -> None:
     reaches = [b or any(is_bound[max(0, i - 1) : i + 2]) for i, b in enumerate(is_bound)]
     for name, extra, dash, fill, shown in (
         ("age", "oldest unread", "solid", _FILL, [not b for b in is_bound]),
-        ("age, at least", "oldest unread, at least", "dot", _FAINT_FILL, reaches),
+        ("age, at least", "oldest unread (lower bound)", "dot", _FAINT_FILL, reaches),
     ):
         if name != "age" and not any(is_bound):
             continue

@@ -21,7 +21,7 @@ def find(
         name = escaping.markdown(source.name)
         if source.trouble is not None and source.stale:
             result.append(
-                f"**{name} cannot be read**{why(source)}. {collection_errors.advice(source.trouble[0])}"
+                f"**{name} cannot be read**{why(source)}. {collection_errors.advice(source.trouble.kind)}"
                 + (" Its values are as old as its last good sample." if source.at else "")
             )
         elif source.at is None and source.stale:

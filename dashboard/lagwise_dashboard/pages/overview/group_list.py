@@ -43,7 +43,7 @@ def show(
     *,
     name: str,
 ) -> None:
-    """Draw a page of the groups; each opens the page of its group. ``read`` reads others."""
+    """Draw a page of the groups; each opens the page of its group. ``read`` reads the whole list, for the CSV."""
     if style.as_cards:
         for row in result:
             _card(row, style)

@@ -8,10 +8,10 @@ from lagwise.domain import humanise
 from lagwise.domain.vocabulary import DISPLAY_ORDER, Status
 from lagwise.links import parameters
 from lagwise.links.parameter_types import REVERSED
-from lagwise_alerts.operate import Owner, load_rules, owner_of
+from lagwise_alerts.operate import owner_of
 from lagwise_dashboard import address, appearance, context
 from lagwise_dashboard.cache import ask
-from lagwise_dashboard.pages.overview import group_list
+from lagwise_dashboard.pages.overview import group_list, owners
 from lagwise_dashboard.pages.overview.group_list import ListStyle
 from lagwise_dashboard.queries import overview
 from lagwise_dashboard.queries.base import Row
@@ -79,7 +79,7 @@ def _order_label(order: str) -> str:
 def _team() -> None:
     """A choice between the teams, if the rules can be read and name any."""
     with boundary():
-        teams = {owner.team or "" for owner in _owners()} | {address.get(parameters.OWNER)}
+        teams = {owner.team or "" for owner in owners.owners()} | {address.get(parameters.OWNER)}
         if any(teams):
             st.selectbox(
                 "Owner",
@@ -96,15 +96,8 @@ def _of_team(team: str) -> GroupKeys | None:
     """The groups of a team, whatever their status; None is all groups."""
     if not team:
         return None
-    owners, names = _owners(), [(r["cluster"], r["group"]) for r in ask(overview.names, ListQuery().all_rows)]
-    return tuple(one for one in names if (owner := owner_of(owners, *one)) is not None and owner.team == team)
-
-
-@st.cache_resource(ttl=_OWNERS_TTL_SECONDS, max_entries=1, show_spinner=False)
-def _owners() -> tuple[Owner, ...]:
-    """Whose groups are, as the file of the alert rules says (`owners`). Raises ConfigError if it cannot be used."""
-    alerts = context.config().alerts
-    return load_rules(alerts.rules_file, [channel.name for channel in alerts.channels]).owners
+    known, names = owners.owners(), [(r["cluster"], r["group"]) for r in ask(overview.names, ListQuery().all_rows)]
+    return tuple(one for one in names if (owner := owner_of(known, *one)) is not None and owner.team == team)
 
 
 def _view() -> str:
