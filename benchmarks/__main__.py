@@ -8,6 +8,9 @@ Figures are of this machine, now; ratios against a baseline of the same run are 
 import argparse
 import subprocess
 import sys
+from pathlib import Path
+
+_REPOSITORY = Path(__file__).resolve().parents[1]
 
 PARTS = {
     "sample": ("benchmarks.sample_kafka", "one sample of a large cluster, read from a real broker and written"),
@@ -47,7 +50,7 @@ def main() -> int:
         module, what = PARTS[part]
         print(f"\n== {part}: {what}", flush=True)
         command = [sys.executable, "-m", module, *(["--small"] if options.small else [])]
-        failed |= subprocess.run(command, check=False).returncode
+        failed |= subprocess.run(command, cwd=_REPOSITORY, check=False).returncode
     return failed
 
 

@@ -1,16 +1,28 @@
-"""What the measurements share: options, processes of their own, CPU time, and how figures are printed."""
+"""What the measurements share: options, processes of their own, the pipeline, CPU time, and how figures are printed."""
 
 import argparse
+import contextlib
 import json
 import os
 import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import psutil
+
+from lagwise.config import AnyCluster, Config
+from lagwise.operational.engine import open_engine
+from lagwise.tables.store import Lake
+from lagwise_collectors.pipeline import Pipeline, pipeline_of
+from lagwise_collectors.protocol import Source
+from lagwise_collectors.run import leadership_of
+
+#: Where modules of the measurements are started, so that Python finds them wherever the measurement itself was started.
+REPOSITORY = Path(__file__).resolve().parents[1]
 
 
 def options_parser(description: str | None, small: str, *, has_json: bool = False) -> argparse.ArgumentParser:
@@ -38,9 +50,22 @@ def print_figures(figures: Mapping[str, object], *, as_json: bool) -> None:
 
 def in_child(module: str, *arguments: str) -> dict[str, Any]:
     """What a module prints as JSON, in a process of its own, so that neither way warms or burdens the other."""
-    ran = subprocess.run([sys.executable, "-m", module, *arguments], stdout=subprocess.PIPE, text=True, check=True)
+    command = [sys.executable, "-m", module, *arguments]
+    ran = subprocess.run(command, cwd=REPOSITORY, stdout=subprocess.PIPE, text=True, check=True)
     answer: dict[str, Any] = json.loads(ran.stdout)
     return answer
+
+
+@contextlib.contextmanager
+def opened_pipeline(source: Source, cluster: AnyCluster, config: Config, lake: Lake) -> Iterator[Pipeline]:
+    """The product's pipeline from a source to a lake, with the right to write to it."""
+    with contextlib.ExitStack() as opened:
+        engine = open_engine(config.database_url)
+        opened.callback(engine.dispose)
+        leadership = opened.enter_context(leadership_of(cluster, lake, engine).taken())
+        pipeline = pipeline_of(cluster.name, source, config, lake, leadership)
+        opened.callback(pipeline.close)
+        yield pipeline
 
 
 def cpu_seconds(process: psutil.Process) -> float:
@@ -85,3 +110,9 @@ def say(arguments: argparse.Namespace, line: str) -> None:
     """Progress, unless JSON is printed."""
     if not arguments.json:
         print(line, file=sys.stderr, flush=True)
+
+
+def show(arguments: argparse.Namespace, line: str) -> None:
+    """A line of the result as soon as it is known, unless JSON is printed."""
+    if not arguments.json:
+        print(line, flush=True)

@@ -32,7 +32,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from benchmarks.common import options_parser
+from benchmarks.common import options_parser, show
 from lagwise.domain.capacity.service_times import ServiceTimes, parse_service_times
 from lagwise.domain.sizing.formulas import knee_threads
 from lagwise.probe import Probe
@@ -87,30 +87,38 @@ def main() -> int:
     everything = os.sched_getaffinity(0)
     cores = keep_a_core_free()
     result: dict[str, Any] = {"cores": cores, "load": os.getloadavg()[0], **costs()}
-    say = (lambda line: None) if options.json else (lambda line: print(line, flush=True))
-    say(f"{cores} cores, load {result['load']:.1f}")
-    say(f"a measured call costs {result['cpu_microseconds']:.1f} µs of CPU more than a plain one")
-    say(f"the meter of the interpreter lock takes {result['meter_share']:.2%} of a core")
-    say(f"looking at {_COMMITS:,} commits without a text costs {result['commits_milliseconds']:.1f} ms\n")
-    say("milliseconds:                       T1                       T2               Tq  T1 + Tq  a wait for")
-    say("CPU share  threads  messages     true reported  error     true reported  error reported  (naive)  the lock")
+    show(options, f"{cores} cores, load {result['load']:.1f}")
+    show(options, f"a measured call costs {result['cpu_microseconds']:.1f} µs of CPU more than a plain one")
+    show(options, f"the meter of the interpreter lock takes {result['meter_share']:.2%} of a core")
+    show(options, f"looking at {_COMMITS:,} commits without a text costs {result['commits_milliseconds']:.1f} ms\n")
+    show(
+        options, "milliseconds:                       T1                       T2               Tq  T1 + Tq  a wait for"
+    )
+    show(
+        options,
+        "CPU share  threads  messages     true reported  error     true reported  error reported  (naive)  the lock",
+    )
     points = []
     for share in CPU_SHARES[1::2] if options.small else CPU_SHARES:
         for point in runs(share, cores, seconds, few=options.small, one_process=options.one_process):
             points.append(point)
-            say(point.line())
+            show(options, point.line())
     sure = [point for point in points if point.reported.t1_doubt is None]
     worst = [max((abs(point.errors[0]) for point in sure), default=0.0), max(abs(p.errors[1]) for p in points)]
-    say(f"\nworst: T1 {worst[0]:.1%}, T2 {worst[1]:.1%}; T1 of the {len(sure)} runs of {len(points)} without a doubt")
-    say(f"the goal is {GOAL:.0%}; load {os.getloadavg()[0]:.1f}\n")
+    show(
+        options,
+        f"\nworst: T1 {worst[0]:.1%}, T2 {worst[1]:.1%}; T1 of the {len(sure)} runs of {len(points)} without a doubt",
+    )
+    show(options, f"the goal is {GOAL:.0%}; load {os.getloadavg()[0]:.1f}\n")
     # On one core threads that compute wait for the core, and not for the lock.
     os.sched_setaffinity(0, everything)
     locked = {threads: holding_the_lock(threads, seconds) for threads in (1, 24)}
     for threads, its in locked.items():
-        say(
+        show(
+            options,
             f"{threads} threads that hold the interpreter lock: T1 {its.t1_seconds * 1e3:.2f} ms of a true "
             f"{_LOCKED_SLEEP_SECONDS * 1e3:.0f} ms, a wait for the lock {(its.lock_wait_seconds or 0) * 1e3:.2f} ms, "
-            f"doubt: {its.t1_doubt}"
+            f"doubt: {its.t1_doubt}",
         )
     if options.json:
         result |= {"points": [asdict(point) for point in points], "worst": {"t1": worst[0], "t2": worst[1]}}

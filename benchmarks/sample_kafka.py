@@ -18,7 +18,7 @@ import os
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -27,6 +27,7 @@ from random import Random
 from typing import Any
 
 import psutil
+import pyarrow as pa
 from confluent_kafka import ConsumerGroupTopicPartitions, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
 
@@ -35,6 +36,7 @@ from benchmarks.common import (
     in_child,
     machine,
     machine_line,
+    opened_pipeline,
     options_parser,
     say,
     spread,
@@ -42,13 +44,9 @@ from benchmarks.common import (
     timed_runs,
 )
 from lagwise.config import AnyCluster, Cluster, Config, NameFilter
-from lagwise.operational.engine import open_engine
 from lagwise.tables.raw import COMMITS, RAW_TABLES, WATERMARKS
 from lagwise.tables.store import Lake
-from lagwise_collectors.pipeline import Pipeline, pipeline_of
-from lagwise_collectors.protocol import Source
 from lagwise_collectors.reader_process.isolated_source import IsolatedSource
-from lagwise_collectors.run import leadership_of
 from lagwise_sandbox.broker import KafkaBroker
 
 #: Kafka refuses to create many more partitions in one request.
@@ -207,19 +205,6 @@ def measure_ours(cluster: AnyCluster, samples: int) -> dict[str, Any]:
     }
 
 
-@contextlib.contextmanager
-def opened_pipeline(source: Source, cluster: AnyCluster, config: Config, lake: Lake) -> Iterator[Pipeline]:
-    """The product's pipeline from a source to a lake, with the right to write to it."""
-    engine = open_engine(config.database_url)
-    with leadership_of(cluster, lake, engine).taken() as leadership:
-        pipeline = pipeline_of(cluster.name, source, config, lake, leadership)
-        try:
-            yield pipeline
-        finally:
-            pipeline.close()
-    engine.dispose()
-
-
 def timed(work: Callable[[], None], reader: Callable[[], int | None]) -> tuple[float, float]:
     """Wall and CPU seconds of the work: this process's and its reader's, tidying up after the answer included."""
 
@@ -269,7 +254,7 @@ def plain_sample(admin: AdminClient, layout: str, lake: Lake) -> None:
             ends.setdefault((tp.topic, tp.partition), {})[column] = future.result().offset
     marks = [{**common, "topic": topic, "partition": p, **offsets} for (topic, p), offsets in ends.items()]
     for table_, rows in ((COMMITS, commits), (WATERMARKS, marks)):
-        lake.append(table_, table_.from_rows(rows))
+        lake.append(table_, pa.Table.from_pylist(rows, schema=table_.without_day))
 
 
 def table(result: dict[str, Any]) -> str:

@@ -18,6 +18,7 @@ With 1 ms, less than a turn, equal times keep nobody in step.
     python -m benchmarks.capacity [--seconds 15] [--mix 4] [--times random] [--t2 1] [--one-process] [--small] [--json]
 """
 
+import argparse
 import json
 import os
 import sys
@@ -31,7 +32,7 @@ from pyspark.sql import SparkSession
 from benchmarks.capacity.judge import HEADER, Point, counts, line, said, verdict
 from benchmarks.capacity.runs import WARM_UP_SECONDS, Bench, Run, fill
 from benchmarks.capacity.work import Mix, pin
-from benchmarks.common import options_parser
+from benchmarks.common import options_parser, show
 from lagwise.config import SparkSettings
 from lagwise.domain.sizing.formulas import knee_threads, node_ceiling_per_second
 from lagwise_sandbox.broker import KafkaBroker
@@ -65,19 +66,18 @@ def main() -> int:
     if not mixes:
         parser.error("there is no such mix")
     pin(others)
-    say = (lambda text: None) if options.json else (lambda text: print(text, flush=True))
-    say(f"{options.cores} of {len(mine)} cores for the consumers, load {os.getloadavg()[0]:.1f}")
+    show(options, f"{options.cores} of {len(mine)} cores for the consumers, load {os.getloadavg()[0]:.1f}")
     with tempfile.TemporaryDirectory(prefix="lagwise-capacity-") as folder, _broker() as broker:
         session = start_session(SparkSettings())
         try:
             bench = Bench(broker, Path(folder), cores, 6.0 if options.small else options.seconds)
             results = [
-                sweep(bench, session, mix, number, say, small=options.small, one_process=options.one_process)
+                sweep(bench, session, mix, number, options)
                 for number, mix in enumerate(mixes[:1] if options.small else mixes)
             ]
         finally:
             session.stop()
-    say(f"\nload at the end {os.getloadavg()[0]:.1f}")
+    show(options, f"\nload at the end {os.getloadavg()[0]:.1f}")
     if options.json:
         print(json.dumps(results, indent=2))
     held = all(result["holds"] for result in results)
@@ -89,37 +89,35 @@ def _broker() -> KafkaBroker:
     return KafkaBroker(extra={"group.initial.rebalance.delay.ms": 3000})
 
 
-def sweep(
-    bench: Bench, session: SparkSession, mix: Mix, number: int, say: Any, *, small: bool, one_process: bool
-) -> dict[str, Any]:
+def sweep(bench: Bench, session: SparkSession, mix: Mix, number: int, options: argparse.Namespace) -> dict[str, Any]:
     """All runs of one mix, printed as they come, and the verdict."""
     cores = len(bench.cores)
     knee = knee_threads(cores, mix.t1_seconds, mix.t2_seconds)
-    sweep_counts = [1, max(2, round(knee))] if small else counts(knee)
+    sweep_counts = [1, max(2, round(knee))] if options.small else counts(knee)
     ceiling = node_ceiling_per_second(cores, mix.t2_seconds)
     topic = f"mix-{number}"
     # More than the fastest run reads, however uneven its consumers are: three times as many.
     fill(bench.broker, topic, int(3 * ceiling * (bench.seconds + WARM_UP_SECONDS + 10)))
-    say(f"\n{mix}: the knee is at {knee:g} threads, a node's ceiling {ceiling:g}/s")
-    say(HEADER)
+    show(options, f"\n{mix}: the knee is at {knee:g} threads, a node's ceiling {ceiling:g}/s")
+    show(options, HEADER)
 
     def run(threads: int, what: str) -> Point:
         one = Run(bench, topic, f"{topic}-{what}-{threads}")
-        measured = one.measure(mix, threads, 1 if one_process else threads)
+        measured = one.measure(mix, threads, 1 if options.one_process else threads)
         return Point(measured, one.advice(session))
 
     points = []
     for threads in sweep_counts:
         points.append(run(threads, "sweep"))
-        say(line(points[-1], cores))
-    say("the advised threads, really run:")
+        show(options, line(points[-1], cores))
+    show(options, "the advised threads, really run:")
     advised = {}
     for threads in sorted({point.advised.threads for point in points}):
         again = run(threads, "advised")
         advised[threads] = again.measured.rate_per_second
-        say(line(again, cores))
+        show(options, line(again, cores))
     found = verdict(points, advised)
-    say(said(found))
+    show(options, said(found))
     return {
         "mix": asdict(mix),
         "points": [asdict(point) | {"naive_threads": point.naive_threads(cores)} for point in points],

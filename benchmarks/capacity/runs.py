@@ -19,7 +19,7 @@ from pyspark.sql import SparkSession
 
 from benchmarks.capacity.judge import Advised, Measured
 from benchmarks.capacity.work import Mix
-from benchmarks.sample_kafka import opened_pipeline
+from benchmarks.common import REPOSITORY, opened_pipeline
 from lagwise.config import Cluster, Config
 from lagwise.platform.die_with_parent import dying_with_parent
 from lagwise.tables import ALL_TABLES
@@ -65,7 +65,7 @@ class Node:
             *(["--random"] if mix.random else []),
         ]
         self._process = subprocess.Popen(
-            dying_with_parent(command), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+            dying_with_parent(command), cwd=REPOSITORY, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
 
     def __enter__(self) -> "Node":

@@ -27,7 +27,16 @@ from typing import Any
 
 import psutil
 
-from benchmarks.common import cpu_seconds, machine, machine_line, options_parser, say, spread_cell, timed_runs
+from benchmarks.common import (
+    REPOSITORY,
+    cpu_seconds,
+    machine,
+    machine_line,
+    options_parser,
+    say,
+    spread_cell,
+    timed_runs,
+)
 from benchmarks.sample_kafka import measure_ours
 from benchmarks.sample_rocketmq.filling import Committed, Size, fill
 from benchmarks.sample_rocketmq.members import READY
@@ -145,10 +154,9 @@ def check(snapshot: Snapshot, size: Size, committed: Committed) -> None:
 @contextlib.contextmanager
 def members(address: str, size: Size) -> Iterator[None]:
     """A member in each group for as long as this lasts, in a process of its own."""
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
     counts = [str(count) for count in (size.topics, size.queues, size.groups)]
     command = dying_with_parent([sys.executable, "-m", "benchmarks.sample_rocketmq.members", address, *counts])
-    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(command, cwd=REPOSITORY, stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None
             if process.stdout.readline().strip() != READY:

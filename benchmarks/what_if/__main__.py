@@ -11,9 +11,8 @@ import json
 import os
 import sys
 from dataclasses import asdict
-from typing import Any
 
-from benchmarks.common import options_parser
+from benchmarks.common import options_parser, show
 from benchmarks.what_if.compare import GOAL, HEADER, compare, line
 from benchmarks.what_if.scene import SCENES, play
 from lagwise_sandbox.broker import KafkaBroker
@@ -23,20 +22,22 @@ def main() -> int:
     parser = options_parser(__doc__, "one scene: does it work at all?", has_json=True)
     parser.add_argument("--scene", action="append", choices=sorted(SCENES), help="only these")
     options = parser.parse_args()
-    say: Any = (lambda text: None) if options.json else (lambda text: print(text, flush=True))
-    say(f"load {os.getloadavg()[0]:.1f}")
-    say(HEADER)
+    show(options, f"load {os.getloadavg()[0]:.1f}")
+    show(options, HEADER)
     names = options.scene or (["pause"] if options.small else list(SCENES))
     results = {}
     with KafkaBroker(extra={"group.initial.rebalance.delay.ms": 500}) as broker:
         for name in names:
             found = compare(SCENES[name], play(broker.bootstrap, SCENES[name]))
             results[name] = asdict(found) | {"holds": found.holds}
-            say(line(name, found))
+            show(options, line(name, found))
     if options.json:
         print(json.dumps(results, indent=2))
     else:
-        say(f"goal: peak lag, peak age, time to drain and the curve within {GOAL:.0%}; load {os.getloadavg()[0]:.1f}")
+        show(
+            options,
+            f"goal: peak lag, peak age, time to drain and the curve within {GOAL:.0%}; load {os.getloadavg()[0]:.1f}",
+        )
     return 0 if options.small or all(result["holds"] for result in results.values()) else 1
 
 

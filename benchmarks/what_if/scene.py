@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from confluent_kafka import ConsumerGroupTopicPartitions, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
 
+from benchmarks.common import REPOSITORY
 from lagwise.domain.simulation.scenario import Interruption, Scenario, Traffic
 from lagwise.platform.die_with_parent import dying_with_parent
 
@@ -157,7 +158,8 @@ class _Nodes:
 
     def act(self, node: int, what: str) -> None:
         if what == "start":
-            self._running[node] = subprocess.Popen(dying_with_parent(self._command(node)), stdin=subprocess.PIPE)
+            command = dying_with_parent(self._command(node))
+            self._running[node] = subprocess.Popen(command, cwd=REPOSITORY, stdin=subprocess.PIPE)
         elif what == "freeze":
             self._running[node].send_signal(signal.SIGSTOP)
         elif what == "thaw":

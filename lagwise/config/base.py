@@ -1,7 +1,7 @@
 """What several sections of the settings share: the base class, name filters, and what clusters of any system have."""
 
 import re
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -17,6 +17,21 @@ class Settings(BaseModel):
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
+
+
+class Entry(Settings):
+    """One of several of its kind. What names it comes first, then what it must have, such as its address, and then the
+    rest, also where a base class declares the rest: in this order it is shown, and its errors are reported."""
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **_options: Any) -> None:
+        fields = cls.__pydantic_fields__
+        in_order = sorted(fields, key=lambda name: (name not in _KINDS, name != "name", not fields[name].is_required()))
+        cls.__pydantic_fields__ = {name: fields[name] for name in in_order}
+
+
+#: Keys that tell entries of different kinds apart.
+_KINDS = ("system", "type")
 
 
 class NameFilter(Settings):
@@ -43,8 +58,8 @@ class LagObjective(Settings):
     """A group whose lag neither grows nor shrinks is `lagging` once its oldest unread record is older than this."""
 
 
-class WatchedCluster(Settings):
-    """What the settings of a cluster of any system have."""
+class WatchedCluster(Entry):
+    """Settings of every cluster, whatever its system."""
 
     groups: NameFilter = NameFilter()
     """Groups to watch."""

@@ -6,13 +6,13 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from lagwise.config.base import Settings
+from lagwise.config.base import Entry
 from lagwise.config.values import IN_SECONDS, HttpAddress, MailAddress, Matching, Name, Reference, Seconds
 
 _LABEL_NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")
 
 
-class _Channel(Settings):
+class _Channel(Entry):
     """The settings that every channel has."""
 
     name: Name
@@ -29,12 +29,16 @@ class _Channel(Settings):
 
 
 class _OverTls(_Channel):
+    """Reached over a connection that TLS may protect."""
+
     ca_file: Path | None = None
     """PEM file of the certificate authorities to trust instead of the public ones; null trusts the public ones. \
 Certificates are always checked: for a self-signed certificate, give that certificate here."""
 
 
 class _Posted(_OverTls):
+    """Posted to an address, with a header that signs in where the receiver asks for one."""
+
     url: HttpAddress
     """Address to which alerts are posted. It may be a reference, for an address that carries a token."""
     authorization: Reference | None = None
@@ -50,7 +54,9 @@ class Webhook(_Posted):
     """Key of the HMAC-SHA256 signature, as a reference `${env:NAME}` or `${file:/path}`; null sends unsigned."""
 
 
-class _AlertmanagerLabels(_Posted):
+class _AlertmanagerChannel(_Posted):
+    """Posted in the words of Alertmanager: alerts have labels."""
+
     labels: dict[str, str] = {}
     """Labels to add to every alert, for routing (`team: payments`)."""
 
@@ -65,14 +71,14 @@ class _AlertmanagerLabels(_Posted):
         return labels
 
 
-class AlertmanagerWebhook(_AlertmanagerLabels):
+class AlertmanagerWebhook(_AlertmanagerChannel):
     """A receiver that understands the webhook format of Alertmanager (version 4)."""
 
     type: Literal["alertmanager_webhook"]
     """The kind of channel: JSON as Alertmanager sends it to a receiver, version 4."""
 
 
-class Alertmanager(_AlertmanagerLabels):
+class Alertmanager(_AlertmanagerChannel):
     """An Alertmanager. It receives firing alerts as it would from Prometheus."""
 
     type: Literal["alertmanager"]

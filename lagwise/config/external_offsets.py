@@ -4,14 +4,14 @@ from typing import Annotated, Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from lagwise.config.base import Settings
+from lagwise.config.base import Entry
 from lagwise.config.values import IN_SECONDS, HttpAddress, Name, PathOrUri, Reference, SecretPart
 from lagwise.platform.secrets import is_reference, redact
 
 _Text = Annotated[str, Field(min_length=1)]
 
 
-class _SourceSettings(Settings):
+class _SourceSettings(Entry):
     name: Name
     """Name of the source in tables, on pages and in messages."""
     timeout_seconds: Annotated[float, Field(ge=0.1, le=60), IN_SECONDS] = 5.0

@@ -112,7 +112,7 @@ Patterns = Annotated[tuple[str, ...], AfterValidator(_compiled_all)]
 
 
 def check_unique(names: Sequence[str], of: str = "") -> None:
-    """Raise ValueError, which begins with what the names are ``of``, where one is given twice."""
+    """Raise ValueError if a name is given twice. Its message begins with ``of``: what the names are names of."""
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise ValueError(f"{of}the name {twice[0]!r} is given twice")

@@ -212,7 +212,7 @@ def _known(word: str, known: Sequence[str]) -> str:
 def _within(convert: Callable[[str], N], low: float, high: float) -> Callable[[Sequence[str]], N]:
     def parse(given: Sequence[str]) -> N:
         value = convert(_single(given))
-        if not low <= value <= high:  # nor is NaN
+        if not low <= value <= high:  # NaN fails this too
             raise ValueError(given)
         return value
 

@@ -32,8 +32,8 @@ _LONGEST_LINE = 500
 class Beat:
     """One heartbeat: ``at`` (UTC) a process reported in a ``line`` what it had just done."""
 
+    #: Its name, one of those above.
     process: str
-    """Its name, one of those above."""
     at: datetime
     pid: int
     line: str

@@ -132,7 +132,7 @@ GROUPS = Table(
             "subscriptions",
             SUBSCRIPTIONS,
             "what is subscribed to (RocketMQ): which messages of a topic (tags or SQL; * is all), and how many "
-            "of the members that reported subscribe to them; null where none reported",
+            "members (`members`) of those that reported (`of`) subscribe to them; null where none reported",
         ),
         Column(
             "checkpointed_at",

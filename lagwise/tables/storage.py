@@ -40,7 +40,7 @@ class Storage:
         """Write a file on a disk as a whole: a reader sees what was there before or all of this."""
         place = Path(self._lake.uri, path)
         with self._trouble(path):
-            place.parent.mkdir(parents=True, exist_ok=True)  # unlike folders for this account alone
+            place.parent.mkdir(parents=True, exist_ok=True)  # as the rest of the lake: others may read it
             replace_file(place, content, durable=True)
 
     def move(self, path: str, to: str) -> bool:

@@ -306,7 +306,7 @@ class Lake:
         return self._reading([table], rows)
 
     def _reading(self, tables: Sequence[Table], read: Callable[[], T]) -> T:
-        """What ``read`` returns, which reads these tables."""
+        """The result of ``read``, a function that reads these tables."""
         return read()
 
     def select(self, sql: str, table: Table, *, since: datetime | None = None) -> pa.Table | None:

@@ -70,20 +70,38 @@ def _forecast(row: Row, what: str) -> Forecast | None:
     return Forecast(row[f"{what}_seconds"], row[f"{what}_low"], high if high < inf else None)
 
 
+#: What of :class:`PartitionsInStatus` a row does not have by the same name and type.
+_MADE = frozenset(
+    {
+        "status",
+        "reason",
+        "to_catch_up",
+        "to_breach",
+        "loss_cause",
+        "lost",
+        "worst_topic",
+        "worst_partition",
+        "worst_label",
+        "topics",
+        "owners",
+    }
+)
+_SAME = tuple(field.name for field in fields(PartitionsInStatus) if field.name not in _MADE)
+
+
 def _part(row: Row, labels: Labels) -> PartitionsInStatus:
     worst = row["worst"] or {}
-    made: dict[str, Any] = {
-        "status": Status(row["status"]),
-        "reason": UnknownReason(row["reason"]) if row["reason"] else None,
-        "to_catch_up": _forecast(row, "catch_up"),
-        "to_breach": _forecast(row, "breach"),
-        "loss_cause": LossCause(row["loss_cause"]) if row["loss_cause"] else None,
-        "lost": Lost(row["lost_at_least"], row["lost_at_most"], row["first_lost_seconds"], row["last_lost_seconds"]),
-        "worst_topic": worst.get("topic"),
-        "worst_partition": worst.get("partition"),
-        "worst_label": labels.get((row["cluster"], worst.get("topic"), worst.get("partition"))),
-        "topics": frozenset(row["topics"] or ()),
-        "owners": frozenset(row["owners"] or ()),
-    }
-    names = (field.name for field in fields(PartitionsInStatus) if field.name not in made)
-    return PartitionsInStatus(**made, **{name: row[name] for name in names if row[name] is not None})
+    return PartitionsInStatus(
+        status=Status(row["status"]),
+        reason=UnknownReason(row["reason"]) if row["reason"] else None,
+        to_catch_up=_forecast(row, "catch_up"),
+        to_breach=_forecast(row, "breach"),
+        loss_cause=LossCause(row["loss_cause"]) if row["loss_cause"] else None,
+        lost=Lost(row["lost_at_least"], row["lost_at_most"], row["first_lost_seconds"], row["last_lost_seconds"]),
+        worst_topic=worst.get("topic"),
+        worst_partition=worst.get("partition"),
+        worst_label=labels.get((row["cluster"], worst.get("topic"), worst.get("partition"))),
+        topics=frozenset(row["topics"] or ()),
+        owners=frozenset(row["owners"] or ()),
+        **{name: row[name] for name in _SAME if row[name] is not None},
+    )

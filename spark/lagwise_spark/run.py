@@ -35,9 +35,9 @@ from lagwise_spark.tuning import LARGE_BACKLOG, LARGE_GROUP_PARTITIONS
 
 _LOG = logging.getLogger("lagwise.spark")
 
-#: Under which the hold of the last analysis is kept in the lake, in the table of its rounds.
+#: Name of the last analysis's hold, which is kept in the table of its rounds in the lake.
 _HOLD = "lagwise-analysis-hold"
-#: How often a process that waits for the lead asks for it.
+#: How often a waiting process asks whether it may run the analysis.
 _WAIT_SECONDS = 2.0
 #: A process that has just started judges first: on two slow cores forecasts would delay its first rounds.
 _FIRST_FORECASTS_AFTER_SECONDS = 300.0
@@ -236,7 +236,7 @@ def _forecast(session: SparkSession, lake: Lake, config: Config) -> float:
     began = time.monotonic()
     try:
         topics = _repairing(lake, lambda: forecast_topics(session, lake, config.analysis.forecast))
-    except Exception as error:  # what a round has judged is written, whatever this dies of
+    except Exception as error:  # the round's verdicts are already written, whatever this fails with
         _LOG.error("forecasts failed and will be tried again in an hour: %s", _reason(error), exc_info=_trace_of(error))
         return _FORECASTS_FAILED_SECONDS
     if not topics:
@@ -251,8 +251,12 @@ def _plan(lake: Lake, config: Config) -> float:
 
     try:
         judged = _repairing(lake, lambda: plan(lake, config.analysis.capacity, datetime.now(UTC)))
-    except Exception as error:  # what a round has judged is written here, too
-        _LOG.error("capacity was not judged, again in ten minutes: %s", _reason(error), exc_info=_trace_of(error))
+    except Exception as error:  # the round's verdicts are already written, whatever this fails with
+        _LOG.error(
+            "capacity was not judged and will be tried again in ten minutes: %s",
+            _reason(error),
+            exc_info=_trace_of(error),
+        )
         return _PLAN_FAILED_SECONDS
     return 0.0 if judged else _NONE_TO_PLAN_SECONDS
 

@@ -42,9 +42,11 @@ def tune(session: SparkSession, group_partitions: int, explicit: dict[str, str])
 
 
 def _set(session: SparkSession, explicit: dict[str, str], *, is_large: bool, least_tasks: int = 1) -> None:
-    # As many tasks as there are cores, be they of this machine or of a cluster.
-    tasks = max(session.sparkContext.defaultParallelism, least_tasks)
-    wanted = _LARGE | {"spark.sql.shuffle.partitions": str(tasks)} if is_large else _SMALL
+    wanted = _SMALL
+    if is_large:
+        # As many tasks as there are cores, be they of this machine or of a cluster: a question to the JVM.
+        tasks = max(session.sparkContext.defaultParallelism, least_tasks)
+        wanted = _LARGE | {"spark.sql.shuffle.partitions": str(tasks)}
     for key, value in wanted.items():
         if key not in explicit:
             session.conf.set(key, value)

@@ -1,6 +1,8 @@
 """Settings: one file, the environment over it, everything wrong refused with the key's path and what is allowed."""
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,6 +20,33 @@ def refused(folder: Path, text: str, environment: dict[str, str] | None = None) 
     with pytest.raises(ConfigError) as caught:
         load_config(written(folder, text), environment=environment or {})
     return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("lists", "keys"),
+    [
+        ({"clusters": [{"bootstrap": "h:1"}]}, "system name bootstrap groups"),
+        ({"clusters": [{"system": "rocketmq", "name_servers": "h:1"}]}, "system name name_servers groups"),
+        (
+            {"alerts": {"channels": [{"name": "on-call", "url": "http://h"}]}},
+            "type name url timeout_seconds attempt_timeout_seconds ca_file authorization secret",
+        ),
+        (
+            {"alerts": {"channels": [{"type": "alertmanager", "name": "am", "url": "http://h"}]}},
+            "type name url timeout_seconds",
+        ),
+    ],
+)
+def test_what_names_an_entry_comes_first_and_then_its_address(lists: dict[str, Any], keys: str) -> None:
+    config = Config.model_validate(lists).model_dump(mode="json")
+    (entry,) = (config.get("clusters") or []) + config["alerts"]["channels"]
+    assert " ".join(entry).startswith(keys)
+
+
+def test_errors_come_in_the_same_order(tmp_path: Path) -> None:
+    lines = refused(tmp_path, "clusters: [{interval_seconds: 0, bootstrap: '', name: ''}]").splitlines()
+    found = [line.split(":")[0].rpartition(".")[2] for line in lines if line.startswith("  ")]
+    assert found == ["name", "bootstrap", "interval_seconds"]
 
 
 def test_without_anything_the_defaults_hold(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -74,7 +103,7 @@ def test_the_environment_wins_over_the_file_key_by_key(tmp_path: Path) -> None:
         ("LAGWISE_CLUSTERS__0__NAME", "007", lambda c: c.clusters[0].name),
     ],
 )
-def test_text_in_the_environment_stays_text(name: str, text: str, read) -> None:  # type: ignore[no-untyped-def] # a lambda
+def test_text_in_the_environment_stays_text(name: str, text: str, read: Callable[[Config], str]) -> None:
     config = load_config(environment={name: text, "LAGWISE_CLUSTERS__0__BOOTSTRAP": "h:1"})
     assert read(config) == text
 

@@ -19,7 +19,7 @@ PUBLIC = {
     "MaintenanceWindow.time_zone", "RocketmqCluster.name", "RocketmqCluster.name_servers",
     "ScalingSettings.host", "SideTopicSettings.dead_letter", "SideTopicSettings.retry", "SignIn.claim",
     "SignIn.operators", "SignIn.viewers",
-    "SparkSettings.driver_memory", "SparkSettings.master", "SqlOffsets.query", "_AlertmanagerLabels.labels",
+    "SparkSettings.driver_memory", "SparkSettings.master", "SqlOffsets.query", "_AlertmanagerChannel.labels",
     "_Channel.name",
     "_Files.group", "_Files.path", "_SourceSettings.name",
 }  # fmt: skip

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.verdicts.burrow import Code
+from benchmarks.verdicts.seen import TROUBLE
 from lagwise.domain import history, lag, status
 from lagwise.domain.causes import Scope
 from lagwise.domain.loss.skips import FROM_LOG_START
@@ -90,7 +92,7 @@ class TestStatuses:
         assert set(code(STATUSES)) <= known
 
 
-#: Burrow's words, for those who come from there (status codes NOTFOUND 0 … REWIND 6).
+#: Burrow's words, for those who come from there. No code of the product has them: this is what the page shall say.
 BURROW_WORDS: dict[Status, str] = {
     Status.LOSING_DATA: "ERR",
     Status.AT_RISK: "WARN",
@@ -120,8 +122,11 @@ class TestRules:
         assert len(row[1]) > 10
 
     @pytest.mark.parametrize("row", table(RULES, "status"), ids=lambda row: row[0])
-    def test_burrow_s_word_is_that_of_the_code(self, row: list[str]) -> None:
-        assert row[-1] == BURROW_WORDS[Status(row[0].strip("`"))]
+    def test_burrow_s_word_stays_and_is_as_alarming_as_the_status(self, row: list[str]) -> None:
+        status_, word = Status(row[0].strip("`")), row[-1]
+        assert word == BURROW_WORDS[status_]
+        assert (Code[word] >= Code.WARN) == (status_ in TROUBLE)
+        assert (Code[word] is Code.NOTFOUND) == (status_ is Status.UNKNOWN)
 
     def test_words_in_code_style_exist(self) -> None:
         """Except for columns, commands and files."""

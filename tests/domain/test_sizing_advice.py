@@ -424,12 +424,12 @@ def test_one_thread_has_nothing_to_read() -> None:
 
 def test_document_is_plain_and_complete() -> None:
     advice = advise(replace(USUAL, t2_seconds=0.0))
-    document = advice.as_document({"t1_seconds": "typed in"})
+    document: dict[str, Any] = advice.as_document({"t1_seconds": "typed in"})
     assert document["feasible"] is False
     assert document["triple"] is None
-    assert document["figures"]["knee_threads_per_node"]["value"] is None  # type: ignore[index]  # infinite
-    assert document["inputs"]["t1_seconds"] == {"value": 0.012, "source": "typed in"}  # type: ignore[index]  # a tree
-    assert set(document["inputs"]) == set(asdict(USUAL))  # type: ignore[call-overload]  # a tree
+    assert document["figures"]["knee_threads_per_node"]["value"] is None  # infinite
+    assert document["inputs"]["t1_seconds"] == {"value": 0.012, "source": "typed in"}
+    assert set(document["inputs"]) == set(asdict(USUAL))
 
 
 # --- members, where T1 and T2 are not known apart --------------------------------------------------------------------

@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -86,8 +87,8 @@ class Up:
 
     def ask(self, *arguments: str) -> Any:
         ran = subprocess.run(self.command(*arguments), capture_output=True, text=True, env=_env(), check=False)
-        not_yet = ("has been analysed", "no analysis has written to it yet")
-        assert ran.returncode == 0 or any(words in ran.stderr for words in not_yet), ran.stderr
+        not_yet = r"no group .* has been analysed|no analysis has written to it yet"
+        assert ran.returncode == 0 or re.search(not_yet, ran.stderr), ran.stderr
         return json.loads(ran.stdout) if ran.returncode == 0 else None
 
     def said(self) -> str:

@@ -1,9 +1,9 @@
 """When consumers were at the limit of what they can do, from committed offsets and lag alone.
 
-A consumer that keeps up does as much as arrives: its throughput says what is demanded, not what it can do. Only while
-records wait for it all the time does its throughput show its capacity (Flink's autoscaler, which calls that the
-observed true processing rate, goes by the same). This module finds those stretches of time and cuts them into blocks
-of whole commit cadences; :mod:`lagwise.domain.capacity.observed` makes an estimate of them. Spark finds the minutes
+A consumer that keeps up processes what arrives: its throughput shows the demand, not its capacity. Only while records
+wait for it all the time does its throughput show its capacity. (Flink's autoscaler measures the same, as the observed
+true processing rate.) This module finds those stretches of time and cuts them into blocks of whole commit cadences;
+:mod:`lagwise.domain.capacity.observed` makes an estimate of them. Spark finds the minutes
 (``lagwise_spark.transforms.saturation``).
 
 That something is unread does not mean that there is a backlog: a commit that comes every minute leaves up to a minute
