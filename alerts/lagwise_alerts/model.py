@@ -10,7 +10,6 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
 from functools import lru_cache
-from types import MappingProxyType
 
 from lagwise.domain.findings import FindingKind
 from lagwise.domain.group_record import GroupNumbers
@@ -214,15 +213,11 @@ class RuleTimer:
     seconds: float
 
 
-#: Marks the fields of an alert that only its evaluation needs: JSON for users leaves them out.
-EVALUATION_ONLY = MappingProxyType({"evaluation_only": True})
-
-
 @dataclass(frozen=True, slots=True)
 class Alert:
     """One subject's trouble, from its first sign to its end (an incident).
 
-    ``status`` to ``numbers`` are those of the subject when ``rule`` last matched.
+    ``status``, ``reason``, ``since``, ``sentence`` and ``numbers`` are those of when ``rule`` last matched.
     """
 
     #: Stable name of the subject (:attr:`AlertSubject.fingerprint`): all its incidents have it.
@@ -244,14 +239,14 @@ class Alert:
     #: When a rule first matched and the alert became pending, by the wall clock.
     started_at: datetime
     #: Time of the newest data that was evaluated.
-    last_as_of: datetime = field(metadata=EVALUATION_ONLY)
+    last_as_of: datetime
     #: The sentence on the finding where there is one, else the sentence on the status.
     sentence: str
     numbers: GroupNumbers
     #: Timers of the rules that match, or matched lately.
-    rule_timers: tuple[RuleTimer, ...] = field(metadata=EVALUATION_ONLY)
+    rule_timers: tuple[RuleTimer, ...]
     #: How long no rule has matched.
-    clear_timer: RuleTimer | None = field(metadata=EVALUATION_ONLY)
+    clear_timer: RuleTimer | None
     #: The newest data is stale or unknown: the alert stays as it was.
     on_hold: bool = False
     #: When it began to fire, or its first notification was no longer withheld; None while it is pending.
@@ -261,19 +256,19 @@ class Alert:
     #: Why it ended; None while it is open.
     resolution: Resolution | None = None
     #: Names of the rules that were notified.
-    notified_rules: tuple[str, ...] = field(default=(), metadata=EVALUATION_ONLY)
+    notified_rules: tuple[str, ...] = ()
     #: The loudest severity that was notified.
-    peak_severity: Severity | None = field(default=None, metadata=EVALUATION_ONLY)
+    peak_severity: Severity | None = None
     #: Every channel that was notified, and so must be notified of the end.
     channels: tuple[str, ...] = ()
     #: How many notifications there were.
-    sequence: int = field(default=0, metadata=EVALUATION_ONLY)
+    sequence: int = 0
     #: Labels of the group's owner.
     labels: Mapping[str, str] = field(default_factory=dict)
     #: When the latest notification was decided on.
     notified_at: datetime | None = None
     #: When alerts of this subject lately began to fire, this one included; counted to detect flapping.
-    recent_starts: tuple[datetime, ...] = field(default=(), metadata=EVALUATION_ONLY)
+    recent_starts: tuple[datetime, ...] = ()
     #: Whether it comes and goes so often that it ends only after a long time without trouble. Once set, it stays set.
     flapping: bool = False
     #: The incident that already reports the same trouble, so that this alert, or its worsening, was not notified.

@@ -75,7 +75,10 @@ def end_processes(processes: Collection[subprocess.Popen[bytes]], within_seconds
 
 def last_words(log_file: Path) -> str:
     """The last informative line of a log: an error if there is one, and not a frame of a stack trace."""
-    text = log_file.read_text(encoding="utf-8", errors="replace") if log_file.exists() else ""
+    try:
+        text = log_file.read_text(encoding="utf-8", errors="replace")
+    except OSError as error:
+        return f"its log cannot be read: {error.strerror}"
     lines = [line.strip() for line in text.splitlines()]
     meaningful = [line for line in lines if line and not line.startswith(("at ", "... "))]
     errors = [line for line in meaningful if "ERROR" in line or "FATAL" in line or "Exception" in line]

@@ -1,4 +1,4 @@
-"""What ``lagwise alert backtest`` says would have been told is what is told when the same happens."""
+"""What ``lagwise alert backtest`` says would have been sent is what is sent when the same happens."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence

@@ -261,7 +261,7 @@ ROWS = [
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
 def test_what_is_notified(row: Row) -> None:
-    """The correctness proof of what is told."""
+    """The correctness proof of mutes."""
     assert Operated().play(row.history, row.orders) == row.notified, row.why
 
 

@@ -15,7 +15,7 @@ OUTAGES = steps((0, 500), (HANGS_AT_S, 0), (READS_AGAIN_AT_S, 500), (HANGS_AGAIN
 
 
 def notified_for(world: World, group: str, folder: Path) -> tuple[list[tuple[float, str, str | None]], set[str]]:
-    """What is told (when, what, with which status), and what the group was before the first outage."""
+    """The notifications (when, what, with which status), and what the group was before the first outage."""
     world.run()
     trace = read_trace(world.write(folder))
     player, notified, healthy = Player(book()), [], set()

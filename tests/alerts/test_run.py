@@ -16,6 +16,7 @@ from lagwise.config import Config
 from lagwise.platform.errors import ConfigError, DatabaseError
 from lagwise.tables.analysis import GROUP_STATUS
 from lagwise.tables.store import Lake
+from lagwise_alerts.model import AlertEvent
 from lagwise_alerts.operate import queries
 from lagwise_alerts.run import AlertProcess, alert_once
 from tests.alerts.receiver import Answer, Receiver
@@ -69,15 +70,15 @@ class TestOnce:
         to = receiver()
         settings = config({"ops": to.url})
         writer.all_well(at(0), {"orders": {"status": "ok"}, "idle": "stopped"})
-        assert alert_once(settings, at(5)).events["firing"] == 0
+        assert alert_once(settings, at(5)).events[AlertEvent.FIRING] == 0
         writer.all_well(at(15), {"orders": {"status": "stopped", "lag": 42}, "idle": "stopped"})
         report = alert_once(settings, at(20))
-        assert (report.events["firing"], report.counts.firing, report.counts.delivered) == (1, 1, 1)
+        assert (report.events[AlertEvent.FIRING], report.counts.firing, report.counts.delivered) == (1, 1, 1)
         assert report.line == "1 firing, 0 pending; 1 delivered, 0 queued"
         for seconds in (30, 90):
             writer.all_well(at(seconds), {"orders": {"status": "ok", "since": at(30)}, "idle": "stopped"})
             report = alert_once(settings, at(seconds + 5))
-        assert (report.events["resolved"], report.counts.firing, report.counts.delivered) == (1, 0, 2)
+        assert (report.events[AlertEvent.RESOLVED], report.counts.firing, report.counts.delivered) == (1, 0, 2)
         documents = [got.document for got in to.got]
         assert [(d["group"], d["event"], d["status"], d["lag_records"]) for d in documents] == [
             ("orders", "firing", "stopped", 42),
@@ -104,7 +105,7 @@ class TestOnce:
         writer.all_well(at(0), abandoned | {"alive": {"status": "unknown", "reason": "too_few_samples", "members": 1}})
         assert alert_once(settings, at(5)).counts.firing == 0
         writer.all_well(at(15), abandoned | {"alive": "stopped"})
-        assert alert_once(settings, at(20)).events["firing"] == 1
+        assert alert_once(settings, at(20)).events[AlertEvent.FIRING] == 1
         assert [got.document["group"] for got in to.got] == ["alive"], "its members were seen by an earlier process"
 
     @pytest.mark.parametrize(("max_messages", "messages"), [(5, 1), (None, 300)])
@@ -123,12 +124,12 @@ class TestOnce:
         began = time.monotonic()
         report = alert_once(settings, at(5))
         seconds = time.monotonic() - began
-        assert (report.events["firing"], report.counts.delivered) == (300, messages)
+        assert (report.events[AlertEvent.FIRING], report.counts.delivered) == (300, messages)
         assert len(set(to.keys)) == messages
         notified = {one["group"] for got in to.got for one in got.document.get("alerts", [got.document])}
         assert notified == {f"g{i}" for i in range(300)}
         assert seconds < 60, "a message for each took 2 s where this was written"
-        assert alert_once(settings, at(10)).events["firing"] == 0
+        assert alert_once(settings, at(10)).events[AlertEvent.FIRING] == 0
 
     def test_a_cluster_that_was_never_read_pages(self, config: MakeConfig, receiver: Receivers) -> None:
         to = receiver()
@@ -162,7 +163,7 @@ class TestOnce:
         writer.all_well(at(300), {"orders": "ok"})
         Path(lake.files(GROUP_STATUS)[0]).write_bytes(b"rubbish")
         report = alert_once(settings, at(305))
-        assert (report.events["resolved"], report.counts.firing) == (0, 1)
+        assert (report.events[AlertEvent.RESOLVED], report.counts.firing) == (0, 1)
         assert len(report.trouble) == 1
         assert "\n" not in report.line
 

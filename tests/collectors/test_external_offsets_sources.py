@@ -12,7 +12,13 @@ import pytest
 from lagwise.config import Cluster
 from lagwise.config.external_offsets import ExternalOffsetSource, FlinkJobs, OffsetFiles
 from lagwise_collectors.external_offsets.merge_with_kafka import TopicNames, merge_with_kafka
-from lagwise_collectors.external_offsets.model import ExternalGroup, ExternalOffset, FlinkJob, SourceResult
+from lagwise_collectors.external_offsets.model import (
+    ExternalGroup,
+    ExternalOffset,
+    FlinkJob,
+    OffsetSourceTrouble,
+    SourceResult,
+)
 from lagwise_collectors.external_offsets.sources import ExternalOffsets, OffsetSources, check_offset_sources
 from lagwise_collectors.external_offsets.timed_read import TimedRead
 from lagwise_collectors.kafka.requests.committed_offsets import CommitColumns
@@ -85,6 +91,18 @@ def test_a_look_that_has_not_ended_is_not_joined_by_another(tmp_path: Path) -> N
     # What the late look found is not taken for an answer to the new one.
     assert set(look(sources)[0]) == {"billing"}
     assert place.looks == 2
+
+
+def test_a_reading_thread_that_ends_in_whatever_way_is_not_taken_for_one_that_hangs() -> None:
+    def read() -> SourceResult:
+        raise SystemExit(3)
+
+    lane = TimedRead("files", 30.0, read, lambda: datetime.now(UTC))
+    for _ in range(2):
+        lane.begin()
+        with pytest.raises(OffsetSourceTrouble, match="SystemExit: 3") as raised:
+            lane.finish()
+        assert raised.value.kind == "malformed"
 
 
 # --- what was known ---

@@ -3,9 +3,11 @@
 import json
 import random
 import zlib
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from pydantic import TypeAdapter
 
 from lagwise.platform.files import replace_file
 from lagwise_collectors.offsets_topic import state_file
@@ -144,12 +146,31 @@ class TestFile:
 
     def test_a_state_with_a_right_checksum_and_wrong_content_is_refused(self, tmp_path: Path) -> None:
         path = self.kept(tmp_path)
-        body = path.read_bytes().partition(b"\n")[2]
+        first, _, body = path.read_bytes().partition(b"\n")
         size = int.from_bytes(body[:8], "big")
         head = json.loads(body[8 : 8 + size])
         del head["positions"]
         text = json.dumps(head).encode()
         body = len(text).to_bytes(8, "big") + text + body[8 + size :]
-        path.write_bytes(b"lagwise-offsets-topic-2 %08x\n" % zlib.crc32(body) + body)
+        path.write_bytes(b"%s %08x\n" % (first.split()[0], zlib.crc32(body)) + body)
         with pytest.raises(state_file.UnusableStateError, match="has unexpected contents"):
+            state_file.restore(path, fresh(), IDENTITY)
+
+    def test_a_state_whose_groups_have_other_fields_is_refused(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        @dataclass
+        class Older:
+            members: list[str]
+
+        @dataclass
+        class Newer(Older):
+            epoch: int = 0
+
+        older, newer = (state_file.format_of(TypeAdapter(shape)) for shape in (Older, Newer))
+        assert older != newer
+        monkeypatch.setattr(state_file, "_FORMAT", older)
+        path = self.kept(tmp_path)
+        monkeypatch.setattr(state_file, "_FORMAT", newer)
+        with pytest.raises(state_file.UnusableStateError, match="of another version"):
             state_file.restore(path, fresh(), IDENTITY)

@@ -223,7 +223,7 @@ def test_an_age_that_is_a_lower_bound_is_drawn_as_one() -> None:
     assert (known.line.dash, bound.line.dash, bound.showlegend) == ("solid", "dot", True)
     assert list(known.y) == [10.0, 20.0, None, None, 50.0]
     assert list(bound.y) == [None, 20.0, 30.0, 40.0, 50.0], "up to its neighbours, so that the line is not broken"
-    assert "at least" in bound.hovertemplate
+    assert "lower bound" in bound.hovertemplate
     assert bound.customdata[2] == "≥ 30 s · 1,000 records"
 
 

@@ -95,8 +95,8 @@ def test_a_damaged_cache_is_repaired_and_a_whole_one_is_left_alone(tmp_path: Pat
 def test_two_processes_that_fetch_at_once_do_not_disturb_each_other(tmp_path: Path) -> None:
     code = (
         "from pathlib import Path; from lagwise_sandbox import jars; "
-        "tools = jars.Artifact(jars.KAFKA, 'kafka-tools', 3, transitive=False); "
-        f"print(jars.resolved(tools, cache=Path({str(tmp_path)!r}))[0].name)"
+        "from tests.sandbox.consumer_groups_tool import KAFKA_TOOLS; "
+        f"print(jars.resolved(KAFKA_TOOLS, cache=Path({str(tmp_path)!r}))[0].name)"
     )
     path = os.pathsep.join(p for p in sys.path if p)
     both = [

@@ -16,11 +16,11 @@ from typing import Any
 
 from lagwise.config.channels import Alertmanager
 from lagwise.platform.errors import ConfigError
+from lagwise.platform.timestamps import timestamp
 from lagwise_alerts.channels.alertmanager_format import alertmanager_annotations, alertmanager_labels
 from lagwise_alerts.channels.base import DeliveryOutcome, Message
 from lagwise_alerts.channels.http import HttpChannel, Post
 from lagwise_alerts.model import AlertEvent
-from lagwise_alerts.notify.message import timestamp
 
 
 def payload(

@@ -152,23 +152,23 @@ def _group(row: GroupRow, view: ClusterView, seen_active: bool | None) -> GroupC
 def _findings(row: GroupRow, group: GroupCondition, snapshot: LakeSnapshot) -> Iterator[GroupCondition]:
     """One condition of each kind, also of those that the group does not have: their alerts end."""
     record = row.record
-    status = replace(group, sentence=record.sentence)
+    as_stated = replace(group, sentence=record.sentence)
     for kind in FindingKind:
         sentences = [finding.sentence for finding in record.findings if finding.kind is kind]
-        yield status.finding(AlertKind(kind.value), " ".join(sentences) if sentences else None)
+        yield as_stated.finding(AlertKind(kind.value), " ".join(sentences) if sentences else None)
     # No member owns a partition during a rebalance: that does not say how many will own none afterwards.
     idle = 0 if record.reason is UnknownReason.REBALANCING else record.idle_members or 0
     of = "" if record.numbers.members is None else f" of {record.numbers.members}"
     idle_sentence = f"{idle}{of} members own no partition, so that they do nothing."
-    yield status.finding(AlertKind.IDLE_MEMBERS, idle_sentence if idle else None, count=idle)
+    yield as_stated.finding(AlertKind.IDLE_MEMBERS, idle_sentence if idle else None, count=idle)
     ghosts = record.partitions_by_status.get(Status.GHOST, 0)
     ghosts_sentence = f"Commits are left on {plural(ghosts, 'partition')} of topics that it reads no more."
-    yield status.finding(AlertKind.GHOSTS, ghosts_sentence if ghosts else None, count=ghosts)
+    yield as_stated.finding(AlertKind.GHOSTS, ghosts_sentence if ghosts else None)
     storm = snapshot.storms.get(row.key)
     is_storm = storm is not None and record.as_of - storm.last_at < STORM_LASTS
-    yield status.finding(AlertKind.REBALANCE_STORM, storm.sentence if storm and is_storm else None)
+    yield as_stated.finding(AlertKind.REBALANCE_STORM, storm.sentence if storm and is_storm else None)
     capacity = snapshot.capacity.get(row.key, ())
-    yield status.finding(
+    yield as_stated.finding(
         AlertKind.CAPACITY,
         capacity_sentence(capacity) if capacity else None,
         words=(verdict.verdict.value for verdict in capacity),

@@ -6,7 +6,7 @@ and none changes its meaning.
 
 import json
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 from lagwise.config import AnyCluster, Config
@@ -14,6 +14,7 @@ from lagwise.domain.group_record import GroupNumbers, sent_numbers
 from lagwise.domain.humanise import count, duration
 from lagwise.domain.vocabulary import LossCause, Status
 from lagwise.links import first_commands, pages, parameters
+from lagwise.platform.timestamps import timestamp
 from lagwise_alerts.model import FRESH, STALE, AlertEvent, AlertKind, AlertSubject, Notification
 from lagwise_alerts.rules.owners import TEAM
 
@@ -181,8 +182,3 @@ def _next_loss(seconds: float, numbers: GroupNumbers) -> str:
 
 def _time(at: datetime | None) -> str | None:
     return None if at is None else timestamp(at)
-
-
-def timestamp(at: datetime) -> str:
-    """A time as messages have it."""
-    return at.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from datetime import datetime, time, timedelta
 from enum import StrEnum
 from zoneinfo import ZoneInfo
@@ -22,16 +22,17 @@ class Matcher:
 
     def matches(self, subject: AlertSubject, severity: Severity) -> bool:
         """Whether it selects an alert. A pattern for groups never selects an alert that is about no group."""
-        values = {**asdict(subject), "severity": severity}
+        values = {"cluster": subject.cluster, "group": subject.group, "kind": subject.kind, "severity": severity}
         return all(
-            values[name] is not None and re.fullmatch(pattern, values[name], re.DOTALL)
+            (value := values[name]) is not None and re.fullmatch(pattern, value, re.DOTALL)
             for name, pattern in self.patterns.items()
         )
 
     @property
     def patterns(self) -> dict[str, str]:
         """The given patterns, by what they are on."""
-        return {name: pattern for name, pattern in asdict(self).items() if pattern is not None}
+        given = {"cluster": self.cluster, "group": self.group, "kind": self.kind, "severity": self.severity}
+        return {name: pattern for name, pattern in given.items() if pattern is not None}
 
 
 def literal_pattern(name: str) -> str:

@@ -77,7 +77,7 @@ def silence(
         raise OperatorError("a silence needs a comment with the reason")
     row = {**asdict(matcher), "starts_at": starts_at, "ends_at": ends_at, "comment": comment.strip()}
     row |= {"created_by": by.name, "created_at": now}
-    with _writing(engine) as connection:
+    with writing(engine) as connection:
         made = silence_of(connection.execute(insert(SILENCES).values(row).returning(SILENCES)).one())
         record(connection, by, Action.SILENCE, _silence_words(made), made.comment, now)
     return made
@@ -85,7 +85,7 @@ def silence(
 
 def unsilence(engine: Engine, silence_id: int, *, by: Operator, now: datetime) -> Silence:
     """End a silence now. The next round sends what it withheld and still applies."""
-    with _writing(engine) as connection:
+    with writing(engine) as connection:
         row = connection.execute(select(SILENCES).where(SILENCES.c.id == silence_id)).one_or_none()
         if row is None or row.ends_at <= now:
             over = "there is no silence" if row is None else "this silence has already ended:"
@@ -99,7 +99,7 @@ def unsilence(engine: Engine, silence_id: int, *, by: Operator, now: datetime) -
 
 def acknowledge(engine: Engine, incident_id: str, *, comment: str, by: Operator, now: datetime) -> Acknowledgement:
     """Take an alert on: no more notifications until it ends, unless it becomes louder than it is."""
-    with _writing(engine) as connection:
+    with writing(engine) as connection:
         alert = _load_firing(connection, incident_id)
         taken = Acknowledgement(incident_id, alert.severity, by.name, now, comment.strip())
         connection.execute(delete(ACKNOWLEDGEMENTS).where(ACKNOWLEDGEMENTS.c.incident_id == incident_id))
@@ -110,7 +110,7 @@ def acknowledge(engine: Engine, incident_id: str, *, comment: str, by: Operator,
 
 def take_back(engine: Engine, incident_id: str, *, by: Operator, now: datetime) -> None:
     """Undo an acknowledgement: notifications go out again."""
-    with _writing(engine) as connection:
+    with writing(engine) as connection:
         alert = _load_firing(connection, incident_id)
         given = delete(ACKNOWLEDGEMENTS).where(ACKNOWLEDGEMENTS.c.incident_id == incident_id)
         if connection.execute(given).rowcount == 0:
@@ -125,14 +125,17 @@ def record(connection: Connection, by: Operator, action: Action, subject: str, c
 
 
 def record_test(engine: Engine, channel: str, result: str, *, by: Operator, now: datetime) -> None:
-    """Record a test of a channel, and its result."""
-    with _writing(engine) as connection:
+    """Record a test of a channel, and its result. It changes no alert, so it waits for no round."""
+    with writing(engine, locks=False) as connection:
         record(connection, by, Action.TEST, f"channel {channel}", result, now)
 
 
 @contextmanager
-def _writing(engine: Engine) -> Iterator[Connection]:
-    """The transaction of an action. A mistyped path must not create a database: raises OperatorError."""
+def writing(engine: Engine, *, locks: bool = True) -> Iterator[Connection]:
+    """The transaction of an action; with ``locks``, no round of the alerts runs meanwhile.
+
+    A mistyped path must not create a database: raises OperatorError.
+    """
     path = sqlite_file(engine)
     if path is not None and not path.exists():
         raise OperatorError(
@@ -140,7 +143,8 @@ def _writing(engine: Engine) -> Iterator[Connection]:
         )
     create_tables(engine)
     with transaction(engine) as connection:
-        lock(connection)
+        if locks:
+            lock(connection)
         yield connection
 
 

@@ -12,8 +12,8 @@ from sqlalchemy import Connection, Engine, delete, select, update
 
 from lagwise.platform.errors import OperatorError
 from lagwise_alerts.notify.group import SUMMARY_EVENT
-from lagwise_alerts.operate.actions import Action, Operator, record
-from lagwise_alerts.outbox.database import DELIVERIES, SUMMARY_MEMBERS, create_tables, in_batches, lock, transaction
+from lagwise_alerts.operate.actions import Action, Operator, record, writing
+from lagwise_alerts.outbox.database import DELIVERIES, SUMMARY_MEMBERS, in_batches
 from lagwise_alerts.outbox.store import DEAD, DELIVERED, QUEUED
 
 
@@ -56,9 +56,7 @@ def resend(
     engine: Engine, ids: Sequence[int] | None, *, channel: str | None = None, by: Operator, now: datetime
 ) -> Resent:
     """Queue dead messages again: those with these ids, or all (of a channel). Raises OperatorError where none is."""
-    create_tables(engine)
-    with transaction(engine) as connection:
-        lock(connection)
+    with writing(engine) as connection:
         asked = None if ids is None else frozenset(ids) | _members(connection, ids)
         candidates = _candidates(connection, channel)
         if asked is not None and not any(one.is_dead and one.id in asked for one in candidates):

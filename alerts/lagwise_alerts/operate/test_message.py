@@ -11,9 +11,10 @@ from lagwise.config import Config
 from lagwise.config.channels import AnyChannel
 from lagwise.domain.group_record import GroupNumbers, sent_numbers
 from lagwise.platform.errors import ConfigError
+from lagwise.platform.timestamps import timestamp
 from lagwise_alerts.channels import Message, make_channel
 from lagwise_alerts.model import AlertEvent, AlertKind, Resolution, Severity
-from lagwise_alerts.notify.message import SCHEMA, timestamp
+from lagwise_alerts.notify.message import SCHEMA
 
 #: Cluster and group of a test message: no real group has this name.
 SUBJECT = "lagwise-test"

@@ -24,7 +24,7 @@ from lagwise_app.cli.shared import json_option, require_package
     help="Keep all data in this folder. Default: a temporary folder, removed at the end.",
 )
 @click.option("--port", type=click.IntRange(0, 65535), default=0, help="Port of the dashboard. Default: any free port.")
-@json_option("the result", " Progress goes to stderr.")
+@json_option("the result", "Progress goes to stderr.")
 @click.pass_context
 def demo(
     context: click.Context,

@@ -1,4 +1,4 @@
-"""Numbers as people type them: durations, shares, amounts."""
+"""Types of options for numbers as people type them: durations, shares, amounts."""
 
 import math
 from collections.abc import Callable

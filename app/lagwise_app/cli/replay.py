@@ -9,7 +9,7 @@ from lagwise_app.cli.shared import json_option
 
 @click.command(short_help="Run the analysis over recorded histories.")
 @click.argument("paths", metavar="DIR…", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path))
-@json_option("every evaluation", " One object per line.")
+@json_option("every evaluation", "One object per line.")
 @click.pass_context
 def replay(context: click.Context, paths: tuple[Path, ...], as_json: bool) -> None:
     """Run the analysis over recorded or constructed histories (traces).

@@ -141,8 +141,8 @@ def require_package(module: str) -> None:
 
 
 def json_option(what: str, more: str = "") -> Callable[[_Command], _Command]:
-    """The option ``--json``. Its help says: Print ``what`` as JSON. And ``more``."""
-    return click.option("--json", "as_json", is_flag=True, help=f"Print {what} as JSON.{more}")
+    """The option ``--json``. Its help says: Print ``what`` as JSON. ``more`` is a further sentence."""
+    return click.option("--json", "as_json", is_flag=True, help=f"Print {what} as JSON. {more}".rstrip())
 
 
 def data_option(command: _Command) -> _Command:

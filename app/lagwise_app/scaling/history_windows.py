@@ -132,7 +132,7 @@ def members() -> HistoryWindow[Members]:
 
 
 def window_start(window_seconds: float, now: datetime) -> datetime:
-    """The beginning of the history that a window needs which ends now."""
+    """Where the history for a window that ends now must begin: a little before the window does."""
     return now - timedelta(seconds=window_seconds) - _MARGIN
 
 

@@ -1,10 +1,12 @@
 """JSON output of commands: one document per line, for scripts."""
 
 import json
-from datetime import UTC, date, datetime
+from datetime import date, datetime
 from pathlib import Path
 
 import click
+
+from lagwise.platform.timestamps import timestamp
 
 
 def print_json(document: object) -> None:
@@ -14,7 +16,7 @@ def print_json(document: object) -> None:
 
 def _plain(value: object) -> object:
     if isinstance(value, datetime):
-        return value.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        return timestamp(value)
     if isinstance(value, date | Path):
         return str(value)
     raise TypeError(f"{type(value).__name__} cannot be written as JSON")

@@ -19,14 +19,15 @@ from lagwise.tables.schema import Table
 from lagwise.tables.store import Lake
 
 _GROUP_COLUMNS = tuple(column.name for column in GROUP_STATUS.columns)
-#: Columns of `partition_status` that a verdict rests on, and that are not shown.
-_NOT_SHOWN = frozenset({
-    "cluster", "group", "as_of", "last_stable", "commits_seen", "lag_slope_per_second", "lag_slope_low_per_second",
-    "lag_slope_high_per_second", "seconds_to_loss_at_latest", "rewound_records", "rewound_at", "committed_since",
-    "commit_cadence_seconds", "leader", "samples", "jump_records", "jump_high_watermark",
-})  # fmt: skip
-#: The columns of a partition that are shown.
-PARTITION_COLUMNS = tuple(c.name for c in PARTITION_STATUS.columns if c.name not in _NOT_SHOWN)
+#: The columns of a partition that are shown, in the order of `lagwise lag --json`.
+PARTITION_COLUMNS = (
+    "topic", "partition", "log_start", "committed", "high_watermark", "lag", "lag_seconds",
+    "lag_seconds_is_lower_bound", "status", "reason", "reasons", "since", "produce_rate_per_second",
+    "consume_rate_per_second", "seconds_to_catch_up", "seconds_to_catch_up_low", "seconds_to_catch_up_high",
+    "seconds_to_breach", "seconds_to_breach_low", "seconds_to_breach_high", "seconds_to_loss",
+    "seconds_to_loss_is_upper_bound", "loss_cause", "records_lost", "lost_at_least", "lost_at_most", "first_lost_at",
+    "last_lost_at", "transaction_seconds", "owner", "client_id", "host",
+)  # fmt: skip
 _JUDGED = "select cluster, max(as_of) as as_of from group_status group by cluster"
 _SAMPLED = f"""
     select cluster, read_at, interval_seconds, errors from (

@@ -56,7 +56,9 @@ class TimedRead(Generic[T]):
             result.set_result((self._read(), self._clock()))
         except OffsetSourceTrouble as trouble:
             result.set_exception(trouble)
-        except Exception as error:  # from any library that reads this kind of source: it costs only its groups
+        # From any library that reads this kind of source: it costs only its groups. BaseException, because a thread
+        # that ends without a result would look like one that hangs, for ever.
+        except BaseException as error:
             log.debug("%s", self.name, exc_info=True)
             detail = clean(redact(f"{type(error).__name__}: {error}"))
             result.set_exception(OffsetSourceTrouble("malformed", detail))

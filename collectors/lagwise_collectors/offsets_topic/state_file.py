@@ -23,7 +23,6 @@ from lagwise_collectors.offsets_topic.records import CommitKey, key_of
 from lagwise_collectors.offsets_topic.tracked_groups import TrackedGroup
 from lagwise_collectors.offsets_topic.wire_types import MalformedRecordError
 
-_FORMAT = b"lagwise-offsets-topic-2"
 _CLASSIC: TypeAdapter[ClassicView | None] = TypeAdapter(ClassicView | None)
 _CONSUMER: TypeAdapter[ConsumerGroup | None] = TypeAdapter(ConsumerGroup | None)
 _PAIRS = pa.schema([("key", pa.binary()), ("offset", pa.int64()), ("at_ms", pa.int64()), ("pause_ms", pa.int64())])
@@ -34,6 +33,18 @@ Identity = Mapping[str, Any]
 
 class UnusableStateError(LagwiseError):
     """The file cannot be used; the message says why."""
+
+
+def format_of(*types: TypeAdapter[Any]) -> bytes:
+    """The name of the format, which stands for all fields of groups: with others it is another format.
+
+    Pydantic fills missing fields with their defaults: an older state would be taken for one of empty groups.
+    """
+    shapes = json.dumps([one.json_schema() for one in types], sort_keys=True)
+    return b"lagwise-offsets-topic-3-%08x" % zlib.crc32(shapes.encode())
+
+
+_FORMAT = format_of(_CLASSIC, _CONSUMER)
 
 
 def serialise(ledger: Ledger, identity: Identity) -> bytes:

@@ -109,7 +109,9 @@ def skip_events(commits: pa.Table, skips: Sequence[OffsetSkip], at: datetime) ->
 
 def _changed(before: pa.Table, now: pa.Table) -> pa.Table:
     """Pairs whose committed offset went back or away: group, topic, partition, before, after."""
-    if before.select(KEYS).equals(now.select(KEYS)):
+    if before.num_rows == 0:
+        both = before.rename_columns([*KEYS, "before"]).append_column("after", before["committed"])
+    elif before.select(KEYS).equals(now.select(KEYS)):
         both = now.select(KEYS).append_column("before", before["committed"]).append_column("after", now["committed"])
     else:
         after = now.rename_columns([*KEYS, "after"])

@@ -1,7 +1,7 @@
 """``lagwise alert list``, ``silence``, ``unsilence`` and ``ack``."""
 
 import getpass
-from dataclasses import asdict, fields
+from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +18,12 @@ if TYPE_CHECKING:
     from lagwise_alerts.notify.mute_state import Silence
     from lagwise_alerts.operate.actions import Operator
 
+#: The keys of an alert in `lagwise alert list --json`.
+_ALERT_KEYS = (
+    "incident_id", "fingerprint", "kind", "cluster", "group", "rule", "severity", "status", "reason", "state", "since",
+    "started_at", "fired_at", "resolved_at", "resolution", "sentence", "numbers", "on_hold", "channels", "labels",
+    "notified_at", "flapping", "inhibited_by",
+)  # fmt: skip
 by_option = click.option("--by", metavar="NAME", help="Your name. Default: the user of this terminal.")
 
 
@@ -203,13 +209,9 @@ def _named_alerts(firing: "list[Alert]", name: str, cluster: str | None) -> "lis
 
 
 def _alert_document(alert: "Alert") -> dict[str, Any]:
-    """An alert as JSON: its subject's fields are keys of their own, and what only the evaluation needs is left out."""
-    from lagwise_alerts.model import EVALUATION_ONLY
-
-    document = asdict(alert)
-    subject = document.pop("subject")
-    shown = [one.name for one in fields(alert) if one.name in document and one.metadata != EVALUATION_ONLY]
-    return {**subject, **{name: document[name] for name in shown}}
+    """An alert as JSON: its subject's fields are keys of their own."""
+    document = asdict(alert) | asdict(alert.subject)
+    return {key: document[key] for key in _ALERT_KEYS}
 
 
 def _silence_document(silence: "Silence") -> dict[str, Any]:

@@ -45,13 +45,13 @@ class CommitColumns:
     next_record: list[int | None] = field(default_factory=list)
     #: Leader epoch of the commit; None: unknown.
     leader_epoch: list[int | None] = field(default_factory=list)
-    #: Free text that the consumer committed with the offset; None: none.
+    #: Free text that the consumer committed with the offset; None where there is none.
     metadata: list[str | None] = field(default_factory=list)
-    #: Id of the member that the partition is assigned to; None: none.
+    #: Id of the member that the partition is assigned to; None where no member has it.
     owner: list[str | None] = field(default_factory=list)
     #: When an external offset was written; None: it was committed to Kafka. May be shorter than the others.
     committed_at: list[datetime | None] = field(default_factory=list)
-    #: When the last answer came; None: none came.
+    #: When the last answer came; None where none did.
     read_at: datetime | None = None
 
     def add_without_offset(self, pairs: Sequence[tuple[str, int, str | None]]) -> None:
