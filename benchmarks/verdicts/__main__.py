@@ -41,8 +41,8 @@ def scores_of_baselines(traces: Sequence[Trace]) -> dict[str, list[Score]]:
 def disagreements(traces: Sequence[Trace]) -> int:
     """How many verdicts of the real analysis, on Spark, are not those of the definition."""
     from lagwise.config import SparkSettings
-    from lagwise_app.replay.verdicts import shown_of
     from lagwise_spark.session import start_session
+    from tests.contract.spark_replay import shown_of
 
     session = start_session(SparkSettings(), app_name="lagwise-verdicts")
     try:

@@ -9,8 +9,7 @@ from benchmarks.verdicts.seen import Sample, samples_of, word_of
 from benchmarks.verdicts.threshold import Threshold
 from lagwise.domain.vocabulary import Status
 from lagwise.traces.trace import Trace
-from tests.traces import noise
-from tests.traces.judged import DAY_LOOKED_AT_S, LOOKED_AT_S, judged
+from lagwise_app.replay.shown import shown_of
 
 LAGWISE = "Lagwise"
 #: A status and the reason of an unknown one, by time, group, topic and partition (both None for the group).
@@ -51,18 +50,8 @@ def said_by(rule: Rule, trace: Trace) -> dict[tuple[float, str], str]:
 
 
 def statuses_of(trace: Trace) -> Statuses:
-    """Lagwise's statuses at every evaluation, by its definition in plain Python."""
-    times = trace.evaluation_times
-    statuses = {}
-    # Nobody in the day of noise commits as rarely as to need the day.
-    looked_at_s = LOOKED_AT_S if trace.name == noise.NAME else DAY_LOOKED_AT_S
-    evaluations = judged(trace, [trace.sample_at(at) for at in times], looked_at_s)
-    for at, (_, evaluation) in zip(times, evaluations, strict=True):
-        for pair, one in evaluation.partitions.items():
-            statuses[at, *pair] = str(one.verdict.status), _text(one.verdict.reason)
-        for group, verdict in evaluation.groups.items():
-            statuses[at, group, None, None] = str(verdict.status), _text(verdict.reason)
-    return statuses
+    """Lagwise's statuses at every evaluation."""
+    return {(one.time_s, one.group, one.topic, one.partition): (one.status, one.reason) for one in shown_of(trace)}
 
 
 def said_by_lagwise(trace: Trace, statuses: Statuses) -> dict[tuple[float, str], str]:

@@ -1,4 +1,4 @@
-"""What the plain-Python definition shows of a trace, in the shape in which Spark shows it."""
+"""What the plain-Python definition shows of a trace, in the shape in which it is shown."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -11,8 +11,8 @@ from lagwise.domain.lag_forecast import Forecast
 from lagwise.domain.verdict_rollup import Judged, Pair, shown_age
 from lagwise.domain.vocabulary import Status
 from lagwise.traces.trace import Trace, moment, sample_id
+from lagwise_app.replay.shown import NUMBERS, Shown
 from lagwise_app.replay.trace_events import events_of
-from lagwise_spark.replay import NUMBERS, Shown
 
 
 def evaluation_at(trace: Trace, time_s: float, events: Sequence[Mapping[str, Any]]) -> Evaluation:

@@ -16,16 +16,16 @@ import pytest
 from lagwise.domain.lag_forecast import Forecast
 from lagwise.domain.vocabulary import LossCause, Status, UnknownReason
 from lagwise.traces.trace import Row, Trace, moment, sample_id
+from lagwise_app.replay.shown import Shown
 from lagwise_app.replay.trace_events import events_of
-from lagwise_app.replay.verdicts import shown_of
 from tests.contract.histories import history
 from tests.contract.oracle import evaluation_at, shown_by_oracle
-from tests.traces.replayed import replayed, traces
+from tests.contract.spark_replay import shown_of
+from tests.traces.replayed import traces
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from lagwise_spark.replay import Shown
 
 pytestmark = pytest.mark.spark
 
@@ -40,10 +40,9 @@ BATCH = 500
 @pytest.mark.timeout(900)
 def test_on_every_trace(spark: "SparkSession") -> None:
     compared = 0
-    shown = replayed(spark)
-    for trace in traces():
+    for trace, shown in zip(traces(), shown_of(spark, traces()), strict=True):
         times = trace.evaluation_times[::EVERY]
-        seen = [one for one in shown[trace.name] if one.time_s in times]
+        seen = [one for one in shown if one.time_s in times]
         assert differences(seen, shown_by_oracle(trace, times)) == []
         compared += len(seen)
     assert compared > 1000
@@ -236,7 +235,7 @@ def disagreements(spark: "SparkSession", seeds: Sequence[int], counts: Counter[s
                     counts[f"{one.status}:{one.reason}"] += 1
 
 
-def differences(shown: Sequence["Shown"], defined: Sequence["Shown"]) -> list[str]:
+def differences(shown: Sequence[Shown], defined: Sequence[Shown]) -> list[str]:
     """In words, what one engine shows and the other does not, or differently."""
     ours, theirs = ({(s.time_s, s.group, s.topic, s.partition): s for s in some} for some in (shown, defined))
     assert len(ours) == len(shown)
@@ -253,7 +252,7 @@ def differences(shown: Sequence["Shown"], defined: Sequence["Shown"]) -> list[st
     return found
 
 
-def _numbers(shown: "Shown") -> dict[str, Any]:
+def _numbers(shown: Shown) -> dict[str, Any]:
     return dict(shown.numbers) | dict(shown.forecasts) | shown.lost._asdict()
 
 

@@ -10,9 +10,9 @@ import pytest
 
 from lagwise.domain.vocabulary import Status
 from lagwise.traces.trace import Row, Trace, read_trace
-from lagwise_app.replay.verdicts import shown_of
 from tests.contract.histories import history
 from tests.contract.oracle import shown_by_oracle
+from tests.contract.spark_replay import shown_of
 from tests.contract.test_engines_agree import differences
 from tests.traces.make import pairs, steps
 from tests.traces.world import World

@@ -16,7 +16,7 @@ from lagwise.domain.loss.skips import FROM_LOG_START
 from lagwise.domain.vocabulary import SIMPLE, LossCause, Status, UnknownReason
 from lagwise.traces import csv_files
 from lagwise.traces.trace import read_trace
-from lagwise_spark.replay import NUMBERS, Shown
+from lagwise_app.replay.shown import NUMBERS, Shown
 
 ROOT = Path(__file__).resolve().parents[2]
 STATUSES = (ROOT / "docs" / "statuses.md").read_text(encoding="utf-8")

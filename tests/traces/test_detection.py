@@ -2,12 +2,12 @@
 something to read at every sample.
 
 On worlds of one group, wherever the moment falls between two samples and two commits, by the definition; and on every
-trace in which it happens, by Spark.
+trace in which it happens.
 """
 
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import pytest
 
@@ -18,9 +18,6 @@ from tests.traces.replayed import replayed
 from tests.traces.world import World
 
 pytestmark = pytest.mark.thorough
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 WITHIN_S = 90.0
 BEGINS_S = 600
@@ -123,14 +120,12 @@ TROUBLES = (
 )
 
 
-@pytest.mark.spark
-@pytest.mark.timeout(900)
-def test_in_every_trace_in_which_it_happens(spark: "SparkSession") -> None:
+def test_in_every_trace_in_which_it_happens() -> None:
     late = {}
     for trouble in TROUBLES:
         held: set[float] = {
             one.time_s
-            for one in replayed(spark)[trouble.trace]
+            for one in replayed()[trouble.trace]
             if one.group == trouble.group and one.time_s >= trouble.since_s and trouble.status in one.reasons
         }
         delay = min(held) - trouble.since_s

@@ -62,7 +62,7 @@ def test_no_false_alarm_in_the_whole_day(number: int) -> None:
 @pytest.mark.spark
 @pytest.mark.timeout(3600)
 def test_spark_agrees_with_the_definition_on_all_groups_together(spark: "SparkSession") -> None:
-    from lagwise_app.replay.verdicts import shown_of
+    from tests.contract.spark_replay import shown_of
 
     trace = replace(noise.trace_of(range(noise.GROUPS), HOURS), evaluate_every_s=300.0)
     (shown,) = shown_of(spark, [trace])

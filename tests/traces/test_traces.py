@@ -1,14 +1,11 @@
 """Every trace is judged as its truth says: the public proof of the verdicts."""
 
-from typing import TYPE_CHECKING
-
 import pytest
 
 from lagwise_app.replay.verdicts import score_of
 from tests.traces.replayed import replayed, traces
 
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+pytestmark = pytest.mark.thorough
 
 
 def test_there_are_traces_of_every_kind_of_trouble() -> None:
@@ -29,12 +26,10 @@ def test_there_are_traces_of_every_kind_of_trouble() -> None:
     }
 
 
-@pytest.mark.spark
-@pytest.mark.timeout(900)
-def test_every_truth_is_met(spark: "SparkSession") -> None:
+def test_every_truth_is_met() -> None:
     misses = {}
     for trace in traces():
-        shown = replayed(spark)[trace.name]
+        shown = replayed()[trace.name]
         assert shown
         score = score_of(trace, shown)
         if score.misses:

@@ -1,16 +1,15 @@
-"""A trace as conditions, moment by moment: judged by the plain definition, which needs no Spark."""
+"""A trace as conditions, moment by moment."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
+from math import isnan
 
 from lagwise.domain.aging import AgePace
-from lagwise.domain.evaluation import Evaluation, Moment, evaluate
-from lagwise.domain.evidence import Policy
 from lagwise.domain.findings import loss_findings
 from lagwise.domain.groups import record_of_verdict
-from lagwise.domain.ownership import GroupFacts, group_facts
-from lagwise.traces.trace import Row, Trace, moment, sample_id
+from lagwise.traces.judged import JudgedTrace, judged
+from lagwise.traces.trace import Row, Trace, moment
 from lagwise_alerts.backtest.backtest import CATCHING_UP, LOSS_AHEAD, PastSituation
 from lagwise_alerts.evaluate.observation import CollectionRow, GroupRow, LakeSnapshot, observe
 from lagwise_alerts.evaluate.unread_ages import UnreadAges
@@ -25,25 +24,22 @@ NUMBERS = frozenset({LOSS_AHEAD, CATCHING_UP})
 def situations(trace: Trace, events: Sequence[Row], cluster: str) -> Iterator[PastSituation]:
     """Every moment at which the trace is to be judged. ``events`` are those that a collector would have recorded,
     ``cluster`` is the name of its cluster."""
-    rows = {**trace.rows, "events": events}
-    policy = Policy(trace.sample_interval_s, trace.lag_objective_s, trace.risk_horizon_s)
+    its = judged(trace, events)
+    cadences = _cadences(its)
+    interval = max(trace.sample_interval_s, trace.evaluate_every_s)
     groups: tuple[GroupRow, ...] = ()
     alive: set[str] = set()
     ages = UnreadAges()
-    judged = -1
-    for time_s in trace.evaluation_times:
-        now, index = moment(time_s), trace.sample_at(time_s)
-        as_of = moment(trace.sample_times[index])
-        if index != judged:
-            judged = index
-            at = Moment(sample_id(index), as_of, policy, trace.offsets_retention_s, trace.lag_objectives_s)
-            facts = group_facts(rows, at.sample_id, as_of)
-            evaluation = evaluate(rows, at)
-            interval = max(trace.sample_interval_s, trace.evaluate_every_s)
+    seen = -1
+    for number, time_s in enumerate(its.times):
+        now, sample = moment(time_s), trace.sample_at(time_s)
+        as_of = moment(trace.sample_times[sample])
+        if sample != seen:
+            seen = sample
             groups = tuple(
                 replace(row, is_getting_older=ages.see(row.key, as_of, row.record.numbers, pace))
-                for row in _rows_at(evaluation, facts, groups, as_of, cluster)
-                for pace in [_pace(evaluation, at, row.record.group, interval)]
+                for row in _rows_at(its, number, groups, as_of, cluster)
+                for pace in [_pace(trace, row.record.group, interval, cadences.get((number, row.record.group)))]
             )
             alive.update(row.subject.fingerprint for row in groups if row.is_active)
         observed = observe(
@@ -62,31 +58,39 @@ def situations(trace: Trace, events: Sequence[Row], cluster: str) -> Iterator[Pa
 
 
 def _rows_at(
-    evaluation: Evaluation, facts: dict[str, GroupFacts], before: Sequence[GroupRow], as_of: datetime, cluster: str
+    its: JudgedTrace, number: int, before: Sequence[GroupRow], as_of: datetime, cluster: str
 ) -> Iterator[GroupRow]:
     previous = {row.record.group: row.record for row in before}
-    for group, verdict in evaluation.groups.items():
-        fact = facts.get(group, GroupFacts())
-        its = previous.get(group)
+    for group, one in its.groups[number].items():
+        earlier = previous.get(group)
+        is_unchanged = earlier is not None and earlier.status is one.verdict.status
         record = record_of_verdict(
-            verdict,
+            one.verdict,
             cluster=cluster,
             group=group,
             as_of=as_of,
-            since=its.since if its is not None and its.status is verdict.status else as_of,
-            state=fact.state,
-            group_type=fact.type,
-            idle_members=fact.idle_members,
-            findings=loss_findings(verdict.lost, as_of, records_lost=verdict.numbers.records_lost or 0),
+            since=earlier.since if earlier is not None and is_unchanged else as_of,
+            state=one.state,
+            group_type=one.type,
+            idle_members=one.idle_members,
+            findings=loss_findings(one.verdict.lost, as_of, records_lost=one.verdict.numbers.records_lost or 0),
         )
         yield GroupRow(record)
 
 
-def _pace(evaluation: Evaluation, at: Moment, group: str, interval_seconds: float) -> AgePace:
-    """What is usual for a group: how often it commits where something is unread."""
-    cadences = (
-        judged.evidence.commit_cadence_seconds or 0.0
-        for pair, judged in evaluation.partitions.items()
-        if pair.group == group and judged.verdict.lag and judged.evidence.lag_seconds
-    )
-    return AgePace(at.policy_of(group).lag_objective_seconds, interval_seconds, max(cadences, default=None))
+def _cadences(its: JudgedTrace) -> dict[tuple[int, str], float]:
+    """How often groups commit where something is unread, by the number of the moment and the group's name."""
+    rows = its.partitions
+    is_unread = (rows["lag"] > 0) & (rows["lag_seconds"] > 0)
+    columns = (rows[name][is_unread].tolist() for name in ("moment", "group", "commit_cadence_seconds"))
+    cadences: dict[tuple[int, str], float] = {}
+    for number, group, seconds in zip(*columns, strict=True):
+        key = number, its.group_names[group]
+        cadences[key] = max(cadences.get(key, 0.0), 0.0 if isnan(seconds) else seconds)
+    return cadences
+
+
+def _pace(trace: Trace, group: str, interval_seconds: float, cadence_seconds: float | None) -> AgePace:
+    """What is usual for a group."""
+    objective = trace.lag_objectives_s.get(group, trace.lag_objective_s)
+    return AgePace(objective, interval_seconds, cadence_seconds)

@@ -4,6 +4,7 @@ The collectors' own comparison of successive samples makes them, so that a trace
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import pairwise
 
 import pyarrow as pa
@@ -44,6 +45,25 @@ def events_of(trace: Trace) -> list[Row]:
         previous = result.latest
         events += result.rows.to_pylist()
     return events
+
+
+def group_events_of(trace: Trace) -> list[Row]:
+    """The events that verdicts go by, in order of time: what happened to groups. Told from the samples in which a group
+    is not described as in the one before, and from those before them; in between nothing can have happened to it."""
+    described: list[list[object]] = [[] for _ in trace.sample_times]
+    for table, columns in (("groups", ("group", "state", "type")), ("members", ("group", "member_id", "assignment"))):
+        for row in trace.rows[table]:
+            described[int(row["sample_id"])].append([row.get(column) for column in columns])
+    numbers = range(1, len(described))
+    kept = sorted({0, *(n for i in numbers if described[i] != described[i - 1] for n in (i - 1, i))})
+    renamed = {sample_id(old): sample_id(new) for new, old in enumerate(kept)}
+    few: dict[str, list[Row]] = {table: [] for table in trace.rows} | {
+        table: [
+            {**row, "sample_id": renamed[row["sample_id"]]} for row in trace.rows[table] if row["sample_id"] in renamed
+        ]
+        for table in ("groups", "members")
+    }
+    return events_of(replace(trace, sample_times=tuple(trace.sample_times[n] for n in kept), rows=few))
 
 
 def _by_sample(table: Table, rows: Sequence[Row]) -> Mapping[str, pa.Table]:

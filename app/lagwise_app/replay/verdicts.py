@@ -4,19 +4,11 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from lagwise.config import SparkSettings
 from lagwise.domain.humanise import duration, plural
 from lagwise.platform.logs import clean
 from lagwise.traces.trace import Trace, Truth, read_trace
-from lagwise_app.replay.trace_events import events_of
-from lagwise_spark.replay import Recording, Shown
-from lagwise_spark.replay import replay as replay_in_spark
-from lagwise_spark.session import start_session
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+from lagwise_app.replay.shown import Shown, shown_of
 
 NOTHING = "nothing"
 
@@ -54,27 +46,19 @@ def run(dirs: Sequence[Path], as_json: bool) -> int:
     """Replay the traces in these folders and print the result. Returns 1 where a truth was missed, otherwise 0.
 
     With ``as_json``, stdout holds one JSON object per evaluation and nothing else. Raises TraceError for a folder that
-    is not a trace, before anything is printed, and MissingRequirement where Spark cannot start.
+    is not a trace, before anything is printed.
     """
     traces = [read_trace(folder) for folder in dirs]
-    session = start_session(SparkSettings(), app_name="lagwise-replay")
     missed = 0
-    try:
-        for trace, shown in zip(traces, shown_of(session, traces), strict=True):
-            score = score_of(trace, shown)
-            missed += len(score.misses)
-            lines = (one.as_json() for one in shown) if as_json else report(trace, shown, score)
-            for line in lines:
-                sys.stdout.write(line + "\n")
-            sys.stdout.flush()
-    finally:
-        session.stop()
+    for trace in traces:
+        shown = shown_of(trace)
+        score = score_of(trace, shown)
+        missed += len(score.misses)
+        lines = (one.as_json() for one in shown) if as_json else report(trace, shown, score)
+        for line in lines:
+            sys.stdout.write(line + "\n")
+        sys.stdout.flush()
     return 1 if missed else 0
-
-
-def shown_of(session: "SparkSession", traces: Sequence[Trace]) -> Iterator[list[Shown]]:
-    """The statuses of each trace: first the events that a collector would write, then one analysis of all traces."""
-    return replay_in_spark(session, [Recording(trace, events_of(trace)) for trace in traces])
 
 
 def score_of(trace: Trace, shown: Sequence[Shown]) -> Score:

@@ -1,13 +1,12 @@
-"""Run the real analysis over traces, at every moment at which they are to be judged, many moments to a Spark job.
+"""Run Spark's transforms over traces, at every moment at which they are to be judged, many moments to a Spark job.
 
 Each evaluation becomes a cluster of its own, whose latest sample is the one that was the newest at that moment: the
 transforms then need not know that they are replaying. What does not depend on the moment (the steps from sample to
 sample, the minutes before the last) is made once per trace.
 """
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
@@ -17,12 +16,14 @@ from pyspark.sql import functions as F
 
 from lagwise.domain.group_record import number_columns
 from lagwise.domain.history import WINDOWS_SECONDS, gap_seconds
-from lagwise.domain.loss.records import NOTHING_LOST, Lost
+from lagwise.domain.loss.records import Lost
 from lagwise.domain.vocabulary import Status
 from lagwise.tables.analysis import PARTITION_STATUS
 from lagwise.tables.raw import COMMITS, EVENTS, GROUPS, MEMBERS, TOPICS, WATERMARKS
 from lagwise.tables.schema import TIMESTAMP, Table
 from lagwise.traces.trace import Trace, moment, sample_id
+from lagwise_app.replay.shown import FORECASTS, NUMBERS, Shown
+from lagwise_app.replay.trace_events import events_of
 from lagwise_spark.columns import minute_of, seconds_between
 from lagwise_spark.frames import contexts_frame, empty, frame, freed_afterwards, materialised, objectives_frame
 from lagwise_spark.group_verdicts import group_verdicts
@@ -30,7 +31,6 @@ from lagwise_spark.transforms import buckets
 from lagwise_spark.transforms.coarser import hours
 from lagwise_spark.transforms.day import whole_hours
 from lagwise_spark.transforms.groups import partitions_by_status, places
-from lagwise_spark.transforms.judge import FORECASTS
 from lagwise_spark.transforms.pipeline import Inputs, statuses
 from lagwise_spark.transforms.time_lag import resets
 from lagwise_spark.tuning import tune
@@ -44,18 +44,6 @@ MOST_MINUTES = 1_000_000
 #: take 16 CPU seconds interpreted and 12 compiled).
 MINUTES_PER_PAIR = 2
 
-#: The last keys of a line of ``lagwise replay --json``, in order (DESIGN §8).
-NUMBERS = (
-    "lag",
-    "lag_seconds",
-    "lag_seconds_is_lower_bound",
-    "produce_rate_per_second",
-    "consume_rate_per_second",
-    "seconds_to_catch_up",
-    "seconds_to_loss",
-    "records_lost",
-)
-
 
 @dataclass(frozen=True, slots=True)
 class Recording:
@@ -63,52 +51,6 @@ class Recording:
 
     trace: Trace
     events: Sequence[Row]
-
-
-@dataclass(frozen=True, slots=True)
-class Shown:
-    """What was shown of a group-partition (or, without topic and partition, of a group) at one moment of a trace."""
-
-    #: Name of the trace.
-    trace: str
-    #: The moment, in seconds of the trace.
-    time_s: float
-    #: Consumer group.
-    group: str
-    #: Topic of the group-partition; None for the group as a whole.
-    topic: str | None
-    #: Partition of the topic; None for the group as a whole.
-    partition: int | None
-    #: Status word.
-    status: str
-    #: Why it is unknown; None for every other status.
-    reason: str | None
-    #: Every status that holds, worst first.
-    reasons: tuple[str, ...]
-    #: The numbers of ``NUMBERS``, by name.
-    numbers: Mapping[str, Any]
-    #: Why, in one sentence with numbers; only for the group as a whole, and not printed.
-    sentence: str | None = None
-    #: How the next loss would come; None where none will. Not printed.
-    loss_cause: str | None = None
-    #: When it will have caught up or miss its objective, by name; not printed.
-    forecasts: Mapping[str, Any] = field(default_factory=dict)
-    #: What was lost within a day; not printed.
-    lost: Lost = NOTHING_LOST
-
-    def as_json(self) -> str:
-        """One line of ``lagwise replay --json``."""
-        head = {
-            "trace": self.trace,
-            "time_s": self.time_s,
-            "group": self.group,
-            "topic": self.topic,
-            "partition": self.partition,
-            "status": self.status,
-            "reason": self.reason,
-            "reasons": list(self.reasons),
-        }
-        return json.dumps(head | dict(self.numbers), ensure_ascii=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +62,11 @@ class _Evaluation:
     time_s: float
     index: int
     trace: Trace
+
+
+def shown_of(session: SparkSession, traces: Sequence[Trace]) -> Iterator[list[Shown]]:
+    """What Spark shows of each trace, in order of time, groups after their partitions."""
+    return replay(session, [Recording(trace, events_of(trace)) for trace in traces])
 
 
 def replay(

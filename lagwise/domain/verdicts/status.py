@@ -1,0 +1,358 @@
+"""The rules: from what is known of a group-partition to its status.
+
+The proof table of ``tests/domain/test_status.py`` says why each is right.
+"""
+
+import numpy as np
+
+from lagwise.domain.verdicts.columns import NULL, Array, Columns, as_floats, or_zero
+from lagwise.domain.verdicts.evidence import jumps_in
+from lagwise.domain.verdicts.retention import longest_kept_seconds, seconds_to_log_start, seconds_to_truncation
+from lagwise.domain.vocabulary import LossCause, Status, UnknownReason
+
+#: A trend smaller than this share of the produce rate is noise, whatever its confidence interval.
+TREND_SHARE_OF_PRODUCE_RATE = 0.01
+#: A trend that changes the lag over its window by less than a record, or than this share of the lag, is noise: squares
+#: of a huge lag leave no digits for more.
+TREND_SHARE_OF_LAG = 1e-6
+#: A partition is judged over its own commit cadence: this many cadences without a commit are a standstill, and a trend
+#: needs at least this many.
+TELLING_CADENCES = 3.0
+#: Shortest standstill of a partition that a member owns: the member may be busy with a long batch.
+STALLED_AFTER_SECONDS = 60.0
+#: Shortest standstill of a partition without an owner: a restart takes that long.
+STOPPED_AFTER_SECONDS = 30.0
+#: Shortest standstill in a group that keeps rebalancing: its members have this long to rejoin
+#: (`max.poll.interval.ms`).
+UNSETTLED_AFTER_SECONDS = 300.0
+#: Shortest standstill before the commit cadence is known: a job that commits once a minute must have had the chance.
+UNSEEN_AFTER_SECONDS = 90.0
+#: Shortest standstill, before the commit cadence is known, of a group that is only the name for an engine's commits: a
+#: job that commits every few minutes must have had the chance.
+UNSEEN_SIMPLE_AFTER_SECONDS = 600.0
+#: The commit cadence is known once this many commits have been seen: the time before the first is cut off at its
+#: start.
+COMMITS_OF_RHYTHM = 2
+#: Commits that make the cadence known where records come more rarely than samples: each commit waits for a part of the
+#: cadence, by chance a short one.
+COMMITS_OF_RHYTHM_IF_RARE = 10
+#: Factor on the cadence where records come more rarely than samples: a commit waits for half of it on average.
+CADENCE_IF_RARE = 2.0
+#: A topic that the group committed to within this time is not a ghost, whatever the assignment says.
+GHOST_AFTER_SECONDS = 60.0
+#: Records may wait for the group's objective, and for this many of its commit cadences: until then they are not late,
+#: and lag that is no older is no trend.
+CADENCES_OF_PATIENCE = 2.0
+#: A partition that lost records goes on losing while the next loss is nearer than this (the shortest trend window).
+LOSING_WITHIN_SECONDS = 300.0
+#: A group keeps rebalancing when at least this many, and at least this share, of recent samples report it.
+REBALANCES_OF_UNREST = 3
+SHARE_OF_UNREST = 1 / 3
+#: Fewer samples than this say nothing.
+MINIMUM_SAMPLES = 3
+#: From this share of the retention on, a lag that grows is told however slowly it does.
+SHARE_NEAR_EDGE = 0.9
+
+#: The names behind the numbers in verdicts; -1 is null.
+STATUSES = tuple(Status)
+REASONS = tuple(UnknownReason)
+LOSS_CAUSES = tuple(LossCause)
+_NUMBER = {word: number for words in (STATUSES, REASONS, LOSS_CAUSES) for number, word in enumerate(words)}
+#: The statuses that may hold together, worst first.
+HELD = (
+    Status.LOSING_DATA,
+    Status.AT_RISK,
+    Status.STOPPED,
+    Status.STALLED,
+    Status.REWOUND,
+    Status.FALLING_BEHIND,
+    Status.LAGGING,
+    Status.CATCHING_UP,
+)
+
+
+def judge(e: Columns) -> dict[str, Array]:
+    """The verdicts on evidence (:func:`lagwise.domain.verdicts.evidence.evidence_of`): see the comments at the columns
+    of the result, which replace those of the evidence of the same name. Statuses, reasons and loss causes are numbers
+    in ``STATUSES``, ``REASONS`` and ``LOSS_CAUSES``; ``holds`` has a row for each of ``HELD``."""
+    blind, blind_status = _blind(e)
+    is_known = blind < 0
+    p = {**e, "age": or_zero(e["lag_seconds"]), "produced": or_zero(e["produce_rate_per_second"]),
+         "consumed": or_zero(e["consume_rate_per_second"]), "cadence": or_zero(e["commit_cadence_seconds"]),
+         "has_lag": e["lag"] > 0}  # fmt: skip
+    unrest = e["samples_of_unrest"]
+    keeps_rebalancing = e["rebalancing_now"] | (
+        (unrest >= REBALANCES_OF_UNREST) & (unrest >= SHARE_OF_UNREST * e["group_samples"])
+    )
+    late = np.where(e["lag_seconds_is_lower_bound"], 0.0, CADENCES_OF_PATIENCE * p["cadence"])
+    # Larger than what sampling and committing make of no lag at all: a record that was read at once is committed a
+    # cadence later, or two where a commit is late, and its age is known to within an interval. (Of one that was there
+    # before anyone looked it is not.)
+    p["is_visible"] = p["has_lag"] & (p["age"] > e["interval_seconds"] + late)
+    p["is_measured"] = ~np.isnan(e["slope"]) & (e["span_seconds"] >= telling_seconds(p, e["minimum_span_seconds"]))
+    p |= _standing(p, keeps_rebalancing)
+    p |= _direction(p)
+    patience = np.maximum(e["lag_objective_seconds"], CADENCES_OF_PATIENCE * p["cadence"])
+    # What a long transaction held back is old when it may be read at last.
+    was_drained = e["drained_seconds"] <= patience
+    is_level = (p["is_measured"] | ~e["trend_is_measurable"]) & ~p["grows"] & ~p["shrinks"]
+    loss = _loss(p)
+    holds = np.stack(
+        [
+            loss["records_lost"] > 0,
+            loss["seconds_to_loss"] <= e["risk_horizon_seconds"],
+            p["stopped"],
+            p["stalled"],
+            e["committed"] < e["rewound_from"],
+            p["grows"],
+            is_level & p["has_lag"] & (p["age"] > patience) & ~was_drained,
+            p["shrinks"],
+        ]
+    )
+    holds &= is_known
+    status, reason = _verdict(p, holds, keeps_rebalancing)
+    is_ghost = blind_status == _NUMBER[Status.GHOST]
+    nobody_reads = is_known & (p["stopped"] | p["stalled"])
+    shown_lost = np.where(is_known, loss["records_lost"], 0)
+    return {
+        "status": np.where(is_known, status, blind_status),
+        # Why it is unknown; null for every other status.
+        "reason": np.where(is_known, reason, np.where(blind_status == _NUMBER[Status.UNKNOWN], blind, -1)),
+        # Every status of HELD that holds.
+        "holds": holds,
+        "is_known": is_known,
+        "lag": np.where(is_known, e["lag"], NULL),
+        "lag_seconds": np.where(is_known, e["lag_seconds"], np.nan),
+        "lag_seconds_is_lower_bound": is_known & e["lag_seconds_is_lower_bound"],
+        # The window, which suits a rhythm of commits that has ended, still holds the last of them.
+        "consume_rate_per_second": np.where(nobody_reads, 0.0, e["consume_rate_per_second"]),
+        "records_lost": shown_lost,
+        **_lost_of_day(e, is_ghost, shown_lost),
+        "rewound_records": np.where(is_known & holds[4], e["rewound_records"], NULL),
+        "rewound_at": np.where(is_known & holds[4], e["rewound_at"], NULL),
+        "transaction_seconds": np.where(is_known & e["is_held_back"], e["last_stable_seconds"], np.nan),
+        **{name: np.where(is_known, loss[name], np.nan) for name in ("seconds_to_loss", "seconds_to_loss_at_latest")},
+        "seconds_to_loss_is_upper_bound": is_known & loss["seconds_to_loss_is_upper_bound"],
+        "loss_cause": np.where(is_known, loss["loss_cause"], -1),
+        **{name: np.where(is_known, value, np.nan) for name, value in _forecasts(p).items()},
+    }
+
+
+def telling_seconds(p: Columns, minimum_seconds: Array | float) -> Array:
+    """How long something must last to mean something, given the partition's rhythm: less is one commit's sawtooth."""
+    unseen = np.where(p["is_without_protocol"], UNSEEN_SIMPLE_AFTER_SECONDS, UNSEEN_AFTER_SECONDS)
+    unseen = np.where(p["moves"] >= COMMITS_OF_RHYTHM, 0.0, unseen)
+    return np.maximum(np.maximum(minimum_seconds, unseen), TELLING_CADENCES * p["cadence"])
+
+
+def telling_standstill_seconds(p: Columns, minimum_seconds: float) -> Array:
+    """How long the offset must stand still to mean something, with records unread.
+
+    Where records are rare, the rhythm is told from how long each waited, and the next may wait for longer: unless there
+    is nobody who could still commit.
+    """
+    seconds = telling_seconds(p, minimum_seconds)
+    is_rare = p["produced"] * p["interval_seconds"] < 1
+    may_be_committed = (p["owner"] >= 0) | p["is_without_protocol"]
+    unsure = np.where(p["moves"] >= COMMITS_OF_RHYTHM_IF_RARE, 0.0, UNSEEN_AFTER_SECONDS)
+    if_rare = np.maximum(unsure, CADENCE_IF_RARE * TELLING_CADENCES * p["cadence"])
+    return np.where(is_rare & may_be_committed, np.maximum(seconds, if_rare), seconds)
+
+
+def _blind(e: Columns) -> tuple[Array, Array]:
+    """Why the lag cannot be known, as a reason (-1 where it can), and the status that follows: unknown, ghost, or
+    stalled."""
+    has_owner, is_uncommitted = e["owner"] >= 0, (e["committed"] == NULL) & ~e["has_nothing_to_commit"]
+    # A job reads the partition that makes no checkpoints, and so records nowhere how far it is.
+    is_of_job = e["is_flink"] & has_owner
+    makes_none = is_of_job & np.isnan(e["checkpoint_interval_seconds"])
+    # A job reads it and has never completed a checkpoint in the time that several take. What it has read is then
+    # committed nowhere; how far its source got says nothing, because all of it may wait inside the job.
+    due = np.maximum(UNSEEN_AFTER_SECONDS, TELLING_CADENCES * e["checkpoint_interval_seconds"])
+    is_held_up = is_of_job & (e["checkpoint_age_seconds"] >= due)
+    has_no_ends = (e["high_watermark"] == NULL) | (e["log_start"] == NULL)
+    cases = [
+        (~e["is_readable"], UnknownReason.UNREADABLE),
+        (is_uncommitted & e["ever_committed"], UnknownReason.EXPIRED),
+        (is_uncommitted & makes_none, UnknownReason.NOT_COMMITTING),
+        (is_uncommitted, UnknownReason.NO_COMMIT),
+        (has_no_ends, UnknownReason.UNREADABLE),
+        (e["is_recreated"], UnknownReason.RECREATED),
+        ((e["committed"] != NULL) & (e["committed"] > e["high_watermark"]), UnknownReason.OUT_OF_RANGE),
+    ]
+    reason = np.select([holds for holds, _ in cases], [_NUMBER[word] for _, word in cases], -1)
+    # The commit on this topic is only an old one of a group that has left it.
+    is_ghost = (e["committed"] != NULL) & e["has_left_topic"] & (e["unmoved_seconds"] >= GHOST_AFTER_SECONDS)
+    stalled = is_held_up & (reason == _NUMBER[UnknownReason.NO_COMMIT])
+    status = np.select([is_ghost, stalled], [_NUMBER[Status.GHOST], _NUMBER[Status.STALLED]], _NUMBER[Status.UNKNOWN])
+    return np.where(is_ghost, _NUMBER[UnknownReason.UNREADABLE], reason), status
+
+
+def _standing(p: Columns, keeps_rebalancing: Array) -> dict[str, Array]:
+    """Who reads no more: with nobody to read it, or with an owner."""
+
+    def stands_for(minimum_seconds: float) -> Array:
+        return p["has_lag"] & (p["standstill_seconds"] >= telling_standstill_seconds(p, minimum_seconds))
+
+    # While ownership is being settled, or the topic may merely have been left, having no owner means nothing.
+    has_owner, stays = p["owner"] >= 0, ~p["has_left_topic"]
+    is_unowned = ~has_owner & p["is_settled"] & ~p["rebalancing_now"] & stays
+    stopped = (is_unowned & stands_for(STOPPED_AFTER_SECONDS)) | (
+        keeps_rebalancing & stays & stands_for(UNSETTLED_AFTER_SECONDS)
+    )
+    return {"stopped": stopped, "stalled": ~stopped & has_owner & stands_for(STALLED_AFTER_SECONDS)}
+
+
+def _direction(p: Columns) -> dict[str, Array]:
+    """Where the lag is going: neither where it holds its level, or where nobody can tell. It ``creeps`` where it grows
+    for certain, by however little.
+
+    A trend is significant in one of two windows, and the other must agree: the short one alone would take a dip for a
+    recovery, the long one alone would outlive its cause. (That lag shrinks, the short one may say alone: after a long
+    growth the long one would contradict for as long again.) To count at all it must be larger than noise.
+    """
+    span = np.where(p["span_seconds"] > 0, p["span_seconds"], np.nan)
+    least_change = np.maximum(1.0, TREND_SHARE_OF_LAG * as_floats(p["lag"])) / span
+    band = np.fmax(TREND_SHARE_OF_PRODUCE_RATE * p["produced"], least_change)
+    tells = p["is_measured"] & p["is_visible"] & ~np.isnan(p["longer_slope"])
+    grows = ((p["slope_low"] > band) & (p["longer_slope"] > band)) | ((p["longer_low"] > band) & (p["slope"] > band))
+    shrinks = (p["slope_high"] < -band) | ((p["longer_high"] < -band) & (p["slope"] < -band))
+    return {
+        "grows": tells & grows,
+        "shrinks": tells & shrinks,
+        "creeps": tells & (p["slope_low"] > 0) & (p["longer_slope"] > 0),
+    }
+
+
+def _verdict(p: Columns, holds: Array, keeps_rebalancing: Array) -> tuple[Array, Array]:
+    """The worst status that holds, and the reason where it is unknown, of those whose lag is known."""
+    worst = np.argmax(holds, axis=0)
+    numbers = np.array([_NUMBER[status] for status in HELD])
+    is_bad = holds[:-1].any(axis=0)
+    # A backlog that was there before anyone looked may be older than the objective.
+    is_unclear = p["is_visible"] & ((p["trend_is_measurable"] & ~p["is_measured"]) | p["lag_seconds_is_lower_bound"])
+    is_new = (p["samples"] < MINIMUM_SAMPLES) & ~p["has_nothing_to_commit"]
+    shrinks, unknown = holds[-1], _NUMBER[Status.UNKNOWN]
+    status = np.select(
+        [is_bad, keeps_rebalancing, shrinks, is_new | is_unclear],
+        [numbers[worst], unknown, numbers[-1], unknown],
+        _NUMBER[Status.OK],
+    )
+    reason = np.where(keeps_rebalancing, _NUMBER[UnknownReason.REBALANCING], _NUMBER[UnknownReason.TOO_FEW_SAMPLES])
+    return status, np.where(status == unknown, reason, -1)
+
+
+def _loss(p: Columns) -> dict[str, Array]:
+    """When the unread records are deleted, or offsets expire, and how many records are missing."""
+    standing, kept, age = p["stopped"] | p["stalled"], p["retention_seconds"], p["age"]
+    consumed = np.where(standing, 0.0, p["consumed"])
+    # It was set back to older records while its rate was measured: before that it had them read, and its rate does
+    # not say how fast it can.
+    was_set_back = p["rewound_seconds"] < p["span_seconds"]
+    p = {
+        **p,
+        "standing": standing,
+        "near_edge": p["creeps"] & (age >= SHARE_NEAR_EDGE * kept),
+        # Behind for long enough to tell how fast it reads.
+        "behind": p["is_measured"] & p["is_visible"] & (age >= p["minimum_span_seconds"]) & ~was_set_back,
+    }
+    has_lag = p["has_lag"] & (p["committed"] != NULL)
+    margin = np.where(has_lag, p["reads_from"] - p["log_start"], 0)
+    by_time = _by_age(p, kept, p["overtaken_seconds"])
+    loses_ground = standing | p["grows"]
+    by_size = seconds_to_truncation(margin, jumps_in(p), p["high_watermark"], p["produced"], consumed)
+    by_size = np.where(loses_ground & p["retention_is_by_size"], by_size, np.nan)
+    by_start = seconds_to_log_start(margin, p, p["log_start_rate_per_second"], p, consumed)
+    is_bound = p["lag_seconds_is_lower_bound"]
+    by_start = np.where(loses_ground & is_bound & ~np.isnan(kept), by_start, np.nan)
+    deletion = np.where(has_lag, np.fmin(np.fmin(by_time, by_size), by_start), np.nan)
+    seconds = np.fmin(deletion, p["seconds_to_expiry"])
+    is_by_deletion = seconds == deletion
+    at_latest = _by_age(p, longest_kept_seconds(p), p["overtaken_at_latest_seconds"])
+    # About as old as is kept: there the lag need not grow while records are lost, it is cut off. An age is known to
+    # within an interval.
+    is_at_edge = p["has_lag"] & (age + p["interval_seconds"] >= kept)
+    cause = np.where(is_by_deletion, _NUMBER[LossCause.DELETION], _NUMBER[LossCause.EXPIRY])
+    return {
+        "seconds_to_loss": seconds,
+        "loss_cause": np.where(np.isnan(seconds), -1, cause),
+        # It may well come sooner.
+        "seconds_to_loss_is_upper_bound": is_bound & is_by_deletion & (seconds == by_time) & (seconds > 0),
+        "seconds_to_loss_at_latest": np.where(has_lag & is_by_deletion, at_latest, np.nan),
+        "records_lost": _records_lost(p, is_at_edge | (seconds <= LOSING_WITHIN_SECONDS)),
+    }
+
+
+def _by_age(p: Columns, kept: Array, overtaken: Array) -> Array:
+    """When unread records are as old as is kept: of those that are written, where retention overtakes the reader, or
+    else, at today's rates, of those to come; NaN is never. ``age`` grows by a second a second for a group that reads
+    nothing, by 1 − consumed / produced for one that reads too slowly. Kafka deletes whole segments, whose newest record
+    must be past the retention: nobody but the broker knows where they end."""
+    age, consumed = p["age"], p["consumed"]
+    steady = np.where(np.isnan(p["steady_produce_rate_per_second"]), p["produced"], p["steady_produce_rate_per_second"])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        growth = np.clip(1 - consumed / steady, 0.0, 1.0)
+        to_come = (kept - age) / growth
+    goes_on = (p["grows"] | p["near_edge"]) & (steady > 0) & (growth > 0)
+    # All that is written is read in time, where that is known, and what is not written yet is kept for so long.
+    reads = p["behind"] & (consumed > 0)
+    return np.select(
+        [np.isnan(kept), age >= kept, p["standing"], p["behind"] & ~np.isnan(overtaken), goes_on & reads, goes_on],
+        [np.nan, 0.0, kept - age, overtaken, np.maximum(to_come, kept), to_come],
+        np.nan,
+    )
+
+
+def _records_lost(p: Columns, goes_on: Array) -> Array:
+    """How many records are missing. A consumer that finds its records deleted goes on with the oldest there are, at
+    whose edge it stays: where the loss goes on, between two of them it is what was lost lately.
+
+    What a client had deleted, the group itself may have: Kafka Streams does so with what it has read and committed. Its
+    commit is read a moment before the log start, and may be the older one by that; by the next minute it is not.
+    """
+    committed, earlier = p["committed"] != NULL, p["earlier_log_start"]
+    reads = np.where(committed, p["reads_from"], p["log_start"])
+    missing = np.maximum(p["log_start"] - reads, 0)
+    was_missing = np.where(earlier == NULL, 0, np.maximum(np.minimum(p["log_start"], earlier) - reads, 0))
+    lately = np.where(goes_on, p["lost_lately"], 0)
+    return np.where(p["is_deleted_by_request"], was_missing, np.where(missing > 0, missing, lately))
+
+
+def _lost_of_day(e: Columns, is_ghost: Array, missing: Array) -> dict[str, Array]:
+    """What was lost within a day, of which so much is ``missing`` now. What is missing from earlier days counts."""
+    is_told = ~e["is_deleted_by_request"] & ~is_ghost & (e["lost_at_least"] > 0)
+    return {
+        **{n: np.maximum(np.where(is_told, e[n], 0), missing) for n in ("lost_at_least", "lost_at_most")},
+        **{n: np.where(is_told, e[n], NULL) for n in ("first_lost_at", "last_lost_at")},
+    }
+
+
+def _forecasts(p: Columns) -> dict[str, Array]:
+    """When something will be so if the lag goes on as it does, with the ends of the 99 % confidence interval.
+
+    A time is a length divided by a speed, and the speed is the slope of a trend with its interval: where that reaches
+    zero, the time has no end (NaN). Where records come at a steady rate p and the lag grows by s records a second, the
+    oldest unread record gets older by s / p seconds a second, and by one second at most: that is where nothing is read.
+    """
+    slope, low, high = p["slope"], p["slope_low"], p["slope_high"]
+    lag, shrinks = as_floats(p["lag"]), p["shrinks"] & (slope < 0)
+    standing = p["stopped"] | p["stalled"]
+    left = p["lag_objective_seconds"] - p["age"]
+    # Retention may delete records before they are so old.
+    gets_so_old = np.isnan(p["retention_seconds"]) | (p["retention_seconds"] > p["lag_objective_seconds"])
+    grows = p["grows"] & (p["produced"] > 0) & (slope > 0)
+
+    def breach(of: Array) -> Array:
+        seconds = left / np.minimum(1.0, of / p["produced"])
+        seconds = np.where(grows & (of > 0), seconds, np.nan)
+        return np.where((left > 0) & gets_so_old, np.where(standing, left, seconds), np.nan)
+
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return {
+            "seconds_to_catch_up": np.where(shrinks, lag / -slope, np.nan),
+            "seconds_to_catch_up_low": np.where(shrinks, lag / -low, np.nan),
+            "seconds_to_catch_up_high": np.where(shrinks & (high < 0), lag / -high, np.nan),
+            "seconds_to_breach": breach(slope),
+            "seconds_to_breach_low": breach(high),
+            "seconds_to_breach_high": breach(low),
+        }

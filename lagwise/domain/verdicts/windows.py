@@ -1,0 +1,274 @@
+"""From the buckets of group-partitions to how each moves: cadence, rewinds, losses, the trend of its lag, its rate.
+
+A case is a group-partition at a moment (``as_of``). Windows consist of whole buckets and end at the moment; a day
+consists of whole hours, whose sum changes once an hour, and of what came after them. A topic that is re-created is
+another log under the same name: rates, trends and rewinds count from the first whole bucket after it, because the one
+in which it happened holds samples of both.
+"""
+
+import numpy as np
+
+from lagwise.domain.verdicts.buckets import (
+    FIVE_MINUTES,
+    HOUR,
+    MINUTE,
+    STATISTICS,
+    last_progress_before,
+    pauses,
+    shifted,
+)
+from lagwise.domain.verdicts.columns import (
+    MICROS,
+    NEVER,
+    NULL,
+    Array,
+    Columns,
+    Ranges,
+    last_index,
+    micros,
+    picked,
+    ranges_of,
+    ratio,
+    seconds_between,
+    start_of,
+    taken,
+)
+from lagwise.domain.verdicts.trend import slope_and_margin
+
+#: Minutes older than this are merged into five: only the longest window reaches back to them.
+COARSE_AFTER_SECONDS = 900.0
+#: Windows on which a trend is judged, each confirmed by the next longer one (the longest by itself).
+WINDOWS_SECONDS = (300.0, 900.0, 3600.0)
+#: Window for those that commit too rarely for a trend over an hour; it is confirmed by itself. Groups that commit often
+#: do not use it: the ups and downs of a day say nothing about their last minutes.
+DAY_SECONDS = 86_400.0
+#: The window of a day consists of this many whole hours and of what came after them.
+HOURS_OF_DAY = 23
+#: The last hour counts as whole this long after its end.
+HOUR_IS_WHOLE_AFTER_SECONDS = 600.0
+#: A window must hold this many commit cadences, or the sawtooth of a slow committer looks like a trend.
+CADENCES_PER_WINDOW = 4
+#: A window must hold this many sampling intervals, or a slow collector never sees a trend.
+INTERVALS_PER_WINDOW = 5
+
+#: Shorter pauses show well enough in the mean of an hour …
+USUAL_PAUSE_SECONDS = 300.0
+#: … and those of a slow collector's interval or two are its own.
+INTERVALS_OF_PAUSE = 2.0
+#: A pause is usual if one as long came to its end in this many hours of the day …
+HOURS_OF_USUAL_PAUSE = 2
+#: … and in this share of those in which the group got on: some outages or deployments a day are no rhythm.
+SHARE_OF_HOURS = 0.25
+
+#: Index of the longest of ``WINDOWS_SECONDS``, in which rewinds and commit cadence are looked for, and of the day.
+HOUR_WINDOW = len(WINDOWS_SECONDS) - 1
+DAY = len(WINDOWS_SECONDS)
+_ENDS = ("first_at", "first_committed", "last_at", "last_committed")
+
+
+def coarse_until(as_of: Array) -> Array:
+    """Before this time buckets are of five minutes: what lies in the last quarter of an hour never is, nor what shares
+    five minutes with it."""
+    return start_of(FIVE_MINUTES, as_of - micros(COARSE_AFTER_SECONDS))
+
+
+def first_bucket(window_seconds: float, as_of: Array) -> Array:
+    """Start of the first bucket that belongs to a window: the first one that begins within it."""
+    length = MINUTE if window_seconds <= COARSE_AFTER_SECONDS else FIVE_MINUTES
+    return start_of(length, as_of - micros(window_seconds)) + length
+
+
+def next_bucket(at: Array, as_of: Array) -> Array:
+    """Start of the bucket after the one that a time falls into as seen at ``as_of``; of null it is long ago."""
+    known = np.where(at == NULL, 0, at)
+    length = np.where(known < coarse_until(as_of), FIVE_MINUTES, MINUTE)
+    return np.where(at == NULL, NULL, known - known % length + length)
+
+
+def whole_hours_until(as_of: Array) -> Array:
+    """End of the last whole hour of the day that ends at ``as_of``."""
+    return start_of(HOUR, as_of - micros(HOUR_IS_WHOLE_AFTER_SECONDS))
+
+
+def whole_hours(hours: Columns, wanted: Columns) -> dict[str, Array]:
+    """The whole hours of a day, merged: one row for each of ``wanted`` (pair, until, recreated_at, interval_seconds).
+
+    ``hours`` are in order of pair and time. t counts from the start of the first of the hours.
+    ``usual_pause_seconds`` is the longest pause that is usual (NaN where none is): a pause lasts from one sample at
+    which the group had got on to the next. A job that cron starts every hour commits every few seconds for three
+    minutes and then not at all: the mean of its last hour is no rhythm, its pauses are, as far as a day shows them
+    again and again.
+    """
+    until = wanted["until"]
+    begins = until - HOURS_OF_DAY * HOUR
+    of_pair = ranges_of(wanted["pair"], hours["pair"])
+    recreated = wanted["recreated_at"]
+    same_log = np.where(recreated == NULL, begins, start_of(HOUR, np.maximum(recreated, 0)) + HOUR)
+    part = Ranges(
+        of_pair.bisect_left(hours["minute"], np.maximum(begins, same_log)), of_pair.bisect_left(hours["minute"], until)
+    )
+    number, row = part.rows()
+    sums = shifted(taken(hours, row), (hours["minute"][row] - begins[number]) / MICROS)
+    own = Ranges(np.cumsum(part.sizes) - part.sizes, np.cumsum(part.sizes))
+    lost = hours["lost_at_least"][row]
+    return {
+        **{name: own.sum(sums[name]) for name in STATISTICS},
+        **{name: (part.first if name.startswith("first") else part.last)(hours[name]) for name in _ENDS},
+        "lost_at_least": own.sum(lost),
+        "lost_at_most": own.sum(np.where(lost > 0, hours["lost_at_most"][row], 0)),
+        "first_lost_at": part.min(hours["first_lost_at"]),
+        "last_lost_at": part.max(hours["last_lost_at"]),
+        "usual_pause_seconds": _usual_pause(hours, part, number, row, wanted["interval_seconds"]),
+    }
+
+
+def _usual_pause(hours: Columns, part: Ranges, number: Array, row: Array, interval_seconds: Array) -> Array:
+    since = last_progress_before(hours)
+    # A pause across the start of an hour, unless it began before the day.
+    across = np.where(since[row] >= part.start[number], pauses(hours, since)[row], np.nan)
+    longest = np.fmax(hours["longest_pause_seconds"][row], across)
+    got_on = np.bincount(number, hours["first_progress_at"][row] != NEVER, len(part.start))
+    rank = np.maximum(HOURS_OF_USUAL_PAUSE, np.ceil(SHARE_OF_HOURS * got_on)).astype(np.int64)
+    is_pause = ~np.isnan(longest)
+    number, longest = number[is_pause], longest[is_pause]
+    order = np.lexsort((-longest, number))
+    number, longest = number[order], longest[order]
+    its = ranges_of(np.arange(len(part.start)), number)
+    usual = picked(longest, its.start + rank - 1, its.sizes >= rank, np.nan)
+    shortest = np.maximum(USUAL_PAUSE_SECONDS, INTERVALS_OF_PAUSE * interval_seconds)
+    return np.where(usual >= shortest, usual, np.nan)
+
+
+def pace_of(buckets: Columns, days: Columns, cases: Columns) -> dict[str, Array]:
+    """How each case moves: the columns of the result, which are explained there.
+
+    Args:
+        buckets: in order of pair and time, at least those of the longest window and since the last whole hour.
+        days: the result of :func:`whole_hours` for each case.
+        cases: pair, as_of, recreated_at, interval_seconds.
+    """
+    as_of, interval = cases["as_of"], cases["interval_seconds"]
+    of_pair = ranges_of(cases["pair"], buckets["pair"])
+    seen = Ranges(of_pair.start, of_pair.bisect_right(buckets["last_at"], as_of))
+    same_log = seen.bisect_left(buckets["minute"], next_bucket(cases["recreated_at"], as_of))
+    recent = [Ranges(seen.bisect_left(buckets["minute"], first_bucket(w, as_of)), seen.stop) for w in WINDOWS_SECONDS]
+    of_day = Ranges(seen.bisect_left(buckets["minute"], whole_hours_until(as_of)), seen.stop)
+    parts = [part.since(same_log) for part in (*recent, of_day)]
+    hour, hour_of_log = recent[HOUR_WINDOW], parts[HOUR_WINDOW]
+
+    moves = hour.sum(buckets["moves"])
+    backlog = np.round(hour.sum(buckets["backlog_seconds"]), 6)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        cadence = np.where(moves > 0, backlog / moves, 0.0)
+    needed = np.maximum(
+        INTERVALS_PER_WINDOW * interval, CADENCES_PER_WINDOW * np.fmax(cadence, days["usual_pause_seconds"])
+    )
+    window = np.searchsorted([*WINDOWS_SECONDS, DAY_SECONDS], needed)
+    is_measurable = window <= DAY
+    window = np.where(is_measurable, window, HOUR_WINDOW)
+    # The hour and the day are each confirmed by themselves.
+    longer = np.where(window < HOUR_WINDOW, window + 1, window)
+
+    origin = int(as_of.max(initial=0))
+    sums = shifted(buckets, (buckets["minute"] - origin) / MICROS)
+    statistics = [{name: part.sum(sums[name]) for name in STATISTICS} for part in parts]
+    statistics[DAY] = _with_whole_hours(statistics[DAY], days, as_of, origin)
+    ends = [_ends_of(part, buckets) for part in parts]
+    ends[DAY] = _with_ends_of_whole_hours(ends[DAY], days)
+    judged = {name: np.choose(window, [its[name] for its in statistics]) for name in STATISTICS}
+    confirming = {name: np.choose(longer, [its[name] for its in statistics]) for name in STATISTICS}
+    its_ends = {name: np.choose(window, [its[name] for its in ends]) for name in _ENDS}
+
+    slope, margin = slope_and_margin(judged)
+    longer_slope, longer_margin = slope_and_margin(confirming)
+    slope, longer_slope = (np.where(is_measurable, value, np.nan) for value in (slope, longer_slope))
+    span = np.nan_to_num(seconds_between(its_ends["first_at"], its_ends["last_at"]))
+    read = np.maximum(its_ends["last_committed"] - its_ends["first_committed"], 0)
+    moved_at = _last_known(buckets, "last_moved_at", seen)
+    return {
+        # When the offset was first seen where it is now (null: never seen), and whether it was seen to get there.
+        "moved_at": np.where(moved_at == NULL, seen.first(buckets["first_at"]), moved_at),
+        "was_seen_moving": moved_at != NULL,
+        # When nothing was last unread.
+        "drained_at": _last_known(buckets, "last_drained_at", seen),
+        # How often the offset was seen to move within the hour, and for how much of it there was something to commit.
+        "moves": moves,
+        "backlog_seconds": backlog,
+        "usual_pause_seconds": days["usual_pause_seconds"],
+        # The highest offset before a rewind within the hour, by how many records it was rewound, and when last.
+        "rewound_from": hour_of_log.max(buckets["rewound_from"]),
+        "rewound_records": hour_of_log.sum(buckets["rewound_records"]),
+        "rewound_at": hour_of_log.max(buckets["rewound_at"]),
+        # Records that were deleted unread, as seen within the shortest window, and within a day.
+        "lost_lately": parts[0].sum(buckets["lost_at_least"]),
+        **_lost_of_day(buckets, days, parts, of_day),
+        # The window that suits the commit cadence; where even a day is too short, that of an hour, without a trend.
+        "window": window,
+        "trend_is_measurable": is_measurable,
+        "samples": judged["samples"],
+        "span_seconds": span,
+        "consume_rate_per_second": ratio(read, span),
+        "slope": slope,
+        "slope_low": slope - margin,
+        "slope_high": slope + margin,
+        "longer_slope": longer_slope,
+        "longer_low": longer_slope - longer_margin,
+        "longer_high": longer_slope + longer_margin,
+    }
+
+
+def _last_known(buckets: Columns, name: str, seen: Ranges) -> Array:
+    """The latest time in a column of all that was seen."""
+    index = last_index(buckets[name] != NULL)
+    last = picked(index, seen.stop - 1, ~seen.is_empty, -1)
+    return picked(buckets[name], last, last >= seen.start)
+
+
+def _ends_of(part: Ranges, buckets: Columns) -> dict[str, Array]:
+    return {
+        "first_at": part.first(buckets["first_at"]),
+        "first_committed": part.first(buckets["first_committed"]),
+        "last_at": part.last(buckets["last_at"]),
+        "last_committed": part.last(buckets["last_committed"]),
+    }
+
+
+def _with_whole_hours(rest: Columns, days: Columns, as_of: Array, origin: int) -> dict[str, Array]:
+    """The statistics of a day from those of its whole hours and of the rest."""
+    begins = whole_hours_until(as_of) - HOURS_OF_DAY * HOUR
+    of_hours = shifted(days, (begins - origin) / MICROS)
+    return {name: rest[name] + of_hours[name] for name in STATISTICS}
+
+
+def _with_ends_of_whole_hours(rest: Columns, days: Columns) -> dict[str, Array]:
+    has_hours, has_rest = days["first_at"] != NULL, rest["last_at"] != NULL
+    return {
+        name: np.where(has_hours, days[name], rest[name])
+        if name.startswith("first")
+        else np.where(has_rest, rest[name], days[name])
+        for name in _ENDS
+    }
+
+
+def _lost_of_day(buckets: Columns, days: Columns, parts: list[Ranges], of_day: Ranges) -> dict[str, Array]:
+    """What was lost within a day, by stretches: the whole hours, and since then what belongs to a window but not to a
+    shorter one. A stretch in which no loss shows adds nothing: a group that reads at the edge of what is kept, or
+    deletes what it has read, is passed by the log start all the time, and the upper number would go on growing."""
+    lost = {
+        "lost_at_least": days["lost_at_least"],
+        "lost_at_most": days["lost_at_most"],
+        "first_lost_at": days["first_lost_at"],
+        "last_lost_at": days["last_lost_at"],
+    }
+    stop = of_day.stop
+    for part in parts:
+        start = np.maximum(part.start, of_day.start)
+        stretch = Ranges(start, stop)
+        at_least = stretch.sum(buckets["lost_at_least"])
+        lost["lost_at_least"] = lost["lost_at_least"] + at_least
+        lost["lost_at_most"] = lost["lost_at_most"] + np.where(at_least > 0, stretch.sum(buckets["lost_at_most"]), 0)
+        lost["first_lost_at"] = np.minimum(lost["first_lost_at"], stretch.min(buckets["first_lost_at"]))
+        lost["last_lost_at"] = np.maximum(lost["last_lost_at"], stretch.max(buckets["last_lost_at"]))
+        stop = np.minimum(stop, start)
+    lost["first_lost_at"] = np.where(lost["first_lost_at"] == NEVER, NULL, lost["first_lost_at"])
+    return lost

@@ -1,0 +1,115 @@
+"""The rules on columns say what the plain definition says: the same verdict and the same numbers, row by row.
+
+On every trace, whose stories are what happens in life, and on random histories, whose nastiness is what the rules'
+authors did not think of. A failure names the trace (a random one by its seed: ``history(seed)`` makes it again).
+"""
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+
+from lagwise.domain.vocabulary import LossCause, Status, UnknownReason
+from lagwise.traces.trace import Trace
+from lagwise_app.replay.shown import Shown, shown_of
+from tests.contract.histories import history
+from tests.contract.oracle import shown_by_oracle
+from tests.contract.test_engines_agree import (
+    EVERY,
+    FOUND_BY_THE_LONG_RUN,
+    differences,
+    in_segments,
+    stretched,
+    unreadable,
+    with_external_offsets,
+)
+from tests.contract.test_losses_agree import overtaken, purged
+from tests.traces.replayed import replayed, traces
+
+pytestmark = pytest.mark.thorough
+
+
+def compared(batch: list[Trace]) -> Iterator[Shown]:
+    """What is shown of each trace, once it has been compared."""
+    for trace in batch:
+        shown = shown_of(trace)
+        assert differences(shown, shown_by_oracle(trace)) == []
+        yield from shown
+
+
+def test_on_every_trace() -> None:
+    count = 0
+    for trace in traces():
+        times = trace.evaluation_times[::EVERY]
+        seen = [one for one in replayed()[trace.name] if one.time_s in times]
+        assert differences(seen, shown_by_oracle(trace, times)) == []
+        count += len(seen)
+    assert count > 1000
+
+
+def test_on_random_histories() -> None:
+    counts: Counter[str] = Counter()
+    for one in compared([history(seed) for seed in (*range(250), *FOUND_BY_THE_LONG_RUN)]):
+        counts[one.status if one.reason is None else f"{one.status}:{one.reason}"] += 1
+    words = [*(s for s in Status if s is not Status.UNKNOWN)]
+    reasons = [f"unknown:{reason}" for reason in UnknownReason if reason is not UnknownReason.NOT_COMMITTING]
+    # Every word has been put to the test, not only the easy ones.
+    assert {word: counts[word] for word in (*words, *reasons) if counts[word] < 3} == {}
+
+
+def test_on_groups_that_could_not_be_read() -> None:
+    sentences = [one.sentence or "" for one in compared([unreadable(history(seed), seed) for seed in range(20)])]
+    assert sum("Describe on the group" in sentence for sentence in sentences) >= 20
+
+
+def test_on_groups_with_objectives_of_their_own() -> None:
+    batch = [replace(history(seed), lag_objectives_s={"group-0": (1.0, 20.0, 3600.0)[seed % 3]}) for seed in range(100)]
+    others = 0
+    for trace in batch:
+        shown = list(compared([trace]))
+        common = shown_of(replace(trace, lag_objectives_s={}))
+        others += sum(a.status != b.status for a, b in zip(shown, common, strict=True))
+    assert others >= 10
+
+
+def test_on_groups_with_external_offsets() -> None:
+    said: Counter[str] = Counter()
+    # (Seed 87 has a rate that lies just between two roundings: the order of a sum decides on its last digit.)
+    for one in compared([with_external_offsets(history(seed), seed) for seed in range(80)]):
+        if one.topic is not None:
+            said[f"{one.status}:{one.reason}"] += 1
+            said["held up"] += one.status == Status.STALLED and one.numbers["lag"] is None
+    words = ("unknown:not_committing", "unknown:no_commit", "stopped:None", "stalled:None", "held up")
+    assert {word: said[word] for word in words if said[word] < 3} == {}
+
+
+def test_on_logs_that_are_deleted_by_size() -> None:
+    losses: Counter[str] = Counter()
+    for one in compared([in_segments(history(seed), seed) for seed in range(150)]):
+        if one.topic is not None and one.loss_cause == LossCause.DELETION:
+            losses["at once" if one.numbers["seconds_to_loss"] == 0 else "later"] += 1
+    assert min(losses["at once"], losses["later"]) >= 10, losses
+
+
+def test_on_histories_of_a_day_and_more() -> None:
+    assert len(list(compared([stretched(history(seed), 2 + seed % 4) for seed in range(60)]))) > 100
+
+
+def test_on_readers_that_are_overtaken_again_and_again() -> None:
+    losses = [one.lost for one in compared([overtaken(history(seed), seed) for seed in range(100)]) if one.topic]
+    assert sum(its.at_least > 0 for its in losses) >= 30
+    assert sum(its.at_most > its.at_least > 0 for its in losses) >= 30
+
+
+def test_on_logs_that_their_readers_purge() -> None:
+    losing: Counter[bool] = Counter()
+    for one in compared([purged(history(seed), seed) for seed in range(100)]):
+        losing[one.status == Status.LOSING_DATA] += 1
+    assert min(losing[True], losing[False]) >= 10, losing
+
+
+@pytest.mark.long
+@pytest.mark.timeout(14_400)
+def test_on_ten_thousand_random_histories() -> None:
+    assert sum(1 for _ in compared([history(seed) for seed in range(1_000, 11_000)])) > 100_000
