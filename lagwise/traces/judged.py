@@ -95,7 +95,16 @@ def judged(trace: Trace, events: Sequence[Row], times: Sequence[float] | None = 
         )
     )
     names, client = _clients(rows, samples[moments], pairs["group"], evidence["owner"])
-    partitions = {**evidence, **judge(evidence), **pairs, "moment": moments, "view": view, "client": client}
+    partitions = {
+        **evidence,
+        **judge(evidence),
+        **pairs,
+        "commits_seen": evidence["moves"],
+        "lag_slope_per_second": evidence["slope"],
+        "moment": moments,
+        "view": view,
+        "client": client,
+    }
     groups: list[dict[str, JudgedGroup]] = [{} for _ in times]
     rollup_names = RollupNames(rows.topics.names, names, rows.members.names)
     for at, group, one in _groups(trace, rows, partitions, facts, rollup_names):

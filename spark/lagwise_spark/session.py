@@ -22,6 +22,7 @@ from lagwise.platform.logs import clean
 from lagwise.platform.private_files import make_folder, opened
 from lagwise.platform.secrets import resolve_map
 from lagwise_spark import jvm, object_store
+from lagwise_spark.tasks.shipping import ship_code
 
 #: Delta 4.4.0 is the newest that Maven Central has for Spark 4.2; 4.2.0 fails at a table's first checkpoint.
 DELTA_PACKAGE = "io.delta:delta-spark_4.2_2.13:4.4.0"
@@ -150,6 +151,7 @@ def start_session(
     for key, value in object_store.conf_for(lake_uri, storage_options or {}).items():
         if f"spark.hadoop.{key}" not in given:
             hadoop.set(key, value)
+    ship_code(session)
     return session
 
 

@@ -232,3 +232,48 @@ def written_per_second(log: SeenLogs, pace: Columns) -> tuple[Array, Array]:
     produced = np.where(is_day & ~np.isnan(of_day), of_day, measured)
     of_hour = np.where(is_day, np.nan, rates[HOUR_WINDOW])
     return produced, np.where(np.isnan(produced), np.nan, np.fmin(produced, of_hour))
+
+
+@dataclass(frozen=True)
+class LogBuckets:
+    """Minutes, or longer stretches, of logs: what is kept of a history.
+
+    Attributes:
+        rows: log, minute, first_ and last_ at, high_watermark, log_start, reset_at, recreated_at. What came before the
+            last reset of the bucket is another log, and left out.
+        points: the points of each bucket, among those of the history.
+    """
+
+    rows: Columns
+    points: Ranges
+
+
+def log_buckets(logs: Logs, length: int) -> LogBuckets:
+    """A history in buckets of this length (microseconds), each since its last reset."""
+    ends, resets = logs.ends, logs.resets
+    start = start_of(length, ends["minute"])
+    firsts = np.flatnonzero(is_first(ends["log"], start))
+    bucket = Ranges(firsts, np.append(firsts[1:], len(start)) if len(firsts) else firsts)
+    log, begin = ends["log"][firsts], start[firsts]
+    of_log = ranges_of(log, resets["log"])
+    within = Ranges(of_log.bisect_left(resets["at"], begin), of_log.bisect_left(resets["at"], begin + length))
+    reset_at = within.last(resets["at"])
+    recreated = np.where(resets["is_recreation"], resets["at"], NULL)
+    kept = Ranges(bucket.bisect_left(ends["last_at"], reset_at), bucket.stop)
+    of_points = ranges_of(log, logs.points["log"])
+    points = Ranges(
+        of_points.bisect_left(logs.points["at"], np.maximum(begin, reset_at)),
+        of_points.bisect_left(logs.points["at"], begin + length),
+    )
+    names = ("at", "high_watermark", "log_start")
+    return LogBuckets(
+        {
+            "log": log,
+            "minute": begin,
+            **{f"first_{name}": kept.first(ends[f"first_{name}"]) for name in names},
+            **{f"last_{name}": kept.last(ends[f"last_{name}"]) for name in names},
+            "reset_at": reset_at,
+            "recreated_at": within.max(recreated),
+        },
+        points,
+    )

@@ -20,7 +20,7 @@ from lagwise.tables.schema import Table
 from lagwise.tables.store import Lake
 from lagwise_spark.jobs import read, slices, write
 from lagwise_spark.jobs.minutes import merge_by_five
-from lagwise_spark.jobs.progress import News, minute_of
+from lagwise_spark.jobs.progress import News, minute_of, whole_hours_until
 from lagwise_spark.jobs.read import FinishedSample
 from lagwise_spark.jobs.slices import Stretch
 from lagwise_spark.tuning import tune_for_catching_up
@@ -67,7 +67,10 @@ def catch_up(session: SparkSession, lake: Lake, news: Sequence[News], explicit: 
 
 
 def is_a_round(n: News) -> bool:
-    """Whether what is open is no more than a round makes together with its verdicts."""
+    """Whether what is open is no more than a round makes together with its verdicts. Hours that are whole by now must
+    have all their minutes before anything is judged."""
+    if n.open_from < whole_hours_until(n.as_of):
+        return False
     minutes = (n.as_of - n.open_from) / timedelta(minutes=1)
     return minutes <= MINUTES_PER_ROUND or minutes * n.group_partitions <= ROWS_PER_ROUND
 

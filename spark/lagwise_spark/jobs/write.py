@@ -50,26 +50,36 @@ def replace_between(rows: DataFrame, lake: Lake, table: Table, cluster: str, sta
     writer.save(lake.location(table))
 
 
+def replace_rows_between(
+    lake: Lake, table: Table, cluster: str, start: datetime, end: datetime, rows: pa.Table
+) -> None:
+    """Replace one cluster's minutes, or hours, in [start, end); doing it again changes nothing. Raises LakeError."""
+    if not lake.files(table, since=start, until=end):
+        # Nothing to replace, as is usual: an append need not look for it.
+        lake.append(table, rows)
+        return
+    clock = str(table.clock)
+    quoted = cluster.replace("'", "''")
+    rows = rows.append_column(pa.field("day", DAY, nullable=False), pc.cast(rows[clock], DAY)).select(table.arrow.names)
+    predicate = (
+        f"day >= DATE '{_utc(start):%Y-%m-%d}' AND day <= DATE '{_utc(end):%Y-%m-%d}' AND cluster = '{quoted}' AND "
+        f"{clock} >= TIMESTAMP '{_utc(start):%Y-%m-%dT%H:%M:%SZ}' AND {clock} < TIMESTAMP '{_utc(end):%Y-%m-%dT%H:%M:%SZ}'"
+    )
+    replace_small(lake, table, rows, predicate)
+
+
 def _utc(at: datetime) -> datetime:
     return at.astimezone(UTC)
 
 
-def partition_changes(judged: DataFrame, lake: Lake) -> int:
+def partition_changes(rows: pa.Table, lake: Lake) -> int:
     """Append the partitions' changes of status; what is seen for the first time is not a change. Written before the
     statuses themselves: a round that is cut short between the two records a change twice, never not at all."""
-    changed = judged.where(F.col("previous_status").isNotNull() & (F.col("previous_status") != F.col("status"))).select(
-        "cluster",
-        "group",
-        "topic",
-        "partition",
-        F.col("as_of").alias("at"),
-        F.col("previous_status").alias("before"),
-        F.col("status").alias("after"),
-        "reason",
-    )
-    rows = changed.toArrow()
-    lake.append(STATUS_CHANGES, rows)
-    return int(rows.num_rows)
+    changed = rows.filter(pc.fill_null(pc.not_equal(rows["previous_status"], rows["status"]), False))
+    made = {"at": changed["as_of"], "before": changed["previous_status"], "after": changed["status"]}
+    kept = ("cluster", "group", "topic", "partition", "reason")
+    lake.append(STATUS_CHANGES, pa.table({**{name: changed[name] for name in kept}, **made}))
+    return int(changed.num_rows)
 
 
 def groups(

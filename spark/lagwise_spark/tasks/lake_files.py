@@ -1,0 +1,129 @@
+"""Rows of the lake's data files, read by tasks themselves."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from lagwise.domain.verdicts.columns import Array
+from lagwise.tables.schema import Table
+
+_ROWS_PER_BATCH = 200_000
+
+
+@dataclass(frozen=True)
+class KeyRange:
+    """Topic-partitions from ``start`` up to, not including, ``stop``: (cluster, topic, partition) each, None is no
+    limit. A task works on those of a range, with all groups that read them."""
+
+    start: tuple[str, str, int] | None = None
+    stop: tuple[str, str, int] | None = None
+
+    def holds(self, rows: pa.RecordBatch) -> Array | None:
+        """Which rows belong to it; None is all."""
+        if self.start is None and self.stop is None:
+            return None
+        clusters, topics = (_dictionary_of(rows[name]) for name in ("cluster", "topic"))
+        partition = rows["partition"].to_numpy(zero_copy_only=False)
+        held = np.ones(len(partition), bool)
+        if self.start is not None:
+            held &= ~_is_below(clusters, topics, partition, self.start)
+        if self.stop is not None:
+            held &= _is_below(clusters, topics, partition, self.stop)
+        return None if held.all() else held
+
+
+_Encoded = tuple[list[str], Array]
+
+
+def _dictionary_of(names: pa.Array) -> _Encoded:
+    encoded = names if pa.types.is_dictionary(names.type) else names.dictionary_encode()
+    return encoded.dictionary.to_pylist(), encoded.indices.to_numpy(zero_copy_only=False)
+
+
+def _is_below(clusters: _Encoded, topics: _Encoded, partition: Array, bound: tuple[str, str, int]) -> Array:
+    cluster, topic, first = bound
+    order = [
+        np.array([(n > b) - (n < b) for n in names] or [0])[index]
+        for (names, index), b in ((clusters, cluster), (topics, topic))
+    ]
+    below: Array = (order[0] < 0) | ((order[0] == 0) & ((order[1] < 0) | ((order[1] == 0) & (partition < first))))
+    return below
+
+
+@dataclass(frozen=True)
+class LakeFiles:
+    """Data files of a lake, and how to open them.
+
+    Attributes:
+        uri: of the lake.
+        options: delta-rs's, for a lake that is not on a disk.
+        paths: the files of each table, by its name.
+    """
+
+    uri: str
+    options: Mapping[str, str]
+    paths: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+    def rows(
+        self,
+        table: Table,
+        columns: Sequence[str],
+        within: KeyRange,
+        *,
+        samples: Collection[str] | None = None,
+    ) -> pa.Table:
+        """These columns of the rows of a range; names come as dictionaries. ``samples`` are the only ones wanted.
+
+        Raises OSError that names the file that cannot be read, as pyarrow's own words about its content do not.
+        """
+        schema = table.without_day
+        keys = [name for name in ("cluster", "topic", "partition", "sample_id") if name in schema.names]
+        wanted = list(dict.fromkeys([*keys, *columns]))
+        parts = [
+            part
+            for path in self.paths.get(table.name, ())
+            for part in self._parts(path, wanted, schema, within, samples)
+        ]
+        if not parts:
+            return pa.Table.from_batches([], schema=pa.schema([schema.field(name) for name in wanted]))
+        return pa.concat_tables([pa.Table.from_batches([part]) for part in parts])
+
+    def _parts(
+        self, path: str, columns: list[str], schema: pa.Schema, within: KeyRange, samples: Collection[str] | None
+    ) -> list[pa.RecordBatch]:
+        names = [name for name in columns if schema.field(name).type == pa.string()]
+        parts = []
+        try:
+            with self._open(path, names) as file:
+                for batch in file.iter_batches(_ROWS_PER_BATCH, columns=columns, use_threads=False):
+                    held = within.holds(batch)
+                    if samples is not None:
+                        of_sample = _is_in(batch["sample_id"], samples)
+                        held = of_sample if held is None else held & of_sample
+                    if held is None or held.all():
+                        parts.append(batch)
+                    elif held.any():
+                        parts.append(batch.filter(pa.array(held)))
+        except (pa.ArrowException, OSError) as error:
+            raise OSError(f"cannot read {path}: {error}") from error
+        return parts
+
+    def _open(self, path: str, names: list[str]) -> Any:
+        source: Any = path
+        if "://" in self.uri:
+            # Only where the lake is in an object store: a client takes a moment, and a package that disks need not.
+            from deltalake.fs import DeltaStorageHandler
+            from pyarrow.fs import PyFileSystem
+
+            store = PyFileSystem(DeltaStorageHandler(self.uri, dict(self.options)))
+            source = store.open_input_file(path.removeprefix(self.uri).lstrip("/"))
+        return pq.ParquetFile(source, read_dictionary=names, page_checksum_verification=True)
+
+
+def _is_in(names: pa.Array, wanted: Collection[str]) -> Array:
+    known, index = _dictionary_of(names)
+    return np.array([name in wanted for name in known] or [False])[index]
