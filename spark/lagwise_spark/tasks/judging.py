@@ -359,7 +359,7 @@ def _history_logs(parts: Sequence[tuple[Columns, pa.Table]], moments: Columns) -
     ends, points, resets = [], [], []
     for (rows, arrow), mask in zip(parts, kept, strict=True):
         its = taken(rows, mask)
-        ends.append({name: its[name] for name in ("log", *_LOG_ENDS)})
+        ends.append({name: its[name] for name in ("log", *_LOG_ENDS) if name not in ("reset_at", "recreated_at")})
         lists = arrow["points"].combine_chunks() if arrow.num_rows else None
         if lists is not None:
             sizes = lists.value_lengths().to_numpy(zero_copy_only=False)

@@ -32,8 +32,9 @@ def gathered(
     return {name: pa.concat_tables(parts) for name, parts in tables.items()}
 
 
-def _written(rows: pa.Table) -> pa.Buffer:
+def _written(rows: pa.Table) -> bytes:
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, rows.schema) as stream:
         stream.write_table(rows)
-    return sink.getvalue()
+    written: bytes = sink.getvalue().to_pybytes()
+    return written
