@@ -50,7 +50,7 @@ def fetched(browser: Browser, address: str) -> dict[str, Any]:
     )
     client.send("Network.enable")
     page.goto(address)
-    page.wait_for_selector('[data-testid="stDataFrame"] canvas', state="attached", timeout=_READY_MS)
+    page.wait_for_selector("role=gridcell", state="attached", timeout=_READY_MS)
     page.wait_for_timeout(_SETTLE_MS)
     context.close()
     return dict(sorted(found.items()))

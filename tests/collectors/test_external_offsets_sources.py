@@ -102,7 +102,7 @@ def test_a_reading_thread_that_ends_in_whatever_way_is_not_taken_for_one_that_ha
         lane.begin()
         with pytest.raises(OffsetSourceTrouble, match="SystemExit: 3") as raised:
             lane.finish()
-        assert raised.value.kind == "malformed"
+        assert raised.value.kind == "external_offsets_malformed"
 
 
 # --- what was known ---

@@ -163,7 +163,7 @@ def _findings(row: GroupRow, group: GroupCondition, snapshot: LakeSnapshot) -> I
     yield as_stated.finding(AlertKind.IDLE_MEMBERS, idle_sentence if idle else None, count=idle)
     ghosts = record.partitions_by_status.get(Status.GHOST, 0)
     ghosts_sentence = f"Commits are left on {plural(ghosts, 'partition')} of topics that it reads no more."
-    yield as_stated.finding(AlertKind.GHOSTS, ghosts_sentence if ghosts else None)
+    yield as_stated.finding(AlertKind.GHOSTS, ghosts_sentence if ghosts else None, count=ghosts)
     storm = snapshot.storms.get(row.key)
     is_storm = storm is not None and record.as_of - storm.last_at < STORM_LASTS
     yield as_stated.finding(AlertKind.REBALANCE_STORM, storm.sentence if storm and is_storm else None)

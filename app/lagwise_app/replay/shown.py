@@ -10,7 +10,8 @@ import numpy as np
 from lagwise.domain.group_record import number_columns
 from lagwise.domain.loss.records import NOTHING_LOST, Lost
 from lagwise.domain.verdicts.columns import NULL, Array, seconds_between
-from lagwise.domain.verdicts.status import HELD, LOSS_CAUSES, REASONS, STATUSES
+from lagwise.domain.verdicts.loss import LOSS_CAUSES
+from lagwise.domain.verdicts.status import HELD, REASONS, STATUSES
 from lagwise.domain.vocabulary import Status
 from lagwise.traces.judged import JudgedGroup, JudgedTrace, judged
 from lagwise.traces.trace import Trace

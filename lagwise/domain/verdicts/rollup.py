@@ -12,7 +12,8 @@ from lagwise.domain.lag_forecast import Forecast
 from lagwise.domain.loss.records import Lost
 from lagwise.domain.partition_rollup import PartitionsInStatus
 from lagwise.domain.verdicts.columns import NULL, Array, Columns, Ranges, is_first, seconds_between, taken
-from lagwise.domain.verdicts.status import LOSS_CAUSES, REASONS, STATUSES
+from lagwise.domain.verdicts.loss import LOSS_CAUSES
+from lagwise.domain.verdicts.status import REASONS, STATUSES
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,9 @@ from lagwise.domain.causes import TROUBLE
 from lagwise.domain.groups import GroupVerdict, status_of, verdict_of
 from lagwise.domain.partition_rollup import PartitionsInStatus
 from lagwise.domain.verdicts.columns import Array, Columns, seconds_between
+from lagwise.domain.verdicts.loss import LOSS_CAUSES
 from lagwise.domain.verdicts.rollup import RollupNames, parts_of, places_of
-from lagwise.domain.verdicts.status import LOSS_CAUSES, REASONS, STATUSES
+from lagwise.domain.verdicts.status import REASONS, STATUSES
 from lagwise.domain.vocabulary import Status
 from lagwise.tables.analysis import PARTITION_STATUS
 from lagwise_spark.jobs.round_inputs import GroupsNow

@@ -11,8 +11,9 @@ from lagwise.domain.verdicts.buckets import EARLIEST, HOUR, MINUTE, SUMS, merged
 from lagwise.domain.verdicts.columns import NEVER, NULL, Array, Columns, Ranges, start_of, taken
 from lagwise.domain.verdicts.evidence import Known, evidence_of
 from lagwise.domain.verdicts.logs import Logs, log_buckets, logs_of_samples, seen_logs
+from lagwise.domain.verdicts.loss import LOSS_CAUSES
 from lagwise.domain.verdicts.samples import known_samples
-from lagwise.domain.verdicts.status import HELD, LOSS_CAUSES, REASONS, STATUSES, judge
+from lagwise.domain.verdicts.status import HELD, REASONS, STATUSES, judge
 from lagwise.domain.verdicts.windows import pace_of, whole_hours_until
 from lagwise.domain.vocabulary import UnknownReason
 from lagwise.tables.analysis import PARTITION_STATUS
