@@ -9,7 +9,6 @@ from functools import partial
 
 import psutil
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyspark.sql import SparkSession
 
 from lagwise.config import Config
@@ -158,20 +157,16 @@ def _latest_from(news: Sequence[News]) -> datetime:
 def _finish_minutes(session: SparkSession, lake: Lake, news: Sequence[News], made: Mapping[str, pa.Table]) -> int:
     """Write those minutes that no later sample will change: all before the latest sample's own. Where that completes
     five minutes, write these too. Returns how many minutes were written, over all clusters."""
-    written = 0
-    for n in news:
-        end = minute_of(n.as_of)
-        if end <= n.open_from:
-            continue
-        for table in (MINUTES, WATERMARK_MINUTES):
-            rows = made.get(table.name, table.without_day.empty_table())
-            write.replace_rows_between(
-                lake, table, n.cluster, n.open_from, end, rows.filter(pc.equal(rows["cluster"], n.cluster))
-            )
+    spans = {n.cluster: (n.open_from, minute_of(n.as_of)) for n in news if minute_of(n.as_of) > n.open_from}
+    if not spans:
+        return 0
+    for table in (MINUTES, WATERMARK_MINUTES):
+        rows = made.get(table.name, table.without_day.empty_table())
+        write.replace_spans(lake, table, spans, rows)
+    for cluster, (start, end) in spans.items():
         for table, coarse in ((MINUTES, FIVE_MINUTES), (WATERMARK_MINUTES, WATERMARK_FIVE_MINUTES)):
-            merge_by_five(session, lake, n.cluster, n.open_from, end, table, coarse)
-        written += int((end - n.open_from) / timedelta(minutes=1))
-    return written
+            merge_by_five(session, lake, cluster, start, end, table, coarse)
+    return sum((end - start) // timedelta(minutes=1) for start, end in spans.values())
 
 
 def _tick_row(started_at: datetime, cost: TickCost, news: Sequence[News]) -> pa.Table:

@@ -50,22 +50,33 @@ def replace_between(rows: DataFrame, lake: Lake, table: Table, cluster: str, sta
     writer.save(lake.location(table))
 
 
-def replace_rows_between(
-    lake: Lake, table: Table, cluster: str, start: datetime, end: datetime, rows: pa.Table
-) -> None:
-    """Replace one cluster's minutes, or hours, in [start, end); doing it again changes nothing. Raises LakeError."""
+def replace_spans(lake: Lake, table: Table, spans: Mapping[str, tuple[datetime, datetime]], rows: pa.Table) -> None:
+    """Replace the minutes, or hours, of each cluster in its span, [start, end); doing it again changes nothing.
+
+    Raises LakeError.
+    """
+    start, end = min(start for start, _ in spans.values()), max(end for _, end in spans.values())
     if not lake.files(table, since=start, until=end):
         # Nothing to replace, as is usual: an append need not look for it.
         lake.append(table, rows)
         return
     clock = str(table.clock)
-    quoted = cluster.replace("'", "''")
-    rows = rows.append_column(pa.field("day", DAY, nullable=False), pc.cast(rows[clock], DAY)).select(table.arrow.names)
-    predicate = (
-        f"day >= DATE '{_utc(start):%Y-%m-%d}' AND day <= DATE '{_utc(end):%Y-%m-%d}' AND cluster = '{quoted}' AND "
-        f"{clock} >= TIMESTAMP '{_utc(start):%Y-%m-%dT%H:%M:%SZ}' AND {clock} < TIMESTAMP '{_utc(end):%Y-%m-%dT%H:%M:%SZ}'"
+    of_clusters = " OR ".join(
+        f"(cluster = '{_quoted(cluster)}' AND {clock} >= {_literal(since)} AND {clock} < {_literal(until)})"
+        for cluster, (since, until) in spans.items()
     )
-    replace_small(lake, table, rows, predicate)
+    days = f"day >= DATE '{_utc(start):%Y-%m-%d}' AND day <= DATE '{_utc(end):%Y-%m-%d}'"
+    rows = rows.append_column(pa.field("day", DAY, nullable=False), pc.cast(rows[clock], DAY)).select(table.arrow.names)
+    replace_small(lake, table, rows, f"{days} AND ({of_clusters})")
+
+
+def _quoted(name: str) -> str:
+    return name.replace("'", "''")
+
+
+def _literal(at: datetime) -> str:
+    """A time as delta-rs compares it with a column: its TIMESTAMP literals are of another precision, and refused."""
+    return f"""arrow_cast('{_utc(at):%Y-%m-%dT%H:%M:%SZ}', 'Timestamp(Microsecond, Some("UTC"))')"""
 
 
 def _utc(at: datetime) -> datetime:
