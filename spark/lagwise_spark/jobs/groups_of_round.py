@@ -18,7 +18,7 @@ from lagwise.domain.verdicts.status import REASONS, STATUSES
 from lagwise.domain.vocabulary import Status
 from lagwise.tables.analysis import PARTITION_STATUS
 from lagwise_spark.jobs.round_inputs import GroupsNow
-from lagwise_spark.tasks.arrow_columns import Numbering, columns_of, combined
+from lagwise_spark.tasks.arrow_columns import Numbering, columns_of, combined, places_among
 
 Group = tuple[str, str]
 #: What systems call partitions, by cluster, topic and partition.
@@ -80,24 +80,18 @@ def _views(rows: pa.Table, now: GroupsNow) -> tuple[list[Group], Array, dict[int
 def _columns(rows: pa.Table, view: Array) -> tuple[Columns, RollupNames]:
     columns = columns_of(rows, PARTITION_STATUS.arrow, _ARITHMETIC) | {"view": view}
     for name, words in (("status", STATUSES), ("reason", REASONS), ("loss_cause", LOSS_CAUSES)):
-        columns[name] = _numbers(rows[name], [str(word) for word in words])
+        columns[name] = places_among(rows[name], [str(word) for word in words])
     for status in (Status.STOPPED, Status.STALLED):
         columns[str(status)] = _holds(rows["reasons"], str(status))
     columns["unmoved_seconds"] = seconds_between(columns["committed_since"], columns["as_of"])
     topics = sorted(set(rows["topic"].unique().to_pylist()))
-    columns["topic"] = _numbers(rows["topic"], topics)
+    columns["topic"] = places_among(rows["topic"], topics)
     members, clients = Numbering(), Numbering()
     columns["owner"] = members.of(rows["owner"])
     called = pc.binary_join_element_wise("client ", rows["client_id"], "")
     on_host = pc.fill_null(pc.binary_join_element_wise(" on host ", rows["host"], ""), "")
     columns["client"] = clients.of(pc.binary_join_element_wise(called, on_host, ""))
     return columns, RollupNames(topics, clients.names, members.names)
-
-
-def _numbers(values: pa.ChunkedArray, words: Sequence[str]) -> Array:
-    """The place of each value among the words; -1 of null."""
-    places = pc.index_in(values, pa.array(words, pa.string()))
-    return np.asarray(pc.fill_null(places, -1).to_numpy().astype(np.int64))
 
 
 def _holds(reasons: pa.ChunkedArray, status: str) -> Array:

@@ -1,6 +1,6 @@
 """From rows of the lake, as Arrow, to columns of the rules (:mod:`lagwise.domain.verdicts.columns`), and back."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -69,6 +69,13 @@ def flags_of(values: pa.ChunkedArray | pa.Array) -> Array:
     return np.asarray(pc.fill_null(whole, False).to_numpy(zero_copy_only=False))
 
 
+def places_among(values: pa.ChunkedArray, words: Sequence[str]) -> Array:
+    """The place of each name among the words; -1 of null, and of any other."""
+    names = values.cast(pa.string()) if pa.types.is_dictionary(values.type) else values
+    places = pc.index_in(names, pa.array(words, pa.string()))
+    return np.asarray(pc.fill_null(places, -1).to_numpy().astype(np.int64))
+
+
 def columns_of(rows: pa.Table, schema: pa.Schema, names: Iterable[str]) -> dict[str, Array]:
     """These columns of rows, by the types that their table declares."""
     made: dict[str, Array] = {}
@@ -92,12 +99,6 @@ def arrow_of(values: Array, kind: pa.DataType) -> pa.Array:
         return pa.array(values, mask=np.isnan(values))
     made = pa.array(values.astype(np.int64), mask=values == NULL)
     return made.cast(kind)
-
-
-def table_of(columns: Columns, given: Mapping[str, pa.Array], schema: pa.Schema) -> pa.Table:
-    """Rows of a table from columns of the rules, and those that are ``given`` as they are."""
-    arrays = [given[f.name] if f.name in given else arrow_of(columns[f.name], f.type) for f in schema]
-    return pa.Table.from_arrays(arrays, schema=schema)
 
 
 def combined(numbers: Sequence[Array], sizes: Sequence[int]) -> Array:

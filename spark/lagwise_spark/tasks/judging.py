@@ -1,30 +1,50 @@
 """A round on a range of topic-partitions: from raw samples and the history to verdicts and finished minutes."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from lagwise.domain.verdicts.buckets import EARLIEST, HOUR, MINUTE, SUMS, merged, of_samples
-from lagwise.domain.verdicts.columns import NEVER, NULL, Array, Columns, Ranges, start_of, taken
+from lagwise.domain.verdicts.buckets import HOUR, MINUTE
+from lagwise.domain.verdicts.columns import NEVER, NULL, Array, Columns, start_of, taken
 from lagwise.domain.verdicts.evidence import Known, evidence_of
-from lagwise.domain.verdicts.logs import Logs, log_buckets, logs_of_samples, seen_logs
+from lagwise.domain.verdicts.logs import Logs, seen_logs
 from lagwise.domain.verdicts.loss import LOSS_CAUSES
-from lagwise.domain.verdicts.samples import known_samples
 from lagwise.domain.verdicts.status import HELD, REASONS, STATUSES, judge
 from lagwise.domain.verdicts.windows import pace_of, whole_hours_until
 from lagwise.domain.vocabulary import UnknownReason
 from lagwise.tables.analysis import PARTITION_STATUS
 from lagwise.tables.minutes import DAYS, FIVE_MINUTES, MINUTES, WATERMARK_FIVE_MINUTES, WATERMARK_MINUTES
 from lagwise.tables.raw import COMMITS, WATERMARKS
-from lagwise_spark.tasks.arrow_columns import Numbering, arrow_of, columns_of, combined, places_in, stacked
+from lagwise_spark.tasks.arrow_columns import (
+    arrow_of,
+    columns_of,
+    combined,
+    places_among,
+    places_in,
+    stacked,
+)
 from lagwise_spark.tasks.lake_files import KeyRange, LakeFiles
-
-#: Columns of `minutes` that judging needs: all but what only charts read.
-_BUCKETS = tuple(
-    c.name for c in MINUTES.columns if c.name not in ("cluster", "group", "topic", "partition", "last_lag", "max_lag")
+from lagwise_spark.tasks.minutes import (
+    OF_COMMITS,
+    OF_WATERMARKS,
+    Spans,
+    finished,
+    in_order,
+    open_buckets,
+    open_logs,
+)
+from lagwise_spark.tasks.range_rows import (
+    LOG_COLUMNS,
+    OF_LOG,
+    OF_PAIR,
+    Keys,
+    RangeReader,
+    buckets_of,
+    joined_logs,
+    logs_of,
 )
 
 
@@ -73,324 +93,110 @@ class RoundInputs:
 
 
 def judged_range(inputs: RoundInputs, files: LakeFiles, within: KeyRange) -> Iterator[tuple[str, pa.Table]]:
-    """What a round makes of a range: rows of `partition_status` with ``previous_status``, and of the finished
-    `minutes` and `watermark_minutes`, each with the name of its table."""
-    part = _Range.read(inputs, files, within)
-    if not len(part.pairs["log"]):
+    """What a round makes of a range, as rows, each with the name of their table: those of `partition_status` with
+    ``previous_status``, and the finished minutes."""
+    known = _read(inputs, files, within)
+    if not len(known.keys.logs["topic"]):
         return
-    open_logs, open_buckets = part.open_logs(), part.open_buckets()
-    yield MINUTES.name, part.finished_minutes(open_buckets)
-    yield WATERMARK_MINUTES.name, part.finished_watermark_minutes(open_logs)
-    yield PARTITION_STATUS.name, _verdicts(part, stacked_logs([part.history_logs, open_logs]), open_buckets)
-
-
-def stacked_logs(parts: Sequence[Logs]) -> Logs:
-    """Several histories in one, in order of log and time."""
-    points, ends, resets = (stacked([getattr(part, name) for part in parts]) for name in ("points", "ends", "resets"))
-    return Logs(
-        taken(points, np.lexsort((points["at"], points["log"]))),
-        taken(ends, np.lexsort((ends["first_at"], ends["log"]))),
-        taken(resets, np.lexsort((resets["at"], resets["log"]))),
-    )
+    made = open_buckets(known.keys, known.commits, known.ends, known.spans)
+    buckets = in_order(stacked([known.history, {name: made[name] for name in known.history}]))
+    logs = joined_logs([known.history_logs, open_logs(known.keys, known.ends, known.spans)])
+    yield from finished(known.keys, known.spans, buckets, logs)
+    yield PARTITION_STATUS.name, _verdicts(known, logs, buckets)
 
 
 @dataclass(frozen=True)
-class _Range:
-    """The rows of a range as columns, by numbers of their group-partitions (``pair``) and topic-partitions (``log``)."""
+class _Known:
+    """The rows of a range as columns.
+
+    Attributes:
+        moments: by the number of their cluster.
+        commits: raw samples, those of the open minutes and of the gap before; ``ends`` likewise.
+        history: buckets before the open minutes; ``history_logs`` likewise.
+    """
 
     inputs: RoundInputs
-    clusters: Numbering
-    groups: Numbering
-    topics: Numbering
-    members: Numbering
-    topic_ids: Numbering
-    #: cluster, topic, partition of each topic-partition.
-    logs: Columns
-    #: group, log of each group-partition.
-    pairs: Columns
-    #: Raw samples: those of the open minutes and of the gap before.
+    moments: Columns
+    spans: Spans
+    keys: Keys
     commits: Columns
     ends: Columns
-    #: Buckets before the open minutes.
     history: Columns
     history_logs: Logs
     days: Columns
     previous: Columns
 
-    @classmethod
-    def read(cls, inputs: RoundInputs, files: LakeFiles, within: KeyRange) -> "_Range":
-        names = {name: Numbering() for name in ("cluster", "group", "topic", "owner", "topic_id", "sample_id")}
-        for moment in inputs.moments:
-            names["cluster"].number(moment.cluster)
-        moments = _moments(inputs.moments)
 
-        def numbered(rows: pa.Table, table: Any, columns: Sequence[str]) -> dict[str, Array]:
-            schema = table.without_day
-            return {
-                name: names[name].of(rows[name]) if name in names else columns_of(rows, schema, [name])[name]
-                for name in columns
-            }
+def _read(inputs: RoundInputs, files: LakeFiles, within: KeyRange) -> _Known:
+    reader = RangeReader(files, within, [moment.cluster for moment in inputs.moments])
+    commits = reader.read(COMMITS, (*OF_COMMITS, "committed_at", "owner"), inputs.sample_ids)
+    ends = reader.read(WATERMARKS, (*OF_WATERMARKS, "leader"), inputs.sample_ids)
+    minutes, fives = (reader.read(table, [c.name for c in table.columns]) for table in (MINUTES, FIVE_MINUTES))
+    days = reader.read(DAYS, [column.name for column in DAYS.columns])
+    previous_rows = reader.rows(PARTITION_STATUS, (*_PREVIOUS, "status", "reason"))
+    previous = reader.numbered(previous_rows, PARTITION_STATUS, _PREVIOUS)
+    for name, words in (("status", STATUSES), ("reason", REASONS)):
+        previous[name] = places_among(previous_rows[name], [str(word) for word in words])
+    log_rows = [reader.rows(table, (*OF_LOG, *LOG_COLUMNS)) for table in (WATERMARK_MINUTES, WATERMARK_FIVE_MINUTES)]
+    log_rows.append(inputs.older)
+    fine, coarse, older = (reader.numbered(rows, WATERMARK_MINUTES, (*OF_LOG, *LOG_COLUMNS[:-1])) for rows in log_rows)
 
-        def read(table: Any, columns: Sequence[str], samples: frozenset[str] | None = None) -> dict[str, Array]:
-            return numbered(files.rows(table, columns, within, samples=samples), table, columns)
+    moments = _columns_of(inputs.moments)
+    as_of, fine_from, open_from = (moments[name] for name in ("as_of", "fine_from", "open_from"))
 
-        of_log, of_pair = ("cluster", "topic", "partition"), ("cluster", "group", "topic", "partition")
-        raw = inputs.sample_ids
-        commits = read(
-            COMMITS, (*of_pair, "sample_id", "sampled_at", "committed", "next_record", "committed_at", "owner"), raw
-        )
-        ends = read(
-            WATERMARKS,
-            (*of_log, "sample_id", "sampled_at", "topic_id", "log_start", "high_watermark", "last_stable", "leader"),
-            raw,
-        )
-        minutes, fives = (read(table, (*of_pair, *_BUCKETS)) for table in (MINUTES, FIVE_MINUTES))
-        days = read(DAYS, [column.name for column in DAYS.columns])
-        previous = _previous(files.rows(PARTITION_STATUS, _PREVIOUS, within), numbered)
-        log_rows = [
-            (files.rows(table, _LOG_COLUMNS, within), table) for table in (WATERMARK_MINUTES, WATERMARK_FIVE_MINUTES)
-        ]
-        log_rows.append((inputs.older, WATERMARK_FIVE_MINUTES))
-        log_parts = [(numbered(rows, table, [*of_log, *_LOG_ENDS]), rows) for rows, table in log_rows]
+    def is_fine(rows: Columns) -> Array:
+        return (rows["minute"] >= fine_from[rows["cluster"]]) & (rows["minute"] < open_from[rows["cluster"]])
 
-        # --- numbers for topic-partitions and group-partitions ---
-        tables = [commits, ends, minutes, fives, days, previous, *(columns for columns, _ in log_parts)]
-        most = 1 + max(int(table["partition"].max(initial=0)) for table in tables)
-        sizes = (len(names["cluster"]), len(names["topic"]), most)
-        log_keys = [combined([table[name] for name in of_log], sizes) for table in tables]
-        logs, number = np.unique(np.concatenate(log_keys), return_inverse=True)
-        bounds = np.cumsum([0, *(len(key) for key in log_keys)])
-        for table, start, stop in zip(tables, bounds, bounds[1:], strict=False):
-            table["log"] = number[start:stop]
-        paired = [table for table in tables if "group" in table]
-        pair_keys = [combined([table["group"], table["log"]], (len(names["group"]), len(logs))) for table in paired]
-        pairs, number = np.unique(np.concatenate(pair_keys), return_inverse=True)
-        bounds = np.cumsum([0, *(len(key) for key in pair_keys)])
-        for table, start, stop in zip(paired, bounds, bounds[1:], strict=False):
-            table["pair"] = number[start:stop]
+    def is_coarse(rows: Columns) -> Array:
+        reach = as_of[rows["cluster"]] - _REACH
+        return (rows["minute"] < fine_from[rows["cluster"]]) & (rows["minute"] >= reach)
 
-        cluster_of_log = logs // (sizes[1] * sizes[2])
-        return cls(
-            inputs=inputs,
-            clusters=names["cluster"],
-            groups=names["group"],
-            topics=names["topic"],
-            members=names["owner"],
-            topic_ids=names["topic_id"],
-            logs={"cluster": cluster_of_log, "topic": logs // sizes[2] % sizes[1], "partition": logs % sizes[2]},
-            pairs={"group": pairs // max(1, len(logs)), "log": pairs % max(1, len(logs))},
-            commits=commits | {"is_latest": _is_latest(commits, names["sample_id"], inputs.moments)},
-            ends=ends | {"is_latest": _is_latest(ends, names["sample_id"], inputs.moments)},
-            history=_history(minutes, fives, moments),
-            history_logs=_history_logs(log_parts, moments),
-            days=days,
-            previous=previous,
-        )
-
-    @property
-    def moments(self) -> Columns:
-        """The moments by the number of their cluster."""
-        return _moments(self.inputs.moments)
-
-    def open_buckets(self) -> dict[str, Array]:
-        """The open minutes of group-partitions."""
-        order = np.lexsort((self.commits["sampled_at"], self.commits["pair"]))
-        commits = taken(self.commits, order) | {"at": self.commits["sampled_at"][order]}
-        count = len(self.logs["topic"])
-        end_of = places_in(
-            combined([self.ends["sample_id"], self.ends["log"]], (1 << 31, count)),
-            combined([commits["sample_id"], commits["log"]], (1 << 31, count)),
-        )
-        known = known_samples(commits, self.ends, end_of)
-        cluster = self.logs["cluster"][known["log"]]
-        minutes = merged(of_samples(known, self.moments["gap_seconds"][cluster]), MINUTE)
-        return taken(minutes, minutes["minute"] >= self.moments["open_from"][self.cluster_of_pair(minutes["pair"])])
-
-    def open_logs(self) -> Logs:
-        """The open minutes of topic-partitions."""
-        is_readable = (self.ends["high_watermark"] != NULL) & (self.ends["log_start"] != NULL)
-        ends = taken(self.ends, is_readable)
-        ends["at"] = ends["sampled_at"]
-        logs = logs_of_samples(taken(ends, np.lexsort((ends["at"], ends["log"]))))
-        open_from = self.moments["open_from"][self.logs["cluster"]]
-
-        def opened(rows: Columns, at: str) -> dict[str, Array]:
-            return taken(rows, rows[at] >= open_from[rows["log"]])
-
-        return Logs(opened(logs.points, "at"), opened(logs.ends, "first_at"), opened(logs.resets, "at"))
-
-    def cluster_of_pair(self, pair: Array) -> Array:
-        return self.logs["cluster"][self.pairs["log"][pair]]
-
-    def names_of_log(self, log: Array) -> dict[str, pa.Array]:
-        """The key columns of rows of topic-partitions."""
-        return {
-            "cluster": self.clusters.named(self.logs["cluster"][log]),
-            "topic": self.topics.named(self.logs["topic"][log]),
-            "partition": arrow_of(self.logs["partition"][log], pa.int32()),
-        }
-
-    def finished_minutes(self, minutes: Columns) -> pa.Table:
-        """Rows of `minutes` that no later sample will change: all before the latest sample's own."""
-        end = start_of(MINUTE, self.moments["as_of"])
-        rows = taken(minutes, minutes["minute"] < end[self.cluster_of_pair(minutes["pair"])])
-        log = self.pairs["log"][rows["pair"]]
-        names = self.names_of_log(log) | {"group": self.groups.named(self.pairs["group"][rows["pair"]])}
-        return bucket_rows(rows, names, MINUTES.without_day)
-
-    def finished_watermark_minutes(self, logs: Logs) -> pa.Table:
-        """Rows of `watermark_minutes`, likewise."""
-        end = start_of(MINUTE, self.moments["as_of"])[self.logs["cluster"]]
-        made = log_buckets(logs, MINUTE)
-        is_finished = made.rows["minute"] < end[made.rows["log"]]
-        rows, points = (
-            taken(made.rows, is_finished),
-            Ranges(made.points.start[is_finished], made.points.stop[is_finished]),
-        )
-        return log_bucket_rows(rows, points, logs.points, self.names_of_log(rows["log"]), WATERMARK_MINUTES.without_day)
-
-
-def bucket_rows(rows: Columns, names: Mapping[str, pa.Array], schema: pa.Schema) -> pa.Table:
-    """Rows of `minutes`, or of what these are merged into, from buckets."""
-
-    def column(field: pa.Field) -> pa.Array:
-        if field.name in names:
-            return names[field.name]
-        values = rows[field.name]
-        if field.name.startswith("first_") and field.name.endswith(("progress_at", "lost_at")):
-            values = np.where(values == NEVER, NULL, values)
-        if field.name in ("rewound_records", "lost_at_least", "lost_at_most"):
-            values = np.where(values == 0, NULL, values)
-        return arrow_of(values, field.type)
-
-    return pa.Table.from_arrays([column(field) for field in schema], schema=schema)
-
-
-def log_bucket_rows(
-    rows: Columns, points: Ranges, of: Columns, names: Mapping[str, pa.Array], schema: pa.Schema
-) -> pa.Table:
-    """Rows of `watermark_minutes`, or of what these are merged into, from buckets and the points they hold."""
-    _, place = points.rows()
-    offsets = np.concatenate([[0], np.cumsum(points.sizes)]).astype(np.int32)
-    fields = [schema.field("points").type.value_type.field(n) for n in range(2)]
-    structs = pa.StructArray.from_arrays([arrow_of(of[f.name][place], f.type) for f in fields], fields=fields)
-    made = {**names, "points": pa.ListArray.from_arrays(pa.array(offsets), structs)}
-    made["topic_id"] = names.get("topic_id", pa.nulls(len(rows["log"]), pa.string()))
-    return pa.Table.from_arrays(
-        [made[f.name].cast(f.type) if f.name in made else arrow_of(rows[f.name], f.type) for f in schema], schema=schema
+    is_older = older["minute"] < as_of[older["cluster"]] - _REACH
+    latest = [reader.names["sample_id"].number(moment.sample_id) for moment in inputs.moments]
+    keys = reader.keys()
+    return _Known(
+        inputs=inputs,
+        moments=moments,
+        spans=Spans(open_from, start_of(MINUTE, as_of), moments["gap_seconds"]),
+        keys=keys,
+        commits=commits | {"is_latest": np.isin(commits["sample_id"], latest)},
+        ends=ends | {"is_latest": np.isin(ends["sample_id"], latest)},
+        history=stacked([buckets_of(taken(minutes, is_fine(minutes))), buckets_of(taken(fives, is_coarse(fives)))]),
+        history_logs=logs_of(
+            [
+                (rows, arrow, mask)
+                for rows, arrow, mask in zip(
+                    (fine, coarse, older), log_rows, (is_fine(fine), is_coarse(coarse), is_older), strict=True
+                )
+            ]
+        ),
+        days=days,
+        previous=previous,
     )
 
 
-_LOG_ENDS = (
-    "minute", "first_log_start", "last_log_start", "first_high_watermark", "last_high_watermark", "first_at", "last_at",
-    "reset_at", "recreated_at",
-)  # fmt: skip
-_LOG_COLUMNS = (*_LOG_ENDS, "points")
 _PREVIOUS = (
-    "cluster", "group", "topic", "partition", "committed", "committed_since", "log_start", "jump_records",
-    "jump_high_watermark", "status", "reason", "since",
+    *OF_PAIR, "committed", "committed_since", "log_start", "jump_records", "jump_high_watermark", "since",
 )  # fmt: skip
-
-
-def _moments(moments: Sequence[Moment]) -> dict[str, Array]:
-    times = ("as_of", "open_from", "fine_from")
-    return {name: np.array([getattr(m, name) for m in moments], np.int64) for name in times} | {
-        name: np.array([getattr(m, name) for m in moments], np.float64)
-        for name in (
-            "interval_seconds", "gap_seconds", "lag_objective_seconds", "risk_horizon_seconds", "minimum_span_seconds",
-            "offsets_retention_seconds",
-        )
-    }  # fmt: skip
-
-
-def _is_latest(rows: Columns, samples: Numbering, moments: Sequence[Moment]) -> Array:
-    latest = [samples.number(moment.sample_id) for moment in moments]
-    return np.isin(rows["sample_id"], latest)
-
-
-def _previous(rows: pa.Table, numbered: Any) -> dict[str, Array]:
-    columns = [name for name in _PREVIOUS if name not in ("status", "reason")]
-    made: dict[str, Array] = numbered(rows, PARTITION_STATUS, columns)
-    for name, words in (("status", STATUSES), ("reason", REASONS)):
-        numbers = {str(word): number for number, word in enumerate(words)}
-        encoded = rows[name].combine_chunks()
-        encoded = encoded if pa.types.is_dictionary(encoded.type) else encoded.dictionary_encode()
-        known = np.array([numbers.get(word, -1) for word in encoded.dictionary.to_pylist()] + [-1])
-        made[name] = known[encoded.indices.fill_null(len(known) - 1).to_numpy(zero_copy_only=False)]
-    return made
-
-
 #: How far back from the moment buckets are looked at: the look-back, and to where `days` ends.
 _REACH = HOUR + 10 * MINUTE
 
 
-def _history(minutes: Columns, fives: Columns, moments: Columns) -> dict[str, Array]:
-    """Buckets before the open minutes, in order of pair and time."""
-    of = {name: moments[name] for name in ("open_from", "fine_from", "as_of")}
-    fine = taken(
-        minutes,
-        (minutes["minute"] >= of["fine_from"][minutes["cluster"]])
-        & (minutes["minute"] < of["open_from"][minutes["cluster"]]),
-    )
-    coarse = taken(
-        fives,
-        (fives["minute"] < of["fine_from"][fives["cluster"]])
-        & (fives["minute"] >= of["as_of"][fives["cluster"]] - _REACH),
-    )
-    return stacked([buckets_of(rows, ("pair", *_BUCKETS)) for rows in (fine, coarse)])
+def _columns_of(moments: Sequence[Moment]) -> dict[str, Array]:
+    return {
+        f.name: np.array([getattr(m, f.name) for m in moments], np.int64 if f.type is int else np.float64)
+        for f in fields(Moment)
+        if f.type in (int, float)
+    }
 
 
-def buckets_of(rows: Columns, names: Sequence[str]) -> dict[str, Array]:
-    """Rows of `minutes`, or of what these are merged into, as buckets: what adds up is 0 where it is null, and what is
-    the first of its kind is later than all."""
-    nulls = dict.fromkeys(SUMS, 0) | dict.fromkeys(EARLIEST, NEVER)
-    return {n: np.where(rows[n] == NULL, nulls[n], rows[n]) if n in nulls else rows[n] for n in names}
-
-
-def _history_logs(parts: Sequence[tuple[Columns, pa.Table]], moments: Columns) -> Logs:
-    """The logs before the open minutes; the parts are minutes, five minutes, and five minutes from before all these."""
-    (fine, _), (coarse, _), (older, _) = parts
-    kept = [
-        (fine["minute"] >= moments["fine_from"][fine["cluster"]])
-        & (fine["minute"] < moments["open_from"][fine["cluster"]]),
-        (coarse["minute"] < moments["fine_from"][coarse["cluster"]])
-        & (coarse["minute"] >= moments["as_of"][coarse["cluster"]] - _REACH),
-        older["minute"] < moments["as_of"][older["cluster"]] - _REACH,
-    ]
-    ends, points, resets = [], [], []
-    for (rows, arrow), mask in zip(parts, kept, strict=True):
-        its = taken(rows, mask)
-        ends.append({name: its[name] for name in ("log", *_LOG_ENDS) if name not in ("reset_at", "recreated_at")})
-        lists = arrow["points"].combine_chunks() if arrow.num_rows else None
-        if lists is not None:
-            sizes = lists.value_lengths().to_numpy(zero_copy_only=False)
-            owner = np.repeat(np.arange(len(sizes)), sizes)
-            flat = lists.flatten()
-            held = mask[owner]
-            points.append(
-                {
-                    "log": rows["log"][owner][held],
-                    "at": flat.field("at").cast(pa.int64()).to_numpy(zero_copy_only=False)[held],
-                    "high_watermark": flat.field("high_watermark").to_numpy(zero_copy_only=False)[held],
-                }
-            )
-        for at, is_recreation in (("reset_at", False), ("recreated_at", True)):
-            there = taken({"log": its["log"], "at": its[at]}, its[at] != NULL)
-            resets.append({**there, "is_recreation": np.full(len(there["at"]), is_recreation)})
-    nothing = {"log": np.zeros(0, np.int64), "at": np.zeros(0, np.int64), "high_watermark": np.zeros(0, np.int64)}
-    return Logs(stacked([nothing, *points]), stacked(ends), stacked(resets))
-
-
-def _verdicts(part: _Range, logs: Logs, open_buckets: Columns) -> pa.Table:
+def _verdicts(known: _Known, logs: Logs, buckets: Columns) -> pa.Table:
     """Rows of `partition_status`, and ``previous_status``."""
-    names = ("pair", *_BUCKETS)
-    buckets = stacked([part.history, {name: open_buckets[name] for name in names}])
-    buckets = taken(buckets, np.lexsort((buckets["minute"], buckets["pair"])))
-    latest_commits, latest_ends = (taken(rows, rows["is_latest"]) for rows in (part.commits, part.ends))
+    latest_commits, latest_ends = (taken(rows, rows["is_latest"]) for rows in (known.commits, known.ends))
     pair = np.unique(np.concatenate([latest_commits["pair"], buckets["pair"]]))
-    log_number, group = part.pairs["log"][pair], part.pairs["group"][pair]
-    cluster, topic = part.logs["cluster"][log_number], part.logs["topic"][log_number]
-    moments = {name: values[cluster] for name, values in part.moments.items()}
+    log_number, group = known.keys.pairs["log"][pair], known.keys.pairs["group"][pair]
+    cluster, topic = known.keys.logs["cluster"][log_number], known.keys.logs["topic"][log_number]
+    moments = {name: values[cluster] for name, values in known.moments.items()}
     as_of = moments["as_of"]
     log = seen_logs(logs, log_number, as_of)
     cases = {
@@ -399,23 +205,23 @@ def _verdicts(part: _Range, logs: Logs, open_buckets: Columns) -> pa.Table:
         "recreated_at": log.recreated_at,
         "interval_seconds": moments["interval_seconds"],
     }
-    pace = pace_of(buckets, _days_at(part.days, cases), cases)
-    facts = _facts_at(part, cluster, group)
-    on_topic, on_any = _assigned_at(part, cluster, group, topic)
+    pace = pace_of(buckets, _days_at(known.days, cases), cases)
+    facts = _facts_at(known, cluster, group)
+    on_topic, on_any = _assigned_at(known, cluster, group, topic)
     commit, end = places_in(latest_commits["pair"], pair), places_in(latest_ends["log"], log_number)
-    before = places_in(part.previous["pair"], pair)
+    before = places_in(known.previous["pair"], pair)
     previous = {
-        name: _picked(part.previous[name], before, NULL)
+        name: _picked(known.previous[name], before, NULL)
         for name in ("committed", "committed_since", "log_start", "jump_records", "jump_high_watermark", "since")
     }
-    was, why = (_picked(part.previous[name], before, -1) for name in ("status", "reason"))
+    was, why = (_picked(known.previous[name], before, -1) for name in ("status", "reason"))
     policy = {
         "as_of": as_of,
         **{n: v for n, v in moments.items() if n not in ("as_of", "open_from", "fine_from", "gap_seconds")},
     }
     evidence = evidence_of(
         Known(
-            policy=policy | {"lag_objective_seconds": _objectives_at(part, cluster, group, policy)},
+            policy=policy | {"lag_objective_seconds": _objectives_at(known, cluster, group, policy)},
             commits={
                 **{n: _picked(latest_commits[n], commit, NULL) for n in ("committed", "next_record", "committed_at")},
                 "owner": _picked(latest_commits["owner"], commit, -1),
@@ -432,7 +238,7 @@ def _verdicts(part: _Range, logs: Logs, open_buckets: Columns) -> pa.Table:
             facts=facts,
             topic_is_assigned=on_topic,
             group_is_assigned=on_any,
-            limits=_limits_at(part, cluster, topic),
+            limits=_limits_at(known, cluster, topic),
             previous=previous
             | {
                 "was_recreated": why == REASONS.index(UnknownReason.RECREATED),
@@ -442,14 +248,13 @@ def _verdicts(part: _Range, logs: Logs, open_buckets: Columns) -> pa.Table:
     )
     verdict = {**evidence, **judge(evidence)}
     verdict["since"] = np.where(verdict["status"] == was, previous["since"], as_of)
-    given = part.names_of_log(log_number) | {
-        "group": part.groups.named(group),
+    given = known.keys.of_pairs(pair) | {
         "status": _words(verdict["status"], STATUSES),
         "reason": _words(verdict["reason"], REASONS),
         "loss_cause": _words(verdict["loss_cause"], LOSS_CAUSES),
         "reasons": _reasons(verdict),
-        "owner": part.members.named(verdict["owner"]),
-        **_clients_at(part, cluster, group, verdict["owner"]),
+        "owner": known.keys.names["owner"].named(verdict["owner"]),
+        **_clients_at(known, cluster, group, verdict["owner"]),
     }
     verdict |= {
         "commits_seen": verdict["moves"],
@@ -506,14 +311,14 @@ def _days_at(days: Columns, cases: Columns) -> dict[str, Array]:
     return made
 
 
-def _group_keys(part: _Range, rows: pa.Table) -> tuple[Array, Array]:
-    return part.clusters.of(rows["cluster"]), part.groups.of(rows["group"])
+def _group_keys(known: _Known, rows: pa.Table) -> tuple[Array, Array]:
+    return known.keys.names["cluster"].of(rows["cluster"]), known.keys.names["group"].of(rows["group"])
 
 
-def _facts_at(part: _Range, cluster: Array, group: Array) -> dict[str, Array]:
-    rows = part.inputs.facts
-    of = _group_keys(part, rows)
-    sizes = (len(part.clusters), len(part.groups))
+def _facts_at(known: _Known, cluster: Array, group: Array) -> dict[str, Array]:
+    rows = known.inputs.facts
+    of = _group_keys(known, rows)
+    sizes = (len(known.keys.names["cluster"]), len(known.keys.names["group"]))
     place = places_in(combined(of, sizes), combined([cluster, group], sizes))
     made = {}
     for field in rows.schema:
@@ -534,37 +339,37 @@ def _facts_at(part: _Range, cluster: Array, group: Array) -> dict[str, Array]:
 _NO_FACT = {"error": -1, "samples_of_unrest": 0, "group_samples": 0, "idle_members": 0, "state": -1, "type": -1}
 
 
-def _assigned_at(part: _Range, cluster: Array, group: Array, topic: Array) -> tuple[Array, Array]:
-    rows = part.inputs.assigned
-    of = (*_group_keys(part, rows), part.topics.of(rows["topic"]))
-    sizes = (len(part.clusters), len(part.groups), len(part.topics))
+def _assigned_at(known: _Known, cluster: Array, group: Array, topic: Array) -> tuple[Array, Array]:
+    rows = known.inputs.assigned
+    of = (*_group_keys(known, rows), known.keys.names["topic"].of(rows["topic"]))
+    sizes = (len(known.keys.names["cluster"]), len(known.keys.names["group"]), len(known.keys.names["topic"]))
     of_topic = np.isin(combined([cluster, group, topic], sizes), combined(of, sizes))
     return of_topic, np.isin(combined([cluster, group], sizes[:2]), combined(of[:2], sizes[:2]))
 
 
-def _limits_at(part: _Range, cluster: Array, topic: Array) -> dict[str, Array]:
-    rows = part.inputs.limits
-    of = (part.clusters.of(rows["cluster"]), part.topics.of(rows["topic"]))
-    sizes = (len(part.clusters), len(part.topics))
+def _limits_at(known: _Known, cluster: Array, topic: Array) -> dict[str, Array]:
+    rows = known.inputs.limits
+    of = (known.keys.names["cluster"].of(rows["cluster"]), known.keys.names["topic"].of(rows["topic"]))
+    sizes = (len(known.keys.names["cluster"]), len(known.keys.names["topic"]))
     place = places_in(combined(of, sizes), combined([cluster, topic], sizes))
     columns = columns_of(rows, rows.schema, [n for n in rows.schema.names if n not in ("cluster", "topic")])
     return {n: _picked(v, place, np.nan if v.dtype == np.float64 else False) for n, v in columns.items()}
 
 
-def _objectives_at(part: _Range, cluster: Array, group: Array, policy: Columns) -> Array:
-    rows = part.inputs.objectives
-    of = _group_keys(part, rows)
-    sizes = (len(part.clusters), len(part.groups))
+def _objectives_at(known: _Known, cluster: Array, group: Array, policy: Columns) -> Array:
+    rows = known.inputs.objectives
+    of = _group_keys(known, rows)
+    sizes = (len(known.keys.names["cluster"]), len(known.keys.names["group"]))
     place = places_in(combined(of, sizes), combined([cluster, group], sizes))
     own = columns_of(rows, rows.schema, ["lag_objective_seconds"])["lag_objective_seconds"]
     return np.where(place >= 0, _picked(own, place, 0.0), policy["lag_objective_seconds"])
 
 
-def _clients_at(part: _Range, cluster: Array, group: Array, owner: Array) -> dict[str, pa.Array]:
-    rows = part.inputs.clients
-    of = (*_group_keys(part, rows), part.members.of(rows["member_id"]))
-    sizes = (len(part.clusters), len(part.groups), len(part.members) + 1)
-    wanted = np.where(owner < 0, len(part.members), owner)
+def _clients_at(known: _Known, cluster: Array, group: Array, owner: Array) -> dict[str, pa.Array]:
+    rows = known.inputs.clients
+    of = (*_group_keys(known, rows), known.keys.names["owner"].of(rows["member_id"]))
+    sizes = (len(known.keys.names["cluster"]), len(known.keys.names["group"]), len(known.keys.names["owner"]) + 1)
+    wanted = np.where(owner < 0, len(known.keys.names["owner"]), owner)
     place = places_in(combined(of, sizes), combined([cluster, group, wanted], sizes))
     index = pa.array(place, mask=place < 0)
     return {name: rows[name].combine_chunks().take(index) for name in ("client_id", "host")}

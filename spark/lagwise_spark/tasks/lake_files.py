@@ -1,15 +1,18 @@
-"""Rows of the lake's data files, read by tasks themselves."""
+"""Data files of the lake, read and written by tasks themselves."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from lagwise.domain.verdicts.columns import Array
 from lagwise.tables.schema import Table
+from lagwise.tables.written_files import new_file_name, write_file
 
 _ROWS_PER_BATCH = 200_000
 
@@ -21,6 +24,11 @@ class KeyRange:
 
     start: tuple[str, str, int] | None = None
     stop: tuple[str, str, int] | None = None
+
+    @classmethod
+    def of_cluster(cls, name: str) -> "KeyRange":
+        """All topic-partitions of a cluster."""
+        return cls((name, "", 0), (f"{name}\0", "", 0))
 
     def holds(self, rows: pa.RecordBatch) -> Array | None:
         """Which rows belong to it; None is all."""
@@ -52,6 +60,10 @@ def _is_below(clusters: _Encoded, topics: _Encoded, partition: Array, bound: tup
     ]
     below: Array = (order[0] < 0) | ((order[0] == 0) & ((order[1] < 0) | ((order[1] == 0) & (partition < first))))
     return below
+
+
+#: Data files that have been written and are not yet part of their table.
+WRITTEN = pa.schema([("path", pa.string()), ("day", pa.string()), ("size", pa.int64()), ("statistics", pa.string())])
 
 
 @dataclass(frozen=True)
@@ -114,14 +126,49 @@ class LakeFiles:
 
     def _open(self, path: str, names: list[str]) -> Any:
         source: Any = path
-        if "://" in self.uri:
-            # Only where the lake is in an object store: a client takes a moment, and a package that disks need not.
-            from deltalake.fs import DeltaStorageHandler
-            from pyarrow.fs import PyFileSystem
-
-            store = PyFileSystem(DeltaStorageHandler(self.uri, dict(self.options)))
-            source = store.open_input_file(path.removeprefix(self.uri).lstrip("/"))
+        if not self._is_local:
+            source = self._store().open_input_file(path.removeprefix(self.uri).lstrip("/"))
         return pq.ParquetFile(source, read_dictionary=names, page_checksum_verification=True)
+
+    def write(self, table: Table, rows: pa.Table) -> pa.Table:
+        """Write rows as new data files of a table, one for each day. They belong to the table once the answer, a row of
+        :data:`WRITTEN` for each of them, has been committed to its log."""
+        schema, days = table.without_day, pc.strftime(rows[str(table.clock)], "%Y-%m-%d")
+        written = [
+            self._written(table, day, rows.filter(pc.equal(days, day)).select(schema.names).cast(schema))
+            for day in sorted(days.unique().to_pylist())
+        ]
+        return pa.Table.from_pylist(written, schema=WRITTEN)
+
+    def _written(self, table: Table, day: str, rows: pa.Table) -> dict[str, Any]:
+        name = new_file_name(day)
+        place = f"{table.path}/{name}"
+        if not self._is_local:
+            with self._store().open_output_stream(place) as sink:
+                statistics = write_file(sink, [rows], table)
+                size = sink.tell()
+            return {"path": name, "day": day, "size": size, "statistics": statistics}
+        final = Path(self.uri, place)
+        final.parent.mkdir(exist_ok=True)
+        # Readers and repairs ignore names that begin with a dot.
+        partial = final.with_name(f".{final.name}")
+        try:
+            statistics = write_file(partial, [rows], table)
+            partial.rename(final)
+        finally:
+            partial.unlink(missing_ok=True)
+        return {"path": name, "day": day, "size": final.stat().st_size, "statistics": statistics}
+
+    @property
+    def _is_local(self) -> bool:
+        return "://" not in self.uri
+
+    def _store(self) -> Any:
+        # Only where the lake is in an object store: a client takes a moment, and a package that disks need not.
+        from deltalake.fs import DeltaStorageHandler
+        from pyarrow.fs import PyFileSystem
+
+        return PyFileSystem(DeltaStorageHandler(self.uri, dict(self.options)))
 
 
 def _is_in(names: pa.Array, wanted: Collection[str]) -> Array:
