@@ -76,12 +76,13 @@ def contents(lake: Lake) -> dict[str, list[str]]:
 
 
 def stretch(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Everything but the open minute is caught up on, twelve minutes at a time."""
+    """Everything but the open minute is caught up on, in slices of ten minutes, two of them in a job."""
     from lagwise_spark.jobs import catch_up
 
     monkeypatch.setattr(catch_up, "ROWS_PER_ROUND", 0)
     monkeypatch.setattr(catch_up, "MINUTES_PER_ROUND", 1)
-    monkeypatch.setattr(catch_up, "LONGEST_STRETCH_MINUTES", 12)
+    monkeypatch.setattr(catch_up, "SAMPLES_PER_TASK", 120)
+    monkeypatch.setattr(catch_up, "TASKS_PER_CORE", 1)
 
 
 @pytest.fixture
@@ -180,28 +181,16 @@ def test_observing_waits_for_a_round_that_made_little_but_not_for_days() -> None
     assert not may_wait(hours(49), 24 * 60), "where every round is a day's, none would ever observe"
 
 
-def test_slices_cover_a_stretch_without_a_gap() -> None:
+def test_slices_cover_the_time_without_a_gap() -> None:
     """As many as there are cores, a multiple where a task could not hold them, none shorter than worth its gap."""
-    from lagwise_spark.jobs.slices import SAMPLES_PER_TASK, SHORTEST_SLICE, Stretch, slices
+    from lagwise_spark.jobs.catch_up import SAMPLES_PER_TASK, SHORTEST_SLICE, slices_of
 
     end = START + timedelta(minutes=100)
-    for samples_per_second, count in ((1.0, 3), (SAMPLES_PER_TASK / 600, 12), (SAMPLES_PER_TASK, 20)):
-        stretch = Stretch("c", START, end, timedelta(minutes=2), samples_per_second, [])
-        found = list(slices(stretch, cores=3))
+    for samples_per_second, count in ((1.0, 3), (SAMPLES_PER_TASK / 600, 11), (SAMPLES_PER_TASK, 21)):
+        found = list(slices_of(START, end, samples_per_second, cores=3))
         assert len(found) == count
         assert found[0][0] == START
         assert found[-1][1] == end
         assert all(one[1] == other[0] for one, other in pairwise(found))
-        assert all(until - start >= SHORTEST_SLICE for start, until in found[:-1])
-
-
-def test_stretches_cover_the_time_without_a_gap() -> None:
-    from lagwise_spark.jobs.catch_up import stretches
-
-    end = START + timedelta(hours=24, minutes=7)
-    for group_partitions, longest in ((1, 240), (10_000, 120), (101_000, 11), (5_000_000, 5)):
-        found = list(stretches(START, end, group_partitions))
-        assert found[0][0] == START
-        assert found[-1][1] == end
-        assert all(one[1] == other[0] for one, other in pairwise(found))
-        assert max(until - start for start, until in found) == timedelta(minutes=longest)
+        assert all(until.minute % 5 == 0 for _, until in found[:-1])
+        assert all(until - start >= SHORTEST_SLICE for start, until in found[1:-1])

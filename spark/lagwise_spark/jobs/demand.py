@@ -22,7 +22,7 @@ from lagwise.tables.engine_errors import in_a_line
 from lagwise.tables.store import Lake
 from lagwise_spark.frames import frame, struct_type
 from lagwise_spark.jobs import write
-from lagwise_spark.jobs.slices import python_of_executors
+from lagwise_spark.tasks.running import python_of_executors
 from lagwise_spark.transforms import forecasting, topic_demand
 
 # Executors of a cluster have Python, but nothing of ours.

@@ -25,7 +25,6 @@ from lagwise.tables.store import Lake
 from lagwise_spark.columns import GROUP, GROUP_PARTITION, hour_of
 from lagwise_spark.frames import empty, frame, materialised
 from lagwise_spark.jobs import read, write
-from lagwise_spark.jobs.minutes import within
 from lagwise_spark.jobs.progress import News, minute_of
 from lagwise_spark.jobs.progress import hour_of as whole_hour_of
 from lagwise_spark.jobs.read import FinishedSample
@@ -88,7 +87,7 @@ def observe(session: SparkSession, lake: Lake, news: Sequence[News]) -> list[New
 
 def _throughput(session: SparkSession, lake: Lake, news: News, start: datetime, end: datetime) -> list[Row]:
     """Rows of `throughput` of a cluster's hours in [start, end)."""
-    coarse = within(session, read.stretch(session, lake, FIVE_MINUTES, start, end), news.cluster, start, end)
+    coarse = read.within(session, read.stretch(session, lake, FIVE_MINUTES, start, end), news.cluster, start, end)
     known = materialised(habits(coarse))
     rows = hourly_throughput(coarse, known).toArrow().to_pylist()
     # Rows of `samples` are a file each, and thousands in a day.
@@ -131,7 +130,7 @@ def _blocks(
 
     def minutes_of(hours: pa.Table) -> DataFrame:
         """Those of these groups, topics and hours."""
-        rows = within(session, read.stretch(session, lake, MINUTES, start, end), news.cluster, start, end)
+        rows = read.within(session, read.stretch(session, lake, MINUTES, start, end), news.cluster, start, end)
         rows = rows.withColumn("hour", hour_of(F.col("minute")))
         return rows.join(F.broadcast(frame(session, hours)), [*GROUP_TOPIC, "hour"], "semi").drop("hour")
 

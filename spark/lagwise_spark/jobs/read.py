@@ -10,11 +10,12 @@ from pyspark.sql import functions as F
 
 from lagwise.domain.vocabulary import ROCKETMQ
 from lagwise.tables.raw import EVENTS, GROUPS, MEMBERS, SAMPLES, TOPICS, WATERMARKS
-from lagwise.tables.schema import Table
+from lagwise.tables.schema import TIMESTAMP, Table
 from lagwise.tables.store import Lake
-from lagwise_spark.frames import empty, struct_type
-from lagwise_spark.group_verdicts import Labels
+from lagwise_spark.frames import empty, frame, struct_type
 from lagwise_spark.jobs.progress import News
+
+_BOUNDS = pa.schema([("cluster", pa.string()), ("from", TIMESTAMP), ("until", TIMESTAMP)])
 
 #: A sample's parts are read one after the other; no part is dated this long before its end.
 LONGEST_SAMPLE = timedelta(minutes=10)
@@ -41,12 +42,6 @@ def since(session: SparkSession, lake: Lake, table: Table, start: datetime, end:
     return rows.drop("day")
 
 
-def of_samples(session: SparkSession, lake: Lake, table: Table, ids: Sequence[str], start: datetime) -> DataFrame:
-    """Rows of a raw table that belong to the samples with these ids, taken at or after ``start``. The ids are named one
-    by one because the files' statistics then tell which few of them hold any."""
-    return since(session, lake, table, start).where(F.col("sample_id").isin(list(ids)))
-
-
 def stretch(session: SparkSession, lake: Lake, table: Table, start: datetime, end: datetime) -> DataFrame:
     """Rows from the files that hold any of [start, end).
 
@@ -58,6 +53,14 @@ def stretch(session: SparkSession, lake: Lake, table: Table, start: datetime, en
         return empty(session, table).drop("day")
     schema = table.without_day
     return session.read.schema(struct_type(schema)).parquet(*files)
+
+
+def within(session: SparkSession, rows: DataFrame, cluster: str, start: datetime, end: datetime) -> DataFrame:
+    """Those of a cluster's rows whose minute lies in [start, end). The times come as columns: as constants they would
+    have the query compiled anew for every stretch of time."""
+    bounds = frame(session, pa.Table.from_pylist([{"cluster": cluster, "from": start, "until": end}], schema=_BOUNDS))
+    is_inside = (F.col("minute") >= F.col("from")) & (F.col("minute") < F.col("until"))
+    return rows.join(F.broadcast(bounds), "cluster").where(is_inside).drop("from", "until")
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +141,9 @@ def latest_members(lake: Lake, news: Sequence[News]) -> pa.Table:
     return _typed(MEMBERS, lake.query(sql, [[n.latest_id for n in news]], over=[MEMBERS], since=start))
 
 
-def labels(lake: Lake, news: Sequence[News], places: Iterable[tuple[str, str, int]]) -> Labels:
+def labels(
+    lake: Lake, news: Sequence[News], places: Iterable[tuple[str, str, int]]
+) -> dict[tuple[str, str | None, int | None], str]:
     """What RocketMQ calls these partitions, where they are its own."""
     clusters = {n.cluster for n in news if n.system == ROCKETMQ}
     named = sorted({place for place in places if place[0] in clusters})

@@ -92,12 +92,15 @@ def files_of_round(lake: Lake, news: Sequence[News]) -> LakeFiles:
 
 
 def ranges_of_round(lake: Lake, news: Sequence[News], cores: int) -> list[KeyRange]:
-    """Ranges with about the same number of group-partitions each, by those in the latest samples."""
-    total = sum(n.group_partitions for n in news)
-    wanted = -(-total // PAIRS_PER_TASK)
-    if wanted <= 1:
+    """Ranges for a job over all group-partitions: as many as there are cores, or a multiple."""
+    wanted = -(-sum(n.group_partitions for n in news) // PAIRS_PER_TASK)
+    return ranges_of(lake, news, 1 if wanted <= 1 else -(-wanted // cores) * cores)
+
+
+def ranges_of(lake: Lake, news: Sequence[News], count: int) -> list[KeyRange]:
+    """So many ranges, with about the same number of group-partitions each, by those in the latest samples."""
+    if count <= 1:
         return [KeyRange()]
-    count = -(-wanted // cores) * cores
     rows = lake.query(
         """
         select cluster, topic, partition, count(*) as pairs from commits

@@ -14,13 +14,12 @@ from pyspark.sql import SparkSession
 from lagwise.config import Config
 from lagwise.domain.history import (
     WINDOWS_SECONDS,
-    gap_seconds,
 )
 from lagwise.tables.analysis import GROUP_STATUS, PARTITION_STATUS, STATUS_CHANGES
 from lagwise.tables.minutes import FIVE_MINUTES, MINUTES, WATERMARK_FIVE_MINUTES, WATERMARK_MINUTES
 from lagwise.tables.rounds import TICKS
 from lagwise.tables.store import Lake
-from lagwise_spark.frames import contexts_frame, freed_afterwards
+from lagwise_spark.frames import freed_afterwards
 from lagwise_spark.jobs import read, write
 from lagwise_spark.jobs.assignments import assign
 from lagwise_spark.jobs.catch_up import catch_up
@@ -28,16 +27,16 @@ from lagwise_spark.jobs.far_behind import older_history
 from lagwise_spark.jobs.findings import findings_of
 from lagwise_spark.jobs.groups_of_round import verdicts_on_groups
 from lagwise_spark.jobs.hours import finish_hours
-from lagwise_spark.jobs.minutes import merge_by_five
 from lagwise_spark.jobs.observed import may_wait, observe
 from lagwise_spark.jobs.progress import (
     News,
+    five_minutes_of,
     minute_of,
     read_news,
     read_progress,
 )
 from lagwise_spark.jobs.rebalances import sum_up
-from lagwise_spark.jobs.round_inputs import GroupsNow, files_of_round, fine_from, ranges_of_round, round_inputs
+from lagwise_spark.jobs.round_inputs import GroupsNow, files_of_round, ranges_of_round, round_inputs
 from lagwise_spark.tasks.judging import judged_range
 from lagwise_spark.tasks.running import gathered
 from lagwise_spark.tuning import tune
@@ -71,22 +70,20 @@ def tick(session: SparkSession, lake: Lake, config: Config) -> TickCost | None:
     if not news:
         return None
     before = news
-    news = catch_up(session, lake, news, config.analysis.spark.conf)
+    news = catch_up(session, lake, news)
     caught_up = sum((n.open_from - b.open_from) // timedelta(minutes=1) for n, b in zip(news, before, strict=True))
-    policies = [_context(n, config) for n in news]
     own_objectives = _own_objectives(lake, news, config)
-    contexts = contexts_frame(session, policies)
     tune(session, sum(n.group_partitions for n in news), config.analysis.spark.conf)
     with freed_afterwards(session):
         # Of the hours that are whole by now, all minutes have been written.
-        news = finish_hours(session, lake, news, contexts)
+        news = finish_hours(session, lake, news)
         groups_now = GroupsNow(lake, news)
         older = older_history(lake, news, config.lake.retention.minute_stats_days, _latest_from(news))
         inputs = round_inputs(lake, config, news, groups_now, own_objectives, older)
         work = partial(judged_range, inputs, files_of_round(lake, news))
         cores = session.sparkContext.defaultParallelism
         made = gathered(session, work, ranges_of_round(lake, news, cores))
-        finished = _finish_minutes(session, lake, news, made)
+        finished = _finish_minutes(lake, news, made)
         rows = made.get(PARTITION_STATUS.name, _NOBODY)
         objectives = {moment.cluster: moment.lag_objective_seconds for moment in inputs.moments}
         verdicts = verdicts_on_groups(
@@ -121,23 +118,6 @@ def tick(session: SparkSession, lake: Lake, config: Config) -> TickCost | None:
     return cost
 
 
-def _context(news: News, config: Config) -> dict[str, object]:
-    objective = next((c.lag_objective_seconds for c in config.clusters if c.name == news.cluster), 300.0)
-    return {
-        "cluster": news.cluster,
-        "sample_id": news.latest_id,
-        "as_of": news.as_of,
-        "interval_seconds": news.interval_seconds,
-        "gap_seconds": gap_seconds(news.interval_seconds),
-        "lag_objective_seconds": objective,
-        "risk_horizon_seconds": config.analysis.risk_horizon_seconds,
-        "minimum_span_seconds": config.analysis.minimum_span_seconds,
-        "offsets_retention_seconds": news.offsets_retention_seconds,
-        "open_from": news.open_from,
-        "fine_from": fine_from(news),
-    }
-
-
 def _own_objectives(lake: Lake, news: Sequence[News], config: Config) -> dict[tuple[str, str], float]:
     """The lag objectives of groups that have one of their own: of those that are there, or were in the round before."""
     clusters = {c.name: c for c in config.clusters if c.lag_objectives}
@@ -154,18 +134,21 @@ def _latest_from(news: Sequence[News]) -> datetime:
     return min(n.as_of for n in news) - read.LONGEST_SAMPLE
 
 
-def _finish_minutes(session: SparkSession, lake: Lake, news: Sequence[News], made: Mapping[str, pa.Table]) -> int:
+def _finish_minutes(lake: Lake, news: Sequence[News], made: Mapping[str, pa.Table]) -> int:
     """Write those minutes that no later sample will change: all before the latest sample's own. Where that completes
     five minutes, write these too. Returns how many minutes were written, over all clusters."""
     spans = {n.cluster: (n.open_from, minute_of(n.as_of)) for n in news if minute_of(n.as_of) > n.open_from}
     if not spans:
         return 0
-    for table in (MINUTES, WATERMARK_MINUTES):
-        rows = made.get(table.name, table.without_day.empty_table())
-        write.replace_spans(lake, table, spans, rows)
-    for cluster, (start, end) in spans.items():
-        for table, coarse in ((MINUTES, FIVE_MINUTES), (WATERMARK_MINUTES, WATERMARK_FIVE_MINUTES)):
-            merge_by_five(session, lake, cluster, start, end, table, coarse)
+    fives = {cluster: (five_minutes_of(start), five_minutes_of(end)) for cluster, (start, end) in spans.items()}
+    for table, its in (
+        (MINUTES, spans),
+        (WATERMARK_MINUTES, spans),
+        (FIVE_MINUTES, fives),
+        (WATERMARK_FIVE_MINUTES, fives),
+    ):
+        if table.name in made:
+            write.replace_spans(lake, table, its, made[table.name])
     return sum((end - start) // timedelta(minutes=1) for start, end in spans.values())
 
 

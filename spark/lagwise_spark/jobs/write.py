@@ -16,7 +16,7 @@ from lagwise.domain.group_record import row_of
 from lagwise.domain.groups import GroupVerdict, record_of_verdict
 from lagwise.platform.errors import LakeError
 from lagwise.tables.analysis import GROUP_HISTORY, GROUP_STATUS, STATUS_CHANGES
-from lagwise.tables.engine_errors import in_a_line
+from lagwise.tables.engine_errors import as_lake_errors, in_a_line
 from lagwise.tables.schema import DAY, Table
 from lagwise.tables.store import Lake
 from lagwise_spark.jobs.progress import News
@@ -50,24 +50,46 @@ def replace_between(rows: DataFrame, lake: Lake, table: Table, cluster: str, sta
     writer.save(lake.location(table))
 
 
-def replace_spans(lake: Lake, table: Table, spans: Mapping[str, tuple[datetime, datetime]], rows: pa.Table) -> None:
+Spans = Mapping[str, tuple[datetime, datetime]]
+
+
+def replace_spans(lake: Lake, table: Table, spans: Spans, rows: pa.Table) -> None:
     """Replace the minutes, or hours, of each cluster in its span, [start, end); doing it again changes nothing.
 
     Raises LakeError.
     """
-    start, end = min(start for start, _ in spans.values()), max(end for _, end in spans.values())
-    if not lake.files(table, since=start, until=end):
+    if not _has_any(lake, table, spans):
         # Nothing to replace, as is usual: an append need not look for it.
         lake.append(table, rows)
         return
     clock = str(table.clock)
+    rows = rows.append_column(pa.field("day", DAY, nullable=False), pc.cast(rows[clock], DAY)).select(table.arrow.names)
+    replace_small(lake, table, rows, _predicate(table, spans))
+
+
+def delete_spans(lake: Lake, table: Table, spans: Spans) -> None:
+    """Delete the minutes, or hours, of each cluster in its span, [start, end). Raises LakeError."""
+    delta = lake.open(table)
+    if delta is None or not _has_any(lake, table, spans):
+        return
+    lake.before_writing()
+    with as_lake_errors(f"cannot write to the table {lake.location(table)}"):
+        delta.delete(_predicate(table, spans))
+
+
+def _has_any(lake: Lake, table: Table, spans: Spans) -> bool:
+    """Whether there may be rows in the spans, as far as statistics of files tell."""
+    start, end = min(start for start, _ in spans.values()), max(end for _, end in spans.values())
+    return start < end and bool(lake.files(table, since=start, until=end))
+
+
+def _predicate(table: Table, spans: Spans) -> str:
+    start, end = min(start for start, _ in spans.values()), max(end for _, end in spans.values())
     of_clusters = " OR ".join(
-        f"(cluster = '{_quoted(cluster)}' AND {clock} >= {_literal(since)} AND {clock} < {_literal(until)})"
+        f"(cluster = '{_quoted(cluster)}' AND {table.clock} >= {_literal(since)} AND {table.clock} < {_literal(until)})"
         for cluster, (since, until) in spans.items()
     )
-    days = f"day >= DATE '{_utc(start):%Y-%m-%d}' AND day <= DATE '{_utc(end):%Y-%m-%d}'"
-    rows = rows.append_column(pa.field("day", DAY, nullable=False), pc.cast(rows[clock], DAY)).select(table.arrow.names)
-    replace_small(lake, table, rows, f"{days} AND ({of_clusters})")
+    return f"day >= DATE '{_utc(start):%Y-%m-%d}' AND day <= DATE '{_utc(end):%Y-%m-%d}' AND ({of_clusters})"
 
 
 def _quoted(name: str) -> str:

@@ -25,10 +25,10 @@ class KeyRange:
     start: tuple[str, str, int] | None = None
     stop: tuple[str, str, int] | None = None
 
-    @classmethod
-    def of_cluster(cls, name: str) -> "KeyRange":
-        """All topic-partitions of a cluster."""
-        return cls((name, "", 0), (f"{name}\0", "", 0))
+    def of(self, cluster: str) -> "KeyRange":
+        """What of it belongs to a cluster."""
+        start, stop = (cluster, "", 0), (f"{cluster}\0", "", 0)
+        return KeyRange(max(self.start or start, start), min(self.stop or stop, stop))
 
     def holds(self, rows: pa.RecordBatch) -> Array | None:
         """Which rows belong to it; None is all."""

@@ -66,16 +66,36 @@ class Spans:
         return bool((start_of(FIVE, self.until) > start_of(FIVE, self.start)).any())
 
 
-def made_minutes(
-    files: LakeFiles, span: Span, samples: frozenset[str], within: KeyRange
-) -> Iterator[tuple[str, pa.Table]]:
-    """The finished minutes of one cluster in a range, and the five minutes that they complete, as rows of their tables.
+@dataclass(frozen=True)
+class Slice:
+    """Minutes of one cluster that are made for their own sake.
 
-    ``samples`` are those of the span and of the gap before it, and the last one before that. ``files`` are those that
-    hold them, and the minutes of the five in which the span begins.
+    Attributes:
+        span: all of whose minutes are wanted.
+        files: those that hold the samples, and the minutes of the five in which the span begins.
+        samples: of the span and of the gap before it, and the last one before that.
+        within: the range, which holds one cluster only.
     """
-    reader = RangeReader(files, within, [span.cluster])
-    commits, ends = (reader.read(table, names, samples) for table, names in _RAW)
+
+    span: Span
+    files: LakeFiles
+    samples: frozenset[str]
+    within: KeyRange
+
+
+def written_minutes(wanted: Slice) -> Iterator[tuple[str, pa.Table]]:
+    """Data files of the finished minutes of a slice, and of the five minutes that they complete: the rows that
+    :meth:`LakeFiles.write` returns, with the name of their table."""
+    for name, rows in made_minutes(wanted):
+        if rows.num_rows:
+            yield name, wanted.files.write(_TABLES[name], rows)
+
+
+def made_minutes(wanted: Slice) -> Iterator[tuple[str, pa.Table]]:
+    """The same as rows of their tables."""
+    span = wanted.span
+    reader = RangeReader(wanted.files, wanted.within, [span.cluster])
+    commits, ends = (reader.read(table, names, wanted.samples) for table, names in _RAW)
     before = reader.read(MINUTES, [column.name for column in MINUTES.columns])
     log_rows = reader.rows(WATERMARK_MINUTES, (*OF_LOG, *LOG_COLUMNS))
     logs_before = reader.numbered(log_rows, WATERMARK_MINUTES, (*OF_LOG, *LOG_COLUMNS[:-1]))
@@ -92,6 +112,7 @@ def made_minutes(
 
 
 _RAW = ((COMMITS, OF_COMMITS), (WATERMARKS, OF_WATERMARKS))
+_TABLES = {table.name: table for table in (MINUTES, WATERMARK_MINUTES, FIVE_MINUTES, WATERMARK_FIVE_MINUTES)}
 
 
 def in_order(buckets: Columns) -> dict[str, Array]:

@@ -1,35 +1,59 @@
-"""Runs a function over ranges of topic-partitions in one Spark job, and gathers the tables it makes."""
+"""Runs a function over pieces of work in one Spark job, a task each, and gathers the tables that it makes."""
 
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TypeVar
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from lagwise_spark.tasks.lake_files import KeyRange
+from lagwise.platform.errors import MissingRequirement
 
-#: What a function makes of a range: rows, with the name of their table.
+T = TypeVar("T")
+#: What is made of a piece of work: rows, with the name of their table.
 Made = Iterator[tuple[str, pa.Table]]
 
+#: What Spark says where the executors lack Python, or what our code needs there.
+_LACKING = ("Cannot run program", "ModuleNotFoundError", "PACKAGE_NOT_INSTALLED", "PYTHON_VERSION_MISMATCH")
 
-def gathered(
-    session: SparkSession, work: Callable[[KeyRange], Made], ranges: Sequence[KeyRange]
-) -> dict[str, pa.Table]:
-    """The rows that ``work`` makes of all ranges, by the name of their table. A task works on one range. What a table
-    holds may differ from task to task only in its rows."""
+
+def gathered(session: SparkSession, work: Callable[[T], Made], pieces: Sequence[T]) -> dict[str, pa.Table]:
+    """The rows that ``work`` makes of all pieces, by the name of their table.
+
+    Raises MissingRequirement where the executors' Python cannot do it.
+    """
 
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             for number in batch.column(0).to_pylist():
-                made = [(name, _written(rows)) for name, rows in work(ranges[number])]
-                yield pa.RecordBatch.from_pydict(
-                    {"name": [name for name, _ in made], "rows": pa.array([rows for _, rows in made], pa.binary())}
-                )
+                for name, rows in work(pieces[number]):
+                    yield pa.RecordBatch.from_pydict(
+                        {"name": pa.array([name]), "rows": pa.array([_written(rows)], pa.binary())}
+                    )
 
-    answers = session.range(0, len(ranges), 1, len(ranges)).mapInArrow(run, "name string, rows binary").toArrow()
+    with python_of_executors("the analysis", "numpy and pyarrow"):
+        frame = session.range(0, len(pieces), 1, len(pieces)).mapInArrow(run, "name string, rows binary")
+        answers = frame.toArrow()
     tables: dict[str, list[pa.Table]] = {}
     for name, rows in zip(answers["name"].to_pylist(), answers["rows"], strict=True):
         tables.setdefault(name, []).append(pa.ipc.open_stream(rows.as_buffer()).read_all())
     return {name: pa.concat_tables(parts) for name, parts in tables.items()}
+
+
+@contextmanager
+def python_of_executors(work: str, packages: str) -> Iterator[None]:
+    """Raises MissingRequirement where it turns out meanwhile that the executors' Python cannot do this work, for which
+    it needs these packages."""
+    try:
+        yield
+    except Exception as error:
+        if any(sign in str(error) for sign in _LACKING):
+            raise MissingRequirement(
+                f"{work} needs Python {sys.version_info.major}.{sys.version_info.minor} with {packages} on Spark's "
+                "executors: install them there, and name that Python in analysis.spark.conf as spark.pyspark.python"
+            ) from error
+        raise
 
 
 def _written(rows: pa.Table) -> bytes:
