@@ -164,7 +164,7 @@ def test_a_little_is_left_to_the_round() -> None:
     from lagwise_spark.jobs.catch_up import is_a_round
 
     assert is_a_round(news(5, 1_000_000)), "a round of a large cluster"
-    assert is_a_round(news(60, 250)), "an hour of a small one"
+    assert is_a_round(news(23, 250)), "a while of a small one"
     assert not is_a_round(news(60, 10_000))
     assert not is_a_round(news(24 * 60, 250))
 
