@@ -1,34 +1,14 @@
 """Small tables from the driver into Spark and back, with the types that the tables declare."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
-from lagwise.tables.schema import TIMESTAMP, Table
-
-CONTEXT = pa.schema(
-    {
-        "cluster": pa.string(),
-        "sample_id": pa.string(),
-        "as_of": TIMESTAMP,
-        "interval_seconds": pa.float64(),
-        "gap_seconds": pa.float64(),
-        "lag_objective_seconds": pa.float64(),
-        "risk_horizon_seconds": pa.float64(),
-        "minimum_span_seconds": pa.float64(),
-        "offsets_retention_seconds": pa.float64(),
-        # The first minute that is made from raw samples; earlier ones are read from `minutes`.
-        "open_from": TIMESTAMP,
-        # The first minute that is read from `minutes`; earlier ones are read from `five_minutes`.
-        "fine_from": TIMESTAMP,
-    }
-)
-OBJECTIVES = pa.schema({"cluster": pa.string(), "group": pa.string(), "own_lag_objective_seconds": pa.float64()})
+from lagwise.tables.schema import Table
 
 
 def struct_type(schema: pa.Schema) -> StructType:
@@ -42,18 +22,6 @@ def frame(session: SparkSession, rows: pa.Table) -> DataFrame:
     # Spark's conversion chokes on columns without chunks, which is how an empty result comes, and silently leaves out
     # all that follows an empty chunk.
     return session.createDataFrame(rows.combine_chunks() if rows.num_rows else [], schema=schema)
-
-
-def contexts_frame(session: SparkSession, rows: Sequence[Mapping[str, Any]]) -> DataFrame:
-    """One row per cluster: its latest sample, and what verdicts go by (see :class:`lagwise.domain.status.Policy`)."""
-    known = [{name: row.get(name) for name in CONTEXT.names} for row in rows]
-    return frame(session, pa.Table.from_pylist(known, schema=CONTEXT))
-
-
-def objectives_frame(session: SparkSession, objectives: Mapping[tuple[str, str], float]) -> DataFrame | None:
-    """One row per group that has a lag objective of its own; None where none has, which needs no join."""
-    rows = [dict(zip(OBJECTIVES.names, (*group, seconds), strict=True)) for group, seconds in objectives.items()]
-    return frame(session, pa.Table.from_pylist(rows, schema=OBJECTIVES)) if rows else None
 
 
 def empty(session: SparkSession, table: Table) -> DataFrame:

@@ -10,18 +10,16 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from multiprocessing import get_context
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 from lagwise.traces.trace import Trace, read_trace
+from lagwise_app.replay.shown import shown_of
 from tests.traces import noise
 from tests.traces.judged import LOOKED_AT_S, group_events, judged
 
 pytestmark = pytest.mark.thorough
 
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 #: What CI judges: this much of the day, every so many samples.
 HOURS, EVERY = 1.25, 12
@@ -59,13 +57,10 @@ def test_no_false_alarm_in_the_whole_day(number: int) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.spark
 @pytest.mark.timeout(3600)
-def test_spark_agrees_with_the_definition_on_all_groups_together(spark: "SparkSession") -> None:
-    from tests.contract.spark_replay import shown_of
-
+def test_no_false_alarm_with_all_groups_together() -> None:
     trace = replace(noise.trace_of(range(noise.GROUPS), HOURS), evaluate_every_s=300.0)
-    (shown,) = shown_of(spark, [trace])
+    shown = shown_of(trace)
     of_groups = [one for one in shown if one.partition is None and one.time_s >= noise.SETTLED_S]
     assert len(of_groups) == noise.GROUPS * (1 + round((HOURS * 3600 - noise.SETTLED_S) / 300))
     assert Counter(one.status for one in of_groups if one.status not in noise.WELL) == Counter()
