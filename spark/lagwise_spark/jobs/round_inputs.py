@@ -28,7 +28,7 @@ from lagwise.tables.store import Lake
 from lagwise_spark.jobs import read
 from lagwise_spark.jobs.progress import News, five_minutes_of
 from lagwise_spark.tasks.arrow_columns import Numbering, columns_of, combined, decimals_of, flags_of, numbers_of
-from lagwise_spark.tasks.judging import Moment, RoundInputs
+from lagwise_spark.tasks.inputs import Moment, RoundInputs
 from lagwise_spark.tasks.lake_files import KeyRange, LakeFiles
 
 #: About how many group-partitions a task works on.

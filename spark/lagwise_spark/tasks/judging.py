@@ -20,11 +20,19 @@ from lagwise.tables.minutes import DAYS, FIVE_MINUTES, MINUTES, WATERMARK_FIVE_M
 from lagwise.tables.raw import COMMITS, WATERMARKS
 from lagwise_spark.tasks.arrow_columns import (
     arrow_of,
-    columns_of,
-    combined,
     places_among,
     places_in,
     stacked,
+)
+from lagwise_spark.tasks.inputs import (
+    Moment,
+    RoundInputs,
+    assigned_at,
+    clients_at,
+    facts_at,
+    limits_at,
+    objectives_at,
+    picked_at,
 )
 from lagwise_spark.tasks.lake_files import KeyRange, LakeFiles
 from lagwise_spark.tasks.minutes import (
@@ -46,50 +54,6 @@ from lagwise_spark.tasks.range_rows import (
     joined_logs,
     logs_of,
 )
-
-
-@dataclass(frozen=True)
-class Moment:
-    """A cluster's latest sample, and what verdicts on it go by. Times in microseconds since the epoch."""
-
-    cluster: str
-    sample_id: str
-    as_of: int
-    interval_seconds: float
-    gap_seconds: float
-    lag_objective_seconds: float
-    risk_horizon_seconds: float
-    minimum_span_seconds: float
-    offsets_retention_seconds: float
-    #: The first minute that is made from raw samples; earlier ones are read.
-    open_from: int
-    #: Earlier minutes than this are read by five.
-    fine_from: int
-
-
-@dataclass(frozen=True)
-class RoundInputs:
-    """What a round is made of, besides the files: small tables, the same for every task.
-
-    Attributes:
-        moments: of every cluster that is judged.
-        sample_ids: the samples that were written completely, from the first open minute's gap on.
-        facts: of groups at their moments (cluster, group, and :func:`..ownership.group_facts`).
-        assigned: cluster, group, topic of which any partition is assigned to a member.
-        clients: cluster, group, member_id, client_id, host.
-        limits: cluster, topic, and :func:`..retention.limits_of`.
-        objectives: cluster, group, lag_objective_seconds of groups that have one of their own.
-        older: rows of `watermark_five_minutes` from before the history.
-    """
-
-    moments: Sequence[Moment]
-    sample_ids: frozenset[str]
-    facts: pa.Table
-    assigned: pa.Table
-    clients: pa.Table
-    limits: pa.Table
-    objectives: pa.Table
-    older: pa.Table
 
 
 def judged_range(inputs: RoundInputs, files: LakeFiles, within: KeyRange) -> Iterator[tuple[str, pa.Table]]:
@@ -206,29 +170,30 @@ def _verdicts(known: _Known, logs: Logs, buckets: Columns) -> pa.Table:
         "interval_seconds": moments["interval_seconds"],
     }
     pace = pace_of(buckets, _days_at(known.days, cases), cases)
-    facts = _facts_at(known, cluster, group)
-    on_topic, on_any = _assigned_at(known, cluster, group, topic)
+    facts = facts_at(known.inputs, known.keys.names, cluster, group)
+    on_topic, on_any = assigned_at(known.inputs, known.keys.names, cluster, group, topic)
     commit, end = places_in(latest_commits["pair"], pair), places_in(latest_ends["log"], log_number)
     before = places_in(known.previous["pair"], pair)
     previous = {
-        name: _picked(known.previous[name], before, NULL)
+        name: picked_at(known.previous[name], before, NULL)
         for name in ("committed", "committed_since", "log_start", "jump_records", "jump_high_watermark", "since")
     }
-    was, why = (_picked(known.previous[name], before, -1) for name in ("status", "reason"))
+    was, why = (picked_at(known.previous[name], before, -1) for name in ("status", "reason"))
     policy = {
         "as_of": as_of,
         **{n: v for n, v in moments.items() if n not in ("as_of", "open_from", "fine_from", "gap_seconds")},
     }
     evidence = evidence_of(
         Known(
-            policy=policy | {"lag_objective_seconds": _objectives_at(known, cluster, group, policy)},
+            policy=policy
+            | {"lag_objective_seconds": objectives_at(known.inputs, known.keys.names, cluster, group, policy)},
             commits={
-                **{n: _picked(latest_commits[n], commit, NULL) for n in ("committed", "next_record", "committed_at")},
-                "owner": _picked(latest_commits["owner"], commit, -1),
+                **{n: picked_at(latest_commits[n], commit, NULL) for n in ("committed", "next_record", "committed_at")},
+                "owner": picked_at(latest_commits["owner"], commit, -1),
             },
             ends={
                 **{
-                    n: _picked(latest_ends[n], end, NULL)
+                    n: picked_at(latest_ends[n], end, NULL)
                     for n in ("log_start", "high_watermark", "last_stable", "leader")
                 },
                 "has_row": end >= 0,
@@ -238,7 +203,7 @@ def _verdicts(known: _Known, logs: Logs, buckets: Columns) -> pa.Table:
             facts=facts,
             topic_is_assigned=on_topic,
             group_is_assigned=on_any,
-            limits=_limits_at(known, cluster, topic),
+            limits=limits_at(known.inputs, known.keys.names, cluster, topic),
             previous=previous
             | {
                 "was_recreated": why == REASONS.index(UnknownReason.RECREATED),
@@ -254,7 +219,7 @@ def _verdicts(known: _Known, logs: Logs, buckets: Columns) -> pa.Table:
         "loss_cause": _words(verdict["loss_cause"], LOSS_CAUSES),
         "reasons": _reasons(verdict),
         "owner": known.keys.names["owner"].named(verdict["owner"]),
-        **_clients_at(known, cluster, group, verdict["owner"]),
+        **clients_at(known.inputs, known.keys.names, cluster, group, verdict["owner"]),
     }
     verdict |= {
         "commits_seen": verdict["moves"],
@@ -266,11 +231,6 @@ def _verdicts(known: _Known, logs: Logs, buckets: Columns) -> pa.Table:
     arrays = [given[f.name] if f.name in given else arrow_of(verdict[f.name], f.type) for f in schema]
     rows = pa.Table.from_arrays(arrays, schema=schema)
     return rows.append_column("previous_status", _words(was, STATUSES))
-
-
-def _picked(values: Array, place: Array, null: Any) -> Array:
-    """The values at these places; null where that is -1."""
-    return np.where(place >= 0, np.append(values, np.array(null, values.dtype))[place], null)
 
 
 def _words(numbers: Array, words: Sequence[Any]) -> pa.Array:
@@ -294,7 +254,7 @@ def _days_at(days: Columns, cases: Columns) -> dict[str, Array]:
     """The whole hours of each case's day; none where they are of another hour, or of another topic of that name."""
     until = whole_hours_until(cases["as_of"])
     place = places_in(days["pair"], cases["pair"])
-    is_whole = (place >= 0) & (_picked(days["until"], place, NULL) == until) & (cases["recreated_at"] < until)
+    is_whole = (place >= 0) & (picked_at(days["until"], place, NULL) == until) & (cases["recreated_at"] < until)
     place = np.where(is_whole, place, -1)
     earliest = {"first_lost_at": NEVER}
     made = {}
@@ -302,74 +262,10 @@ def _days_at(days: Columns, cases: Columns) -> dict[str, Array]:
         if name in ("cluster", "group", "topic", "partition", "until", "log", "pair"):
             continue
         if values.dtype == np.float64:
-            made[name] = _picked(values, place, np.nan if name == "usual_pause_seconds" else 0.0)
+            made[name] = picked_at(values, place, np.nan if name == "usual_pause_seconds" else 0.0)
         else:
             null = 0 if name in ("samples", "steps", "lost_at_least", "lost_at_most") else NULL
-            made[name] = _picked(values, place, null)
+            made[name] = picked_at(values, place, null)
             if null == 0 or name in earliest:
                 made[name] = np.where(made[name] == NULL, earliest.get(name, 0), made[name])
     return made
-
-
-def _group_keys(known: _Known, rows: pa.Table) -> tuple[Array, Array]:
-    return known.keys.names["cluster"].of(rows["cluster"]), known.keys.names["group"].of(rows["group"])
-
-
-def _facts_at(known: _Known, cluster: Array, group: Array) -> dict[str, Array]:
-    rows = known.inputs.facts
-    of = _group_keys(known, rows)
-    sizes = (len(known.keys.names["cluster"]), len(known.keys.names["group"]))
-    place = places_in(combined(of, sizes), combined([cluster, group], sizes))
-    made = {}
-    for field in rows.schema:
-        if field.name in ("cluster", "group"):
-            continue
-        values = columns_of(rows, rows.schema, [field.name])[field.name]
-        null = (
-            False
-            if values.dtype == np.bool_
-            else np.nan
-            if values.dtype == np.float64
-            else _NO_FACT.get(field.name, NULL)
-        )
-        made[field.name] = _picked(values, place, null)
-    return made
-
-
-_NO_FACT = {"error": -1, "samples_of_unrest": 0, "group_samples": 0, "idle_members": 0, "state": -1, "type": -1}
-
-
-def _assigned_at(known: _Known, cluster: Array, group: Array, topic: Array) -> tuple[Array, Array]:
-    rows = known.inputs.assigned
-    of = (*_group_keys(known, rows), known.keys.names["topic"].of(rows["topic"]))
-    sizes = (len(known.keys.names["cluster"]), len(known.keys.names["group"]), len(known.keys.names["topic"]))
-    of_topic = np.isin(combined([cluster, group, topic], sizes), combined(of, sizes))
-    return of_topic, np.isin(combined([cluster, group], sizes[:2]), combined(of[:2], sizes[:2]))
-
-
-def _limits_at(known: _Known, cluster: Array, topic: Array) -> dict[str, Array]:
-    rows = known.inputs.limits
-    of = (known.keys.names["cluster"].of(rows["cluster"]), known.keys.names["topic"].of(rows["topic"]))
-    sizes = (len(known.keys.names["cluster"]), len(known.keys.names["topic"]))
-    place = places_in(combined(of, sizes), combined([cluster, topic], sizes))
-    columns = columns_of(rows, rows.schema, [n for n in rows.schema.names if n not in ("cluster", "topic")])
-    return {n: _picked(v, place, np.nan if v.dtype == np.float64 else False) for n, v in columns.items()}
-
-
-def _objectives_at(known: _Known, cluster: Array, group: Array, policy: Columns) -> Array:
-    rows = known.inputs.objectives
-    of = _group_keys(known, rows)
-    sizes = (len(known.keys.names["cluster"]), len(known.keys.names["group"]))
-    place = places_in(combined(of, sizes), combined([cluster, group], sizes))
-    own = columns_of(rows, rows.schema, ["lag_objective_seconds"])["lag_objective_seconds"]
-    return np.where(place >= 0, _picked(own, place, 0.0), policy["lag_objective_seconds"])
-
-
-def _clients_at(known: _Known, cluster: Array, group: Array, owner: Array) -> dict[str, pa.Array]:
-    rows = known.inputs.clients
-    of = (*_group_keys(known, rows), known.keys.names["owner"].of(rows["member_id"]))
-    sizes = (len(known.keys.names["cluster"]), len(known.keys.names["group"]), len(known.keys.names["owner"]) + 1)
-    wanted = np.where(owner < 0, len(known.keys.names["owner"]), owner)
-    place = places_in(combined(of, sizes), combined([cluster, group, wanted], sizes))
-    index = pa.array(place, mask=place < 0)
-    return {name: rows[name].combine_chunks().take(index) for name in ("client_id", "host")}
