@@ -2,6 +2,7 @@
 
 import atexit
 import shutil
+import sys
 import tempfile
 import zipfile
 from pathlib import Path
@@ -34,4 +35,7 @@ def ship_code(session: SparkSession) -> None:
             root = Path(package.__path__[0])
             for path in [*root.glob("__init__.py"), *(p for room in rooms for p in root.glob(f"{room}/**/*.py"))]:
                 file.write(path, str(path.relative_to(root.parent)))
+    paths = list(sys.path)
     session.sparkContext.addPyFile(str(archive))
+    # It puts the archive before everything here, too, where the packages are whole.
+    sys.path[:] = paths
