@@ -130,7 +130,7 @@ def test_rounds_say_what_the_rules_say(spark: "SparkSession", lake: Lake) -> Non
                 key = (one.trace.name, shown.time_s, shown.group, shown.topic, shown.partition)
                 found += [f"{key}: {n} {row[n]} is defined as {v}" for n, v in said.items() if not same(row[n], v)]
                 compared += 1
-    assert found == []
+    assert found == [], "\n".join(found)
     assert compared > 100
 
 
