@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from lagwise.config import Config, Cluster
+from lagwise.config import Cluster, Config
 from lagwise.tables.analysis import GROUP_STATUS, PARTITION_STATUS
 from lagwise.tables.raw import COMMITS, EVENTS, GROUPS, MEMBERS, SAMPLES, TOPICS, WATERMARKS
 from lagwise.tables.store import Lake
@@ -31,9 +31,16 @@ ROUNDS = 3
 
 
 def judged_rarely(trace: Trace) -> Trace:
-    """The same history, sampled without jitter and judged a few times, always at a sample."""
+    """The same history, judged a few times."""
     times = trace.sample_times
     return replace(trace, evaluate_every_s=max(1, len(times) // ROUNDS) * trace.sample_interval_s)
+
+
+def is_fit(trace: Trace) -> bool:
+    """Whether rounds can be where the history is judged, and the rows before each hold what the next one goes by: who
+    is further behind than an hour shows in the round before."""
+    rounds = trace.evaluation_times[:ROUNDS]
+    return len(rounds) == ROUNDS and {*rounds} <= {*trace.sample_times} and trace.evaluate_every_s <= 3600
 
 
 class History:
@@ -44,8 +51,7 @@ class History:
         self.shown: dict[float, list[Shown]] = {}
         for one in shown_of(trace):
             self.shown.setdefault(one.time_s, []).append(one)
-        at_samples = set(trace.sample_times)
-        self.rounds = [at for at in trace.evaluation_times if at in at_samples]
+        self.rounds = trace.evaluation_times[:ROUNDS]
         self._events = events_of(trace)
         self._index = 0
 
@@ -94,19 +100,13 @@ class History:
 def test_rounds_say_what_the_rules_say(spark: "SparkSession", lake: Lake) -> None:
     from lagwise_spark.jobs.tick import tick
 
-    batch = [judged_rarely(history(seed)) for seed in range(60)]
+    batch = [trace for trace in map(judged_rarely, map(history, range(100))) if is_fit(trace)]
     horizon = batch[0].risk_horizon_s
-    histories = [
-        History(replace(trace, risk_horizon_s=horizon), f"c{number}")
-        for number, trace in enumerate(batch)
-    ]
-    histories = [one for one in histories if len(one.rounds) >= ROUNDS]
+    histories = [History(replace(trace, risk_horizon_s=horizon), f"c{number}") for number, trace in enumerate(batch)]
     assert len(histories) >= 10
     config = Config(
         clusters=[
-            Cluster(
-                name=one.cluster, bootstrap="none:1", lag_objective_seconds=one.trace.lag_objective_s
-            )
+            Cluster(name=one.cluster, bootstrap="none:1", lag_objective_seconds=one.trace.lag_objective_s)
             for one in histories
         ],
         analysis={"risk_horizon_seconds": horizon},
