@@ -1,9 +1,10 @@
-"""Data files of a table: which of them a reader wants, and the rows of those on a disk."""
+"""Data files of a table: which of them a reader wants, and their rows."""
 
-from collections.abc import Sequence
+import functools
+from collections.abc import Mapping
 from datetime import UTC, date, datetime, timedelta
-from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import pyarrow as pa
 
@@ -32,22 +33,40 @@ def wanted_files(
     return filters or None
 
 
-def rows_of_files(paths: Sequence[str], table: Table) -> pa.Table:
-    """All rows of a table's data files on a disk; pages that have checksums are checked. Raises LakeError."""
+def opened_file(uri: str, options: Mapping[str, str], path: str) -> Any:
+    """What pyarrow reads a data file of a lake from: its path, or a file of the object store."""
+    if "://" not in uri:
+        return path
+    return object_store(uri, options).open_input_file(path.removeprefix(uri).lstrip("/"))
+
+
+def object_store(uri: str, options: Mapping[str, str]) -> Any:
+    """The file system of a lake in an object store; paths in it are below the lake's URI."""
+    return _object_store(uri, tuple(sorted(options.items())))
+
+
+@functools.lru_cache(maxsize=4)
+def _object_store(uri: str, options: tuple[tuple[str, str], ...]) -> Any:
+    # Only where the lake is in an object store: a client takes a moment, and a package that disks need not.
+    from deltalake.fs import DeltaStorageHandler
+    from pyarrow.fs import PyFileSystem
+
+    return PyFileSystem(DeltaStorageHandler(uri, dict(options)))
+
+
+def rows_of_file(uri: str, options: Mapping[str, str], path: str, table: Table) -> pa.Table:
+    """All rows of a data file of a lake; pages that have checksums are checked. Raises LakeError."""
     import pyarrow.parquet as pq
 
-    parts = [empty(table)]
-    for path in paths:
-        try:
-            with pq.ParquetFile(path, page_checksum_verification=True) as file:
-                rows = file.read()
-        except (pa.ArrowException, OSError) as error:
-            raise UnreadableTable(f"cannot read {path}: {in_a_line(error)}") from error
-        if table.partitioned and "day" not in rows.column_names:  # Spark also writes it into the file
-            day = date.fromisoformat(Path(path).parent.name.removeprefix("day="))
-            rows = rows.append_column(table.arrow.field("day"), pa.repeat(pa.scalar(day, DAY), rows.num_rows))
-        parts.append(rows.select(table.arrow.names).cast(table.arrow))
-    return pa.concat_tables(parts)
+    try:
+        with pq.ParquetFile(opened_file(uri, options, path), page_checksum_verification=True) as file:
+            rows = file.read(use_threads=False)
+    except (pa.ArrowException, OSError) as error:
+        raise UnreadableTable(f"cannot read {path}: {in_a_line(error)}") from error
+    if table.partitioned and "day" not in rows.column_names:  # Spark also writes it into the file
+        day = date.fromisoformat(unquote(path).split("/day=")[-1].partition("/")[0])
+        rows = rows.append_column(table.arrow.field("day"), pa.repeat(pa.scalar(day, DAY), rows.num_rows))
+    return rows.select(table.arrow.names).cast(table.arrow)
 
 
 def empty(table: Table) -> pa.Table:

@@ -18,9 +18,10 @@ from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundErr
 from deltalake.transaction import AddAction, RemoveAction
 
 from lagwise.platform.errors import LakeError, UnreadableTable
-from lagwise.tables.data_files import empty, rows_of_files, wanted_files
+from lagwise.tables.data_files import empty, rows_of_file, wanted_files
 from lagwise.tables.engine_errors import as_lake_errors, in_a_line
 from lagwise.tables.guard import check_columns, check_protocol
+from lagwise.tables.kept_rows import KeptRows
 from lagwise.tables.schema import DAY, Table
 
 if TYPE_CHECKING:
@@ -39,6 +40,8 @@ TABLE_PROPERTIES = {
 }
 #: A disk that takes so much takes the next commit, as a rule.
 _TRIED_BYTES = 64 * 1024
+#: What is read as a whole to be kept; of larger files only what a question needs.
+_SMALL_BYTES = 4 * 2**20
 
 
 class Lake:
@@ -49,6 +52,8 @@ class Lake:
         self.storage_options = dict(storage_options or {})
         #: Called before each write, by everything that writes; may raise to prevent it.
         self.before_writing: Callable[[], None] = lambda: None
+        #: Rows that :meth:`query` need not read again; for a process that asks the same all the time.
+        self.kept: KeptRows | None = None
         self._open: dict[str, DeltaTable] = {}
         self._lock = threading.Lock()
 
@@ -219,8 +224,31 @@ class Lake:
         What is in an object store is read as delta-rs reads it, with its options and credentials: DuckDB's own way
         would need an extension that it loads from the network, and the same options once more in its own words.
         """
-        self.scan_new(connection, table, frozenset(), days=days, since=since)
+        delta = self.open(table) if self.kept is not None else None
+        files = self._files(delta, table, wanted_files(table, days, since)) if delta is not None else []
+        if delta is not None and self._are_small(delta, table, files):
+            _show(connection, table, self._rows(table, files, self.kept))
+        else:
+            self.scan_new(connection, table, frozenset(), days=days, since=since)
         return f'"{table.name}"'
+
+    def _are_small(self, delta: DeltaTable, table: Table, files: Sequence[str]) -> bool:
+        """Whether the rows of these files, which are some of the table's, may be kept."""
+        known = pa.table(delta.get_add_actions(flatten=True))
+        paths = known["path"].to_pylist()
+        names = [f"{self.location(table)}/{unquote(path) if self.is_local else path}" for path in paths]
+        sizes = dict(zip(names, known["size_bytes"].to_pylist(), strict=True))
+        # Another thread may have opened a newer version meanwhile, which has other files.
+        return sum(sizes.get(file, 0) for file in files) <= _SMALL_BYTES
+
+    def _rows(self, table: Table, files: Sequence[str], kept: KeptRows | None) -> pa.Table:
+        """All rows of these data files. Raises LakeError."""
+
+        def read(file: str) -> pa.Table:
+            return rows_of_file(self.uri, self.storage_options, file, table)
+
+        parts = [read(file) for file in files] if kept is None else kept.of(files, read)
+        return pa.concat_tables([empty(table), *parts])
 
     def scan_new(
         self,
@@ -256,9 +284,7 @@ class Lake:
                 return names
         if not names.difference(read_before):
             rows = empty(table)
-        registered = f"{table.name}__rows"
-        connection.register(registered, rows)
-        connection.execute(f'create or replace view "{table.name}" as select * from "{registered}"')  # noqa: S608 (own)
+        _show(connection, table, rows)
         return names
 
     def query(
@@ -275,10 +301,10 @@ class Lake:
         ``since`` leave out files as in :meth:`files`; ``given`` are further tables by name."""
         import duckdb
 
-        from lagwise.tables.duckdb_connection import OUR_MISTAKES, connected
+        from lagwise.tables.duckdb_connection import OUR_MISTAKES, borrowed
 
         def answer() -> pa.Table:
-            with connected() as connection:
+            with borrowed() as connection:
                 try:
                     for table in over:
                         self.scan(connection, table, days=days, since=since)
@@ -291,6 +317,9 @@ class Lake:
                 except duckdb.Error as error:
                     names = ", ".join(self.location(table) for table in over)
                     raise UnreadableTable(f"cannot read {names}: {in_a_line(error)}") from error
+                finally:
+                    for name in given or ():
+                        connection.unregister(name)
 
         return self._reading(over, answer)
 
@@ -298,10 +327,8 @@ class Lake:
         """The whole table as Arrow. For small tables and tests; use :meth:`scan` for the rest."""
 
         def rows() -> pa.Table:
-            if self.is_local and (delta := self.open(table)) is not None:
-                return rows_of_files(self._files(delta, table, None), table)
-            found = self.select(f'select * from "{table.name}"', table)  # noqa: S608 (names of our own)
-            return found.select(table.arrow.names).cast(table.arrow) if found is not None else empty(table)
+            delta = self.open(table)
+            return empty(table) if delta is None else self._rows(table, self._files(delta, table, None), None)
 
         return self._reading([table], rows)
 
@@ -331,3 +358,10 @@ class Lake:
             return pa.RecordBatchReader.from_stream(reader).read_all()
         except Exception as error:  # DataFusion's errors come as just that
             raise UnreadableTable(f"cannot read the table {self.location(table)}: {in_a_line(error)}") from error
+
+
+def _show(connection: "duckdb.DuckDBPyConnection", table: Table, rows: Any) -> None:
+    """Make rows a view of the table's name."""
+    registered = f"{table.name}__rows"
+    connection.register(registered, rows)
+    connection.execute(f'create or replace view "{table.name}" as select * from "{registered}"')  # noqa: S608 (own)

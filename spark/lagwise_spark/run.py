@@ -24,6 +24,7 @@ from lagwise.platform.log_throttle import LogThrottle
 from lagwise.platform.logs import clean
 from lagwise.platform.program import program
 from lagwise.tables import ALL_TABLES
+from lagwise.tables.kept_rows import KeptRows
 from lagwise.tables.maintenance import maintain
 from lagwise.tables.repair import repair_cause, repairing
 from lagwise.tables.rounds import TICKS
@@ -51,6 +52,8 @@ _FORECASTS_FAILED_SECONDS = 3600.0
 _NONE_TO_PLAN_SECONDS = 60.0
 #: After so long capacity verdicts that failed as a whole are tried again.
 _PLAN_FAILED_SECONDS = 600.0
+#: Rows of small files that are kept from round to round: of the last hour's samples nothing is read twice.
+_KEPT_BYTES = 64 * 2**20
 
 T = TypeVar("T")
 
@@ -77,6 +80,7 @@ class _Place:
 def _place(config: Config) -> Iterator[_Place]:
     """The place of these settings. Raises ConfigError."""
     lake = Lake(config.lake_uri, config.lake.resolved_storage_options())
+    lake.kept = KeptRows(_KEPT_BYTES)
     engine = open_engine(config.database_url)
     mark = partial(lake.last_transaction, TICKS, _HOLD)
     leadership = Leadership(Lease(engine, "analysis"), "the analysis", _LOG, mark=mark)

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from lagwise.domain.verdicts.columns import Array
+from lagwise.tables.data_files import object_store, opened_file
 from lagwise.tables.schema import Table
 from lagwise.tables.written_files import new_file_name, write_file
 
@@ -125,9 +126,7 @@ class LakeFiles:
         return parts
 
     def _open(self, path: str, names: list[str]) -> Any:
-        source: Any = path
-        if not self._is_local:
-            source = self._store().open_input_file(path.removeprefix(self.uri).lstrip("/"))
+        source = opened_file(self.uri, self.options, path)
         return pq.ParquetFile(source, read_dictionary=names, page_checksum_verification=True)
 
     def write(self, table: Table, rows: pa.Table) -> pa.Table:
@@ -143,8 +142,8 @@ class LakeFiles:
     def _written(self, table: Table, day: str, rows: pa.Table) -> dict[str, Any]:
         name = new_file_name(day)
         place = f"{table.path}/{name}"
-        if not self._is_local:
-            with self._store().open_output_stream(place) as sink:
+        if "://" in self.uri:
+            with object_store(self.uri, self.options).open_output_stream(place) as sink:
                 statistics = write_file(sink, [rows], table)
                 size = sink.tell()
             return {"path": name, "day": day, "size": size, "statistics": statistics}
@@ -158,17 +157,6 @@ class LakeFiles:
         finally:
             partial.unlink(missing_ok=True)
         return {"path": name, "day": day, "size": final.stat().st_size, "statistics": statistics}
-
-    @property
-    def _is_local(self) -> bool:
-        return "://" not in self.uri
-
-    def _store(self) -> Any:
-        # Only where the lake is in an object store: a client takes a moment, and a package that disks need not.
-        from deltalake.fs import DeltaStorageHandler
-        from pyarrow.fs import PyFileSystem
-
-        return PyFileSystem(DeltaStorageHandler(self.uri, dict(self.options)))
 
 
 def _is_in(names: pa.Array, wanted: Collection[str]) -> Array:
