@@ -2,11 +2,14 @@
 
 import functools
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 from urllib.parse import unquote
 
 import pyarrow as pa
+import pyarrow.compute as pc
+from deltalake import DeltaTable
 
 from lagwise.platform.errors import UnreadableTable
 from lagwise.tables.engine_errors import in_a_line
@@ -16,21 +19,50 @@ from lagwise.tables.schema import DAY, Table
 _ROUNDED = timedelta(milliseconds=1)
 
 
-def wanted_files(
-    table: Table, days: tuple[str, str] | None, since: datetime | None, until: datetime | None = None
-) -> list[tuple[str, str, Any]] | None:
-    """What delta-rs leaves files out by: see ``Lake.files``. None is every file."""
-    if not table.partitioned:
-        return None
-    filters: list[tuple[str, str, Any]] = []
-    filters += [("day", ">=", days[0]), ("day", "<=", days[1])] if days else []
+@dataclass(frozen=True, slots=True)
+class DataFile:
+    """A data file by its path in the folder of its table, and its size in bytes."""
+
+    path: str
+    size: int
+
+
+def data_files(
+    delta: DeltaTable,
+    table: Table,
+    days: tuple[str, str] | None = None,
+    since: datetime | None = None,
+    until: datetime | None = None,
+) -> list[DataFile]:
+    """The data files of a table, without those that ``days``, ``since`` and ``until`` leave out: see ``Lake.files``."""
+    known = pa.table(delta.get_add_actions(flatten=True))
+    if table.partitioned and known.num_rows:
+        known = known.filter(_is_wanted(known, str(table.clock), days, since, until))
+    return [
+        DataFile(unquote(path), size)
+        for path, size in zip(known["path"].to_pylist(), known["size_bytes"].to_pylist(), strict=True)
+    ]
+
+
+def _is_wanted(
+    known: pa.Table, clock: str, days: tuple[str, str] | None, since: datetime | None, until: datetime | None
+) -> pa.ChunkedArray:
+    day = known["partition.day"]
+    conditions = [pc.is_valid(day)]
+    if days is not None:
+        first, last = map(date.fromisoformat, days)
+        conditions += [pc.greater_equal(day, first), pc.less_equal(day, last)]
     if since is not None:
         since = since.astimezone(UTC)
-        filters += [("day", ">=", since.date().isoformat()), (str(table.clock), ">=", since - _ROUNDED)]
+        conditions.append(pc.greater_equal(day, since.date()))
+        if (latest := f"max.{clock}") in known.column_names:
+            conditions.append(pc.fill_null(pc.greater_equal(known[latest], since - _ROUNDED), True))
     if until is not None:
         until = until.astimezone(UTC)
-        filters += [("day", "<=", until.date().isoformat()), (str(table.clock), "<", until)]
-    return filters or None
+        conditions.append(pc.less_equal(day, until.date()))
+        if (earliest := f"min.{clock}") in known.column_names:
+            conditions.append(pc.fill_null(pc.less(known[earliest], until), True))
+    return functools.reduce(pc.and_, conditions)
 
 
 def opened_file(uri: str, options: Mapping[str, str], path: str) -> Any:

@@ -6,7 +6,8 @@ able to trust what it sees: see :mod:`lagwise.tables.guard` and ``docs/adr/0002-
 
 import tempfile
 import threading
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -18,7 +19,7 @@ from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundErr
 from deltalake.transaction import AddAction, RemoveAction
 
 from lagwise.platform.errors import LakeError, UnreadableTable
-from lagwise.tables.data_files import empty, rows_of_file, wanted_files
+from lagwise.tables.data_files import DataFile, data_files, empty, rows_of_file
 from lagwise.tables.engine_errors import as_lake_errors, in_a_line
 from lagwise.tables.guard import check_columns, check_protocol
 from lagwise.tables.kept_rows import KeptRows
@@ -56,6 +57,8 @@ class Lake:
         self.kept: KeptRows | None = None
         self._open: dict[str, DeltaTable] = {}
         self._lock = threading.Lock()
+        self._is_unchanging = False
+        self._seen: set[str] = set()
 
     @property
     def is_local(self) -> bool:
@@ -91,6 +94,8 @@ class Lake:
         with self._lock:
             try:
                 delta = self._open.get(table.name)
+                if delta is not None and self._is_unchanging and table.name in self._seen:
+                    return delta
                 if delta is None:
                     delta = DeltaTable(self.location(table), storage_options=self.storage_options or None)
                 else:
@@ -105,7 +110,19 @@ class Lake:
             if table.name not in self._open:
                 check_columns(delta, table, self.location(table))
             self._open[table.name] = delta
+            self._seen.add(table.name)
             return delta
+
+    @contextmanager
+    def unchanging(self) -> Iterator[None]:
+        """Meanwhile tables are as they were when they were first asked for, but for what is written through this
+        object. Looking for newer versions takes as long as many a question."""
+        self._seen.clear()
+        self._is_unchanging = True
+        try:
+            yield
+        finally:
+            self._is_unchanging = False
 
     def version(self, table: Table) -> int | None:
         """Number of the table's newest version, which changes with every write; None if the table does not exist yet.
@@ -128,9 +145,7 @@ class Lake:
         """
         if rows.num_rows == 0:
             return
-        if table.clock is not None and "day" not in rows.column_names:
-            rows = rows.append_column(pa.field("day", DAY, nullable=False), rows[table.clock].cast(DAY))
-        self._append(table, rows.select(table.arrow.names).cast(table.arrow), transactions or {})
+        self._append(table, self._dated(table, rows), transactions or {})
 
     def mark(self, table: Table, writer: str, number: int) -> None:
         """Keep a writer's number with a commit of no rows. Raises LakeError."""
@@ -145,19 +160,34 @@ class Lake:
                 with tempfile.TemporaryFile(dir=self.location(table)) as file:
                     file.write(bytes(_TRIED_BYTES))
             write_deltalake(
-                self.location(table),
+                self._there(table),
                 rows,
                 mode="append",
-                storage_options=self.storage_options or None,
                 commit_properties=CommitProperties(app_transactions=kept or None),
             )
+
+    def replace(self, table: Table, rows: pa.Table, where: str | None = None) -> None:
+        """Replace all rows of a table, or those that a condition holds for, in one commit; the ``day`` column is
+        derived. Raises LakeError, having written nothing."""
+        self.before_writing()
+        with as_lake_errors(f"cannot write to the table {self.location(table)}"):
+            write_deltalake(self._there(table), self._dated(table, rows), mode="overwrite", predicate=where)
+
+    def _there(self, table: Table) -> DeltaTable:
+        delta = self.open(table)
+        if delta is None:
+            raise LakeError(f"there is no table {self.location(table)}")
+        return delta
+
+    def _dated(self, table: Table, rows: pa.Table) -> pa.Table:
+        if table.clock is not None and "day" not in rows.column_names:
+            rows = rows.append_column(pa.field("day", DAY, nullable=False), rows[table.clock].cast(DAY))
+        return rows.select(table.arrow.names).cast(table.arrow)
 
     def commit(self, table: Table, actions: Sequence[AddAction | RemoveAction]) -> bool:
         """Add and remove these data files in one commit; False, with nothing done, if another process has just removed
         one of them. Raises LakeError."""
-        delta = self.open(table)
-        if delta is None:
-            raise LakeError(f"there is no table {self.location(table)}")
+        delta = self._there(table)
         self.before_writing()
         by = ["day"] if table.partitioned else None
         with as_lake_errors(f"cannot write to the table {self.location(table)}"):
@@ -184,22 +214,28 @@ class Lake:
     ) -> list[str]:
         """Data files of the newest version, for other readers. ``days`` (first, last; ISO dates) leaves out other days'
         files, ``since`` and ``until`` those that by their statistics have no row whose clock lies between the two."""
-        delta = self.open(table)
-        return [] if delta is None else self._files(delta, table, wanted_files(table, days, since, until))
+        return [self._place(table, file) for file in self._files(self.open(table), table, days, since, until)]
 
     def relative_files(self, table: Table) -> list[str]:
         """All data files of the newest version, by their path in the table's folder. Raises LakeError."""
         delta = self.open(table)
+        return [] if delta is None else [file.path for file in data_files(delta, table)]
+
+    def _files(
+        self,
+        delta: DeltaTable | None,
+        table: Table,
+        days: tuple[str, str] | None = None,
+        since: datetime | None = None,
+        until: datetime | None = None,
+    ) -> list[DataFile]:
         if delta is None:
             return []
-        return [unquote(path) for path in pa.table(delta.get_add_actions(flatten=True))["path"].to_pylist()]
+        found = data_files(delta, table, days, since, until)
+        return [file for file in found if not self._is_left_out(table, file.path)]
 
-    def _files(self, delta: DeltaTable, table: Table, wanted: list[tuple[str, str, Any]] | None) -> list[str]:
-        uris = delta.file_uris(file_pruning_predicate=wanted)
-        # Of a lake on a disk delta-rs returns paths, escaped like URIs.
-        found = [unquote(uri) for uri in uris] if self.is_local else uris
-        folder = f"{self.location(table)}/"
-        return [file for file in found if not self._is_left_out(table, file.removeprefix(folder))]
+    def _place(self, table: Table, file: DataFile) -> str:
+        return f"{self.location(table)}/{file.path}"
 
     def _is_left_out(self, table: Table, file: str) -> bool:
         """Whether readers do without this data file, named by its path in the table's folder."""
@@ -224,30 +260,21 @@ class Lake:
         What is in an object store is read as delta-rs reads it, with its options and credentials: DuckDB's own way
         would need an extension that it loads from the network, and the same options once more in its own words.
         """
-        delta = self.open(table) if self.kept is not None else None
-        files = self._files(delta, table, wanted_files(table, days, since)) if delta is not None else []
-        if delta is not None and self._are_small(delta, table, files):
+        files = self._files(self.open(table), table, days, since) if self.kept is not None else []
+        if self.kept is not None and sum(file.size for file in files) <= _SMALL_BYTES:
             _show(connection, table, self._rows(table, files, self.kept))
         else:
             self.scan_new(connection, table, frozenset(), days=days, since=since)
         return f'"{table.name}"'
 
-    def _are_small(self, delta: DeltaTable, table: Table, files: Sequence[str]) -> bool:
-        """Whether the rows of these files, which are some of the table's, may be kept."""
-        known = pa.table(delta.get_add_actions(flatten=True))
-        paths = known["path"].to_pylist()
-        names = [f"{self.location(table)}/{unquote(path) if self.is_local else path}" for path in paths]
-        sizes = dict(zip(names, known["size_bytes"].to_pylist(), strict=True))
-        # Another thread may have opened a newer version meanwhile, which has other files.
-        return sum(sizes.get(file, 0) for file in files) <= _SMALL_BYTES
-
-    def _rows(self, table: Table, files: Sequence[str], kept: KeptRows | None) -> pa.Table:
+    def _rows(self, table: Table, files: Sequence[DataFile], kept: KeptRows | None) -> pa.Table:
         """All rows of these data files. Raises LakeError."""
 
         def read(file: str) -> pa.Table:
             return rows_of_file(self.uri, self.storage_options, file, table)
 
-        parts = [read(file) for file in files] if kept is None else kept.of(files, read)
+        places = [self._place(table, file) for file in files]
+        parts = list(map(read, places)) if kept is None else kept.of(places, read)
         return pa.concat_tables([empty(table), *parts])
 
     def scan_new(
@@ -264,27 +291,24 @@ class Lake:
         A data file never changes: who keeps what it read and hands the names back reads each file once. Compaction puts
         rows that were read before into new files.
         """
-        delta, wanted = self.open(table), wanted_files(table, days, since)
-        names = frozenset[str]()
-        if delta is not None and not self.is_local:
+        delta = self.open(table)
+        files = {self._place(table, file): file for file in self._files(delta, table, days, since)}
+        names = frozenset(files)
+        new = sorted(names.difference(read_before))
+        if delta is None or not new:
+            _show(connection, table, empty(table))
+        elif self.is_local:
+            connection.unregister(table.name)
+            connection.read_parquet(new, hive_partitioning=table.partitioned, union_by_name=False).create_view(
+                table.name, replace=True
+            )
+        else:
             from pyarrow.dataset import FileSystemDataset  # takes a moment, and a lake on a disk does without
 
-            rows = delta.to_pyarrow_dataset(file_pruning_predicate=wanted)
-            fragments = [one for one in rows.get_fragments() if not self._is_left_out(table, one.path)]
-            files = {fragment.path: fragment for fragment in fragments}
-            names = frozenset(files)
-            new = [fragment for name, fragment in files.items() if name not in read_before]
-            rows = FileSystemDataset(new, rows.schema, rows.format, rows.filesystem)
-        elif delta is not None:
-            names = frozenset(self._files(delta, table, wanted))
-            if names.difference(read_before):
-                connection.read_parquet(
-                    sorted(names.difference(read_before)), hive_partitioning=table.partitioned, union_by_name=False
-                ).create_view(table.name, replace=True)
-                return names
-        if not names.difference(read_before):
-            rows = empty(table)
-        _show(connection, table, rows)
+            rows = delta.to_pyarrow_dataset()
+            wanted = {files[name].path for name in new}
+            fragments = [one for one in rows.get_fragments() if unquote(one.path) in wanted]
+            _show(connection, table, FileSystemDataset(fragments, rows.schema, rows.format, rows.filesystem))
         return names
 
     def query(
@@ -327,8 +351,7 @@ class Lake:
         """The whole table as Arrow. For small tables and tests; use :meth:`scan` for the rest."""
 
         def rows() -> pa.Table:
-            delta = self.open(table)
-            return empty(table) if delta is None else self._rows(table, self._files(delta, table, None), None)
+            return self._rows(table, self._files(self.open(table), table), None)
 
         return self._reading([table], rows)
 
@@ -361,7 +384,6 @@ class Lake:
 
 
 def _show(connection: "duckdb.DuckDBPyConnection", table: Table, rows: Any) -> None:
-    """Make rows a view of the table's name."""
-    registered = f"{table.name}__rows"
-    connection.register(registered, rows)
-    connection.execute(f'create or replace view "{table.name}" as select * from "{registered}"')  # noqa: S608 (own)
+    """Make rows a view of the table's name. Such a view hides one of files, which is why that one is made after
+    unregistering this one."""
+    connection.register(table.name, rows)

@@ -21,7 +21,6 @@ from lagwise.tables.capacity import DEMAND, FORECASTS, TOPIC_HOURS
 from lagwise.tables.engine_errors import in_a_line
 from lagwise.tables.store import Lake
 from lagwise_spark.frames import frame, struct_type
-from lagwise_spark.jobs import write
 from lagwise_spark.tasks.running import python_of_executors
 from lagwise_spark.transforms import forecasting, topic_demand
 
@@ -123,7 +122,7 @@ def _write(lake: Lake, made: list[dict[str, Any]]) -> None:
         if (row["cluster"], row["topic"]) not in topics and row["as_of"] > newest - KNOWN_FOR
     ]
     rows = sorted([*kept, *made], key=lambda row: (row["cluster"], row["topic"]))
-    write.replace_small(lake, DEMAND, DEMAND.from_rows(rows))
+    lake.replace(DEMAND, DEMAND.from_rows(rows))
 
 
 def _forget(lake: Lake, made: list[dict[str, Any]]) -> None:

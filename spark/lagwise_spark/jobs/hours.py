@@ -51,7 +51,7 @@ def finish_hours(session: SparkSession, lake: Lake, news: Sequence[News]) -> lis
         write.replace_between(of_topics, lake, TOPIC_HOURS, n.cluster, start, until)
         rolled = True
     if rolled:
-        write.replace_small(lake, DAYS, _days(session, lake, news))
+        lake.replace(DAYS, _days(session, lake, news))
     return left
 
 

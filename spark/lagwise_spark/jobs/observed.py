@@ -81,7 +81,7 @@ def observe(session: SparkSession, lake: Lake, news: Sequence[News]) -> list[New
         left.append(replace(n, observed_from=max(start, end)))
     if left != list(news):
         estimates = list(_estimates(lake, left))
-        write.replace_small(lake, OBSERVED_CAPACITY, OBSERVED_CAPACITY.from_rows(estimates))
+        lake.replace(OBSERVED_CAPACITY, OBSERVED_CAPACITY.from_rows(estimates))
     return left
 
 

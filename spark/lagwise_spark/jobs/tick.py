@@ -97,7 +97,7 @@ def tick(session: SparkSession, lake: Lake, config: Config) -> TickCost | None:
         findings = findings_of(lake, news)
         changes = write.partition_changes(rows, lake)
         # The two right after one another: who reads in between sees a group that is a round behind its partitions.
-        write.replace_small(lake, PARTITION_STATUS, rows.select(PARTITION_STATUS.arrow.names))
+        lake.replace(PARTITION_STATUS, rows.select(PARTITION_STATUS.arrow.names))
         changes += write.groups(lake, verdicts, findings, news)
         # Last, because nobody waits for it: verdicts do not go by it.
         if not may_wait(news, caught_up):

@@ -6,18 +6,15 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from deltalake import write_deltalake
-from deltalake.exceptions import DeltaError
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from lagwise.domain.findings import Finding, in_order, loss_findings
 from lagwise.domain.group_record import row_of
 from lagwise.domain.groups import GroupVerdict, record_of_verdict
-from lagwise.platform.errors import LakeError
 from lagwise.tables.analysis import GROUP_HISTORY, GROUP_STATUS, STATUS_CHANGES
-from lagwise.tables.engine_errors import as_lake_errors, in_a_line
-from lagwise.tables.schema import DAY, Table
+from lagwise.tables.engine_errors import as_lake_errors
+from lagwise.tables.schema import Table
 from lagwise.tables.store import Lake
 from lagwise_spark.jobs.progress import News
 
@@ -62,9 +59,7 @@ def replace_spans(lake: Lake, table: Table, spans: Spans, rows: pa.Table) -> Non
         # Nothing to replace, as is usual: an append need not look for it.
         lake.append(table, rows)
         return
-    clock = str(table.clock)
-    rows = rows.append_column(pa.field("day", DAY, nullable=False), pc.cast(rows[clock], DAY)).select(table.arrow.names)
-    replace_small(lake, table, rows, _predicate(table, spans))
+    lake.replace(table, rows, _predicate(table, spans))
 
 
 def delete_spans(lake: Lake, table: Table, spans: Spans) -> None:
@@ -161,27 +156,10 @@ def groups(
             )
     lake.append(STATUS_CHANGES, STATUS_CHANGES.from_rows(changes))
     lake.append(GROUP_HISTORY, GROUP_HISTORY.from_rows(rows))
-    replace_small(lake, GROUP_STATUS, GROUP_STATUS.from_rows(rows))
+    lake.replace(GROUP_STATUS, GROUP_STATUS.from_rows(rows))
     return len(changes)
 
 
 def replace_days_since(lake: Lake, table: Table, rows: pa.Table, first: date) -> None:
     """Replace what a small table holds from the first day on."""
-    days = pc.cast(rows[str(table.clock)], DAY)
-    rows = rows.append_column(pa.field("day", DAY, nullable=False), days).select(table.arrow.names)
-    replace_small(lake, table, rows, f"day >= DATE '{first.isoformat()}'")
-
-
-def replace_small(lake: Lake, table: Table, rows: pa.Table, predicate: str | None = None) -> None:
-    """Replace all of a small table, or what a condition on its days holds for. Raises LakeError."""
-    lake.before_writing()
-    try:
-        write_deltalake(
-            lake.location(table),
-            rows.cast(table.arrow),
-            mode="overwrite",
-            predicate=predicate,
-            storage_options=lake.storage_options or None,
-        )
-    except (DeltaError, OSError) as error:
-        raise LakeError(f"cannot write to the table {lake.location(table)}: {in_a_line(error)}") from error
+    lake.replace(table, rows, f"day >= DATE '{first.isoformat()}'")
