@@ -67,10 +67,14 @@ def moment_of(news: News, config: Config) -> Moment:
     )
 
 
-def files_of_round(lake: Lake, news: Sequence[News]) -> LakeFiles:
-    """The files that hold any of what a round reads."""
+def samples_of_round(lake: Lake, news: Sequence[News]) -> list[read.FinishedSample]:
+    """The samples that open minutes are made of: those of the minutes, and of the gap before."""
     gap = timedelta(seconds=max(gap_seconds(n.interval_seconds) for n in news))
-    opened = min(n.open_from for n in news) - gap - read.LONGEST_SAMPLE
+    return read.finished_samples(lake, min(n.open_from for n in news) - gap)
+
+
+def files_of_round(lake: Lake, news: Sequence[News], samples: Sequence[read.FinishedSample]) -> LakeFiles:
+    """The files that hold any of what a round reads."""
     reach = timedelta(seconds=LOOKBACK_SECONDS + HOUR_IS_WHOLE_AFTER_SECONDS)
     begins = min(n.as_of for n in news) - reach
     fine, coarse = min(map(fine_from, news)), max(map(fine_from, news))
@@ -79,8 +83,8 @@ def files_of_round(lake: Lake, news: Sequence[News]) -> LakeFiles:
         lake.uri,
         lake.storage_options,
         {
-            COMMITS.name: lake.files(COMMITS, since=opened),
-            WATERMARKS.name: lake.files(WATERMARKS, since=opened),
+            COMMITS.name: read.files_of_finished(lake, COMMITS, samples),
+            WATERMARKS.name: read.files_of_finished(lake, WATERMARKS, samples),
             MINUTES.name: lake.files(MINUTES, since=fine, until=open_from),
             WATERMARK_MINUTES.name: lake.files(WATERMARK_MINUTES, since=fine, until=open_from),
             FIVE_MINUTES.name: lake.files(FIVE_MINUTES, since=begins, until=coarse),
@@ -245,17 +249,16 @@ def round_inputs(
     lake: Lake,
     config: Config,
     news: Sequence[News],
+    samples: Sequence[read.FinishedSample],
     groups: GroupsNow,
     own_objectives: Mapping[tuple[str, str], float],
     older: pa.Table | None,
 ) -> RoundInputs:
     """The small tables of a round."""
-    gap = timedelta(seconds=max(gap_seconds(n.interval_seconds) for n in news))
-    complete = read.finished_samples(lake, min(n.open_from for n in news) - gap)
     keys = list(own_objectives)
     return RoundInputs(
         moments=[moment_of(n, config) for n in news],
-        sample_ids=frozenset(sample.sample_id for sample in complete),
+        sample_ids=frozenset(sample.sample_id for sample in samples),
         facts=groups.facts,
         assigned=groups.assigned,
         clients=groups.members.select(["cluster", "group", "member_id", "client_id", "host"]),

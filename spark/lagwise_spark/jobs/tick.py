@@ -36,7 +36,7 @@ from lagwise_spark.jobs.progress import (
     read_progress,
 )
 from lagwise_spark.jobs.rebalances import sum_up
-from lagwise_spark.jobs.round_inputs import GroupsNow, files_of_round, ranges_of_round, round_inputs
+from lagwise_spark.jobs.round_inputs import GroupsNow, files_of_round, ranges_of_round, round_inputs, samples_of_round
 from lagwise_spark.tasks.judging import judged_range
 from lagwise_spark.tasks.running import gathered
 from lagwise_spark.tuning import tune
@@ -65,6 +65,11 @@ class TickCost:
 
 def tick(session: SparkSession, lake: Lake, config: Config) -> TickCost | None:
     """Do one round; None where nothing has been collected yet. Raises LakeError where the lake cannot be used."""
+    with lake.unchanging():
+        return _tick(session, lake, config)
+
+
+def _tick(session: SparkSession, lake: Lake, config: Config) -> TickCost | None:
     started_at, wall, cpu = datetime.now(UTC), time.monotonic(), _cpu_seconds()
     news = read_news(lake, read_progress(lake))
     if not news:
@@ -79,8 +84,9 @@ def tick(session: SparkSession, lake: Lake, config: Config) -> TickCost | None:
         news = finish_hours(session, lake, news)
         groups_now = GroupsNow(lake, news)
         older = older_history(lake, news, config.lake.retention.minute_stats_days, _latest_from(news))
-        inputs = round_inputs(lake, config, news, groups_now, own_objectives, older)
-        work = partial(judged_range, inputs, files_of_round(lake, news))
+        samples = samples_of_round(lake, news)
+        inputs = round_inputs(lake, config, news, samples, groups_now, own_objectives, older)
+        work = partial(judged_range, inputs, files_of_round(lake, news, samples))
         cores = session.sparkContext.defaultParallelism
         made = gathered(session, work, ranges_of_round(lake, news, cores))
         finished = _finish_minutes(lake, news, made)
