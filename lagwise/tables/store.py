@@ -261,21 +261,23 @@ class Lake:
         would need an extension that it loads from the network, and the same options once more in its own words.
         """
         files = self._files(self.open(table), table, days, since) if self.kept is not None else []
-        if self.kept is not None and sum(file.size for file in files) <= _SMALL_BYTES:
-            _show(connection, table, self._rows(table, files, self.kept))
+        if self.kept is not None and _are_small(files):
+            _show(connection, table, self._rows(table, files))
         else:
             self.scan_new(connection, table, frozenset(), days=days, since=since)
         return f'"{table.name}"'
 
-    def _rows(self, table: Table, files: Sequence[DataFile], kept: KeptRows | None) -> pa.Table:
+    def _rows(self, table: Table, files: Sequence[DataFile]) -> pa.Table:
         """All rows of these data files. Raises LakeError."""
 
         def read(file: str) -> pa.Table:
             return rows_of_file(self.uri, self.storage_options, file, table)
 
         places = [self._place(table, file) for file in files]
-        parts = list(map(read, places)) if kept is None else kept.of(places, read)
-        return pa.concat_tables([empty(table), *parts])
+        if self.kept is None or not _are_small(files):
+            return pa.concat_tables([empty(table), *map(read, places)])
+        # In one piece: whoever reads a hundred small ones is busy with the pieces.
+        return pa.concat_tables([empty(table), *self.kept.of(places, read)]).combine_chunks()
 
     def scan_new(
         self,
@@ -347,13 +349,10 @@ class Lake:
 
         return self._reading(over, answer)
 
-    def read(self, table: Table) -> pa.Table:
-        """The whole table as Arrow. For small tables and tests; use :meth:`scan` for the rest."""
-
-        def rows() -> pa.Table:
-            return self._rows(table, self._files(self.open(table), table), None)
-
-        return self._reading([table], rows)
+    def read(self, table: Table, *, since: datetime | None = None) -> pa.Table:
+        """The whole table as Arrow, without the files that by their statistics have no row ``since`` then; older rows
+        of others are there. For small tables and tests; use :meth:`scan` for the rest."""
+        return self._reading([table], lambda: self._rows(table, self._files(self.open(table), table, since=since)))
 
     def _reading(self, tables: Sequence[Table], read: Callable[[], T]) -> T:
         """The result of ``read``, a function that reads these tables."""
@@ -381,6 +380,10 @@ class Lake:
             return pa.RecordBatchReader.from_stream(reader).read_all()
         except Exception as error:  # DataFusion's errors come as just that
             raise UnreadableTable(f"cannot read the table {self.location(table)}: {in_a_line(error)}") from error
+
+
+def _are_small(files: Sequence[DataFile]) -> bool:
+    return sum(file.size for file in files) <= _SMALL_BYTES
 
 
 def _show(connection: "duckdb.DuckDBPyConnection", table: Table, rows: Any) -> None:

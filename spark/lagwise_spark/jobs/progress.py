@@ -83,11 +83,11 @@ def read_progress(lake: Lake) -> dict[str, Progress]:
     day = lake.newest_day(TICKS)
     if day is None:
         return {}
-    sql = "select progress from ticks order by finished_at desc limit 1"
-    newest = lake.query(sql, over=[TICKS], days=(day, day)).to_pylist()
-    if not newest:
+    rows = lake.read(TICKS, since=datetime.fromisoformat(day).replace(tzinfo=UTC))
+    if rows.num_rows == 0:
         return {}
-    return {p.pop("cluster"): Progress(**p) for p in newest[0]["progress"]}
+    newest = rows["progress"][pc.index(rows["finished_at"], pc.max(rows["finished_at"])).as_py()].as_py()
+    return {p.pop("cluster"): Progress(**p) for p in newest}
 
 
 def read_news(lake: Lake, progress: dict[str, Progress]) -> list[News]:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -130,15 +131,14 @@ def last_finished_sample(lake: Lake, cluster: str, before: datetime) -> list[Fin
 def recent_groups(lake: Lake, news: Sequence[News], window_seconds: float) -> pa.Table:
     """Rows of `groups` over the window that ends with each cluster's latest sample."""
     start = min(n.as_of for n in news) - timedelta(seconds=window_seconds)
-    sql = "select * from groups where sampled_at >= ?"
-    return _typed(GROUPS, lake.query(sql, [start], over=[GROUPS], since=start))
+    rows = lake.read(GROUPS, since=start)
+    return rows.filter(pc.greater_equal(rows["sampled_at"], start))
 
 
 def latest_members(lake: Lake, news: Sequence[News]) -> pa.Table:
     """Rows of `members` of each cluster's latest sample."""
-    start = min(n.as_of for n in news) - LONGEST_SAMPLE
-    sql = "select * from members where sample_id in (select unnest(?::varchar[]))"
-    return _typed(MEMBERS, lake.query(sql, [[n.latest_id for n in news]], over=[MEMBERS], since=start))
+    rows = lake.read(MEMBERS, since=min(n.as_of for n in news) - LONGEST_SAMPLE)
+    return rows.filter(pc.is_in(rows["sample_id"], pa.array([n.latest_id for n in news])))
 
 
 def labels(
