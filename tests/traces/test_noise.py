@@ -1,7 +1,7 @@
 """A day of healthy, noisy traffic on a hundred groups: nobody is in trouble, and nobody is said to be.
 
 What CI judges is the first hour and a quarter of every group; ``make test-long`` judges every sample of the day, and
-has Spark say the same of a part of it.
+that part with all groups together.
 """
 
 from bisect import bisect_right

@@ -32,7 +32,7 @@ _LOG = logging.getLogger("lagwise.spark")
 #: beyond both, it is caught up on first.
 ROWS_PER_ROUND = 50_000
 MINUTES_PER_ROUND = 5
-#: About how many samples a task works on: its Python process takes about 300 bytes for each.
+#: About how many samples a task works on: its Python process takes about 600 bytes for each.
 SAMPLES_PER_TASK = 600_000
 #: A slice reads the samples of the gap before it, too: shorter ones would read those too often.
 SHORTEST_SLICE = timedelta(minutes=5)

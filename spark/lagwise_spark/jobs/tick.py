@@ -47,7 +47,8 @@ _NOBODY = PARTITION_STATUS.arrow.empty_table().append_column("previous_status", 
 
 @dataclass(frozen=True, slots=True)
 class TickCost:
-    """What a round cost, and what it did. ``cpu_seconds`` are those of this process and its JVM.
+    """What a round cost, and what it did. ``cpu_seconds`` are those of this process, its JVM and the
+    JVM's Python workers.
 
     ``rows`` were written, by table. ``errors`` is empty: a round is done as a whole or raises.
     """
