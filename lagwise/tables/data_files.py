@@ -4,16 +4,18 @@ import functools
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from deltalake import DeltaTable
 
 from lagwise.platform.errors import UnreadableTable
 from lagwise.tables.engine_errors import in_a_line
 from lagwise.tables.schema import DAY, Table
+
+if TYPE_CHECKING:
+    from deltalake import DeltaTable  # Spark's tasks read files without it
 
 #: Statistics of times may be cut to the millisecond.
 _ROUNDED = timedelta(milliseconds=1)
@@ -28,7 +30,7 @@ class DataFile:
 
 
 def data_files(
-    delta: DeltaTable,
+    delta: "DeltaTable",
     table: Table,
     days: tuple[str, str] | None = None,
     since: datetime | None = None,

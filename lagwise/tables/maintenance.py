@@ -16,6 +16,7 @@ from lagwise.tables.capacity import FORECASTS, TOPIC_HOURS
 from lagwise.tables.compaction import merge_day
 from lagwise.tables.engine_errors import as_lake_errors
 from lagwise.tables.minutes import FIVE_MINUTES, MINUTES, WATERMARK_FIVE_MINUTES, WATERMARK_MINUTES
+from lagwise.tables.orphans import APPEND_ONLY
 from lagwise.tables.quarantine import QUARANTINE
 from lagwise.tables.raw import COMMITS, GROUPS, MEMBERS, TOPICS, WATERMARKS
 from lagwise.tables.schema import Table
@@ -71,12 +72,21 @@ def maintain(lake: Lake, retention: RetentionSettings, *, now: datetime | None =
                 deleted += _delete_days(delta, today - timedelta(days=kept))
             compacted += _compact(lake, delta, table, today)
             delta = lake.open(table) or delta
-            removed += len(
-                delta.vacuum(retention_hours=KEEP_FILES_HOURS, enforce_retention_duration=False, dry_run=False)
-            )
+            removed += len(_vacuum(delta, table))
             delta.cleanup_metadata()
     _empty_quarantine(Storage(lake), today - timedelta(days=retention.history_days))
     return Maintained(compacted, deleted, removed)
+
+
+def _vacuum(delta: DeltaTable, table: Table) -> list[str]:
+    """Remove files that no version needs. Those that were never part of one, as a killed analysis leaves them, only
+    where they cannot be rows that a damaged log has lost."""
+    return delta.vacuum(
+        retention_hours=KEEP_FILES_HOURS,
+        enforce_retention_duration=False,
+        dry_run=False,
+        full=table not in APPEND_ONLY,
+    )
 
 
 def _empty_quarantine(storage: Storage, first_kept: date) -> None:

@@ -5,9 +5,8 @@ able to trust what it sees: see :mod:`lagwise.tables.guard` and ``docs/adr/0002-
 """
 
 import tempfile
-import threading
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -15,14 +14,14 @@ from urllib.parse import unquote
 
 import pyarrow as pa
 from deltalake import CommitProperties, DeltaTable, QueryBuilder, Transaction, write_deltalake
-from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
+from deltalake.exceptions import CommitFailedError
 from deltalake.transaction import AddAction, RemoveAction
 
 from lagwise.platform.errors import LakeError, UnreadableTable
 from lagwise.tables.data_files import DataFile, data_files, empty, rows_of_file
 from lagwise.tables.engine_errors import as_lake_errors, in_a_line
-from lagwise.tables.guard import check_columns, check_protocol
 from lagwise.tables.kept_rows import KeptRows
+from lagwise.tables.open_tables import OpenTables, create
 from lagwise.tables.schema import DAY, Table
 
 if TYPE_CHECKING:
@@ -30,15 +29,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-#: Pinned at creation; a later default of either engine must not change what the other can read.
-TABLE_PROPERTIES = {
-    "delta.enableChangeDataFeed": "false",
-    "delta.enableDeletionVectors": "false",
-    "delta.columnMapping.mode": "none",
-    "delta.checkpointInterval": "50",
-    "delta.logRetentionDuration": "interval 1 days",
-    "delta.deletedFileRetentionDuration": "interval 1 hours",
-}
 #: A disk that takes so much takes the next commit, as a rule.
 _TRIED_BYTES = 64 * 1024
 #: What is read as a whole to be kept; of larger files only what a question needs.
@@ -55,10 +45,7 @@ class Lake:
         self.before_writing: Callable[[], None] = lambda: None
         #: Rows that :meth:`query` need not read again; for a process that asks the same all the time.
         self.kept: KeptRows | None = None
-        self._open: dict[str, DeltaTable] = {}
-        self._lock = threading.Lock()
-        self._is_unchanging = False
-        self._seen: set[str] = set()
+        self._tables = OpenTables()
 
     @property
     def is_local(self) -> bool:
@@ -71,58 +58,22 @@ class Lake:
     def create(self, *tables: Table) -> None:
         """Create the tables that do not exist yet. Raises LakeError if that is not possible."""
         for table in tables:
-            skipping = {} if table.clock is None else {"delta.dataSkippingStatsColumns": table.clock}
             with as_lake_errors(f"cannot create the table {self.location(table)}"):
                 if self.is_local:
                     Path(self.location(table)).mkdir(parents=True, exist_ok=True)
-                DeltaTable.create(
-                    self.location(table),
-                    schema=table.arrow,
-                    mode="ignore",
-                    partition_by=["day"] if table.partitioned else None,
-                    name=table.name,
-                    description=f"one row per {table.rows}",
-                    configuration=TABLE_PROPERTIES | skipping,
-                    storage_options=self.storage_options or None,
-                )
+                create(table, self.location(table), self.storage_options)
 
     def open(self, table: Table) -> DeltaTable | None:
         """The table at its newest version; None if it does not exist yet.
 
         Raises LakeError if it cannot be read or uses a feature that our readers do not understand.
         """
-        with self._lock:
-            try:
-                delta = self._open.get(table.name)
-                if delta is not None and self._is_unchanging and table.name in self._seen:
-                    return delta
-                if delta is None:
-                    delta = DeltaTable(self.location(table), storage_options=self.storage_options or None)
-                else:
-                    delta.update_incremental()
-            except TableNotFoundError:
-                self._open.pop(table.name, None)
-                return None
-            except (DeltaError, OSError) as error:
-                self._open.pop(table.name, None)
-                raise UnreadableTable(f"cannot read the table {self.location(table)}: {in_a_line(error)}") from error
-            check_protocol(delta, self.location(table))
-            if table.name not in self._open:
-                check_columns(delta, table, self.location(table))
-            self._open[table.name] = delta
-            self._seen.add(table.name)
-            return delta
+        return self._tables.newest(table, self.location(table), self.storage_options)
 
-    @contextmanager
-    def unchanging(self) -> Iterator[None]:
+    def unchanging(self) -> AbstractContextManager[None]:
         """Meanwhile tables are as they were when they were first asked for, but for what is written through this
         object. Looking for newer versions takes as long as many a question."""
-        self._seen.clear()
-        self._is_unchanging = True
-        try:
-            yield
-        finally:
-            self._is_unchanging = False
+        return self._tables.unchanging()
 
     def version(self, table: Table) -> int | None:
         """Number of the table's newest version, which changes with every write; None if the table does not exist yet.
@@ -134,8 +85,7 @@ class Lake:
 
     def forget(self, table: Table) -> None:
         """Open the table again the next time: its log was changed in another way than by a commit."""
-        with self._lock:
-            self._open.pop(table.name, None)
+        self._tables.forget(table)
 
     def append(self, table: Table, rows: pa.Table, *, transactions: Mapping[str, int] | None = None) -> None:
         """Append rows in one commit; the ``day`` column is derived. Raises LakeError, having written nothing.

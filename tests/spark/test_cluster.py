@@ -128,7 +128,7 @@ def test_executors_without_python_are_reported(tmp_path: Path) -> None:
         LAGWISE_ANALYSIS__SPARK__CONF="{spark.pyspark.python: there-is-no-such-python}",
     )
     assert done.returncode == 1
-    assert "with numpy and pyarrow on Spark's executors: install them there" in " ".join(done.stderr.split())
+    assert "with numpy, pyarrow and deltalake on Spark's executors: install them there" in " ".join(done.stderr.split())
 
 
 def recorder_of(data: Path) -> Recorder:

@@ -14,10 +14,11 @@ from lagwise.platform.errors import LakeError
 from lagwise.tables import ALL_TABLES
 from lagwise.tables.analysis import GROUP_STATUS
 from lagwise.tables.duckdb_connection import connected
+from lagwise.tables.open_tables import TABLE_PROPERTIES
 from lagwise.tables.raw import GROUPS
 from lagwise.tables.rounds import TICKS
 from lagwise.tables.schema import TIMESTAMP
-from lagwise.tables.store import TABLE_PROPERTIES, Lake
+from lagwise.tables.store import Lake
 
 AT = datetime(2026, 3, 1, 23, 59, 59, 999_999, tzinfo=UTC)
 
@@ -127,8 +128,15 @@ def test_what_does_not_fit_into_memory_goes_to_the_systems_temporary_files() -> 
 def test_a_lake_of_an_older_version_is_refused_and_not_misread(lake: Lake) -> None:
     rmtree(lake.location(GROUPS))
     write_deltalake(lake.location(GROUPS), pa.table({"cluster": ["shop"], "sample_id": ["s"]}))
-    with pytest.raises(LakeError, match=r"lacks .*: an older Lagwise made it\. Move that lake away"):
+    with pytest.raises(LakeError, match=r"lacks .*: another version of Lagwise made it\. Move that lake away"):
         Lake(lake.uri).open(GROUPS)
+
+
+def test_a_table_with_a_column_that_nobody_writes_is_refused(lake: Lake) -> None:
+    surplus = SAMPLES.arrow.append(pa.field("mood", pa.string()))
+    DeltaTable.create(lake.location(SAMPLES), schema=surplus, partition_by=["day"])
+    with pytest.raises(LakeError, match=r"samples also has mood: another version of Lagwise made it"):
+        lake.open(SAMPLES)
 
 
 def test_what_a_struct_lacks_is_an_older_version_too(lake: Lake) -> None:

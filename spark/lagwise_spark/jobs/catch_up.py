@@ -7,14 +7,11 @@ one before, so that no slice needs another. Tasks write the files themselves; th
 import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
-import pyarrow as pa
-from deltalake.transaction import AddAction
 from pyspark.sql import SparkSession
 
 from lagwise.domain.history import gap_seconds
-from lagwise.platform.errors import LakeError
 from lagwise.tables.minutes import FIVE_MINUTES, MINUTES, WATERMARK_FIVE_MINUTES, WATERMARK_MINUTES
 from lagwise.tables.raw import COMMITS, WATERMARKS
 from lagwise.tables.store import Lake
@@ -114,8 +111,8 @@ def _make(
     for table, (since, to) in spans.items():
         # A round may have been cut short, or a late sample have opened them again.
         write.delete_spans(lake, table, {n.cluster: (since, to)})
-        if table.name in made and not lake.commit(table, _added(made[table.name])):
-            raise LakeError(f"{lake.location(table)} was changed by another process meanwhile")
+        if table.name in made:
+            write.add_files(lake, table, made[table.name])
 
 
 def _pieces(
@@ -136,11 +133,3 @@ def _pieces(
     for within in ranges_of(lake, [n], count):
         files = LakeFiles(lake.uri, lake.storage_options, paths)
         yield Slice(span, files, frozenset(s.sample_id for s in samples), within.of(n.cluster))
-
-
-def _added(files: pa.Table) -> list[AddAction]:
-    now = round(datetime.now(UTC).timestamp() * 1000)
-    return [
-        AddAction(row["path"], row["size"], {"day": row["day"]}, now, True, row["statistics"])
-        for row in files.to_pylist()
-    ]

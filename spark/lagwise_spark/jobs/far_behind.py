@@ -99,7 +99,7 @@ def older_history(lake: Lake, news: Sequence[News], days: int, sampled_from: dat
 def _anybody(lake: Lake) -> bool:
     """Whether any reader was far behind at the last round."""
     sql = "select 1 from partition_status where lag_seconds >= ? or lag_seconds_is_lower_bound limit 1"
-    return lake.query(sql, [FAR_BEHIND_SECONDS], over=[PARTITION_STATUS]).num_rows > 0
+    return bool(lake.query(sql, [FAR_BEHIND_SECONDS], over=[PARTITION_STATUS]).num_rows)
 
 
 def telling_rows(lake: Lake, positions: pa.Table, start: datetime, until: Mapping[str, datetime]) -> pa.Table:

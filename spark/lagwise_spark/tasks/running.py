@@ -32,7 +32,7 @@ def gathered(session: SparkSession, work: Callable[[T], Made], pieces: Sequence[
                         {"name": pa.array([name]), "rows": pa.array([_written(rows)], pa.binary())}
                     )
 
-    with python_of_executors("the analysis", "numpy and pyarrow"):
+    with python_of_executors("the analysis", "numpy, pyarrow and deltalake"):
         frame = session.range(0, len(pieces), 1, len(pieces)).mapInArrow(run, "name string, rows binary")
         answers = frame.toArrow()
     tables: dict[str, list[pa.Table]] = {}
