@@ -21,7 +21,7 @@ from lagwise.platform.errors import LakeError, UnreadableTable
 from lagwise.tables.data_files import empty, rows_of_files, wanted_files
 from lagwise.tables.engine_errors import as_lake_errors, in_a_line
 from lagwise.tables.guard import check_columns, check_protocol
-from lagwise.tables.schema import DAY, Table
+from lagwise.tables.schema import Table
 
 if TYPE_CHECKING:
     import duckdb  # 0.2 s, imported where it is needed: short commands do without
@@ -123,9 +123,7 @@ class Lake:
         """
         if rows.num_rows == 0:
             return
-        if table.clock is not None and "day" not in rows.column_names:
-            rows = rows.append_column(pa.field("day", DAY, nullable=False), rows[table.clock].cast(DAY))
-        self._append(table, rows.select(table.arrow.names).cast(table.arrow), transactions or {})
+        self._append(table, table.with_day(rows), transactions or {})
 
     def mark(self, table: Table, writer: str, number: int) -> None:
         """Keep a writer's number with a commit of no rows. Raises LakeError."""

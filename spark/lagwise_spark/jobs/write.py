@@ -1,4 +1,4 @@
-"""What a tick writes: big tables by Spark, a few rows per group by the driver. Each write is one commit."""
+"""What a tick writes. Each write is one commit."""
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime
@@ -8,8 +8,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from deltalake import write_deltalake
 from deltalake.exceptions import DeltaError
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
 
 from lagwise.domain.findings import Finding, in_order, loss_findings
 from lagwise.domain.group_record import row_of
@@ -17,37 +15,11 @@ from lagwise.domain.groups import GroupVerdict, record_of_verdict
 from lagwise.platform.errors import LakeError
 from lagwise.tables.analysis import GROUP_HISTORY, GROUP_STATUS, STATUS_CHANGES
 from lagwise.tables.engine_errors import as_lake_errors, in_a_line
-from lagwise.tables.schema import DAY, Table
+from lagwise.tables.schema import Table
 from lagwise.tables.store import Lake
 from lagwise_spark.jobs.progress import News
 
 Row = Mapping[str, Any]
-
-
-def replace(rows: DataFrame, lake: Lake, table: Table) -> None:
-    """Replace all of a table that holds the present state."""
-    names = [column.name for column in table.columns]
-    lake.before_writing()
-    rows.select(*names).write.format("delta").mode("overwrite").save(lake.location(table))
-
-
-def replace_between(rows: DataFrame, lake: Lake, table: Table, cluster: str, start: datetime, end: datetime) -> None:
-    """Replace one cluster's minutes, or hours, in [start, end); doing it again changes nothing."""
-    names, clock = [column.name for column in table.columns], str(table.clock)
-    writer = rows.withColumn("day", F.to_date(clock)).select(*names, "day").write.format("delta")
-    if lake.files(table, since=start, until=end):
-        quoted = cluster.replace("\\", "\\\\").replace("'", "\\'")
-        predicate = (
-            f"day >= DATE '{_utc(start):%Y-%m-%d}' AND day <= DATE '{_utc(end):%Y-%m-%d}' AND cluster = '{quoted}' AND "
-            f"{clock} >= TIMESTAMP '{_utc(start):%Y-%m-%d %H:%M:%S}' AND "
-            f"{clock} < TIMESTAMP '{_utc(end):%Y-%m-%d %H:%M:%S}'"
-        )
-        writer = writer.mode("overwrite").option("replaceWhere", predicate)
-    else:
-        # Nothing to replace, as is usual: an append need not look for it, nor check each row against the predicate.
-        writer = writer.mode("append")
-    lake.before_writing()
-    writer.save(lake.location(table))
 
 
 Spans = Mapping[str, tuple[datetime, datetime]]
@@ -62,8 +34,6 @@ def replace_spans(lake: Lake, table: Table, spans: Spans, rows: pa.Table) -> Non
         # Nothing to replace, as is usual: an append need not look for it.
         lake.append(table, rows)
         return
-    clock = str(table.clock)
-    rows = rows.append_column(pa.field("day", DAY, nullable=False), pc.cast(rows[clock], DAY)).select(table.arrow.names)
     replace_small(lake, table, rows, _predicate(table, spans))
 
 
@@ -86,14 +56,15 @@ def _has_any(lake: Lake, table: Table, spans: Spans) -> bool:
 def _predicate(table: Table, spans: Spans) -> str:
     start, end = min(start for start, _ in spans.values()), max(end for _, end in spans.values())
     of_clusters = " OR ".join(
-        f"(cluster = '{_quoted(cluster)}' AND {table.clock} >= {_literal(since)} AND {table.clock} < {_literal(until)})"
+        f"(cluster = {quoted(cluster)} AND {table.clock} >= {_literal(since)} AND {table.clock} < {_literal(until)})"
         for cluster, (since, until) in spans.items()
     )
     return f"day >= DATE '{_utc(start):%Y-%m-%d}' AND day <= DATE '{_utc(end):%Y-%m-%d}' AND ({of_clusters})"
 
 
-def _quoted(name: str) -> str:
-    return name.replace("'", "''")
+def quoted(name: str) -> str:
+    """A name as a literal of a condition."""
+    return "'" + name.replace("'", "''") + "'"
 
 
 def _literal(at: datetime) -> str:
@@ -167,8 +138,6 @@ def groups(
 
 def replace_days_since(lake: Lake, table: Table, rows: pa.Table, first: date) -> None:
     """Replace what a small table holds from the first day on."""
-    days = pc.cast(rows[str(table.clock)], DAY)
-    rows = rows.append_column(pa.field("day", DAY, nullable=False), days).select(table.arrow.names)
     replace_small(lake, table, rows, f"day >= DATE '{first.isoformat()}'")
 
 
@@ -178,7 +147,7 @@ def replace_small(lake: Lake, table: Table, rows: pa.Table, predicate: str | Non
     try:
         write_deltalake(
             lake.location(table),
-            rows.cast(table.arrow),
+            table.with_day(rows),
             mode="overwrite",
             predicate=predicate,
             storage_options=lake.storage_options or None,
