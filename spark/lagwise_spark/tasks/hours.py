@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import pyarrow as pa
 
 from lagwise.domain.capacity.topic_hours import topic_hours
 from lagwise.domain.verdicts.buckets import hours_of
@@ -42,28 +43,35 @@ class HourSlice:
 
 def made_hours(wanted: HourSlice) -> Made:
     """Rows of `hours`, from `five_minutes`, and of `topic_hours`, from `watermark_minutes`."""
+    yield HOURS.name, _of_pairs(wanted)
+    yield TOPIC_HOURS.name, _of_topics(wanted)
+
+
+def _of_pairs(wanted: HourSlice) -> pa.Table:
     reader = RangeReader(wanted.files, wanted.within, [wanted.cluster])
     rows = reader.read(FIVE_MINUTES, [column.name for column in FIVE_MINUTES.columns])
-    ends = reader.read(WATERMARK_MINUTES, _ENDS)
     keys = reader.keys()
     its = taken(rows, (rows["minute"] >= wanted.start) & (rows["minute"] < wanted.until))
     hours = hours_of(in_order(buckets_of(its)))
-    yield HOURS.name, bucket_rows(hours, keys.of_pairs(hours["pair"]), HOURS.without_day)
+    return bucket_rows(hours, keys.of_pairs(hours["pair"]), HOURS.without_day)
 
+
+def _of_topics(wanted: HourSlice) -> pa.Table:
+    reader = RangeReader(wanted.files, wanted.within, [wanted.cluster])
+    ends = reader.read(WATERMARK_MINUTES, _ENDS)
+    names = reader.keys().names
     early = wanted.start - micros(wanted.gap_seconds)
-    ends = taken(ends, (ends["minute"] >= early) & (ends["minute"] < wanted.until))
-    ends = taken(ends, np.lexsort((ends["minute"], ends["log"])))
-    made = topic_hours(ends, wanted.start, wanted.gap_seconds)
+    is_wanted = (ends["minute"] >= early) & (ends["minute"] < wanted.until)
+    order = np.lexsort((ends["minute"], ends["log"]))
+    made = topic_hours(taken(ends, order[is_wanted[order]]), wanted.start, wanted.gap_seconds)
+    topic = made.rows["topic"]
     schema = TOPIC_HOURS.without_day
-    names = {
-        "cluster": keys.names["cluster"].named(np.zeros_like(made.rows["topic"])),
-        "topic": keys.names["topic"].named(made.rows["topic"]),
-    }
-    lists = {
-        name: lists_of(np.bincount(its["row"], minlength=len(made.rows["topic"])), its, schema.field(name).type)
+    columns = {
+        name: lists_of(np.bincount(its["row"], minlength=len(topic)), its, schema.field(name).type)
         for name, its in (("rates", made.rates), ("partition_records", made.partition_records))
     }
-    yield TOPIC_HOURS.name, table_of(made.rows, {**names, **lists}, schema)
+    columns |= {"cluster": pa.repeat(wanted.cluster, len(topic)), "topic": names["topic"].named(topic)}
+    return table_of(made.rows, columns, schema)
 
 
 @dataclass(frozen=True)
