@@ -16,6 +16,7 @@ from benchmarks.synthetic_lake import make_lake
 from lagwise.config import SparkSettings
 from lagwise.config.model import ForecastSettings
 from lagwise.tables.capacity import PARTITION_RECORDS, RATE_COUNTS, TOPIC_HOURS
+from lagwise.tables.compaction import SORTED_ROWS_PER_GROUP
 from lagwise.tables.schema import TIMESTAMP
 from lagwise.tables.store import Lake
 from lagwise_spark.jobs.demand import forecast_topics
@@ -60,7 +61,7 @@ def write_history(lake: Lake, topics: int, days: int, until: datetime) -> None:
             "rates": pa.ListArray.from_arrays(ends, counts, type=RATE_COUNTS),
             "partition_records": pa.array([[]] * rows, PARTITION_RECORDS),
         }
-        bulk.append(TOPIC_HOURS, rows_of(TOPIC_HOURS, rows, columns))
+        bulk.append(TOPIC_HOURS, rows_of(TOPIC_HOURS, rows, columns), rows_per_group=SORTED_ROWS_PER_GROUP)
     bulk.commit()
 
 

@@ -68,6 +68,12 @@ class Table:
         """The schema of rows that are appended: ``day`` follows from the clock."""
         return pa.schema([f for f in self.arrow if f.name != "day"])
 
+    def with_day(self, rows: pa.Table) -> pa.Table:
+        """Rows as the table declares them: ``day`` is added where it is missing."""
+        if self.clock is not None and "day" not in rows.column_names:
+            rows = rows.append_column("day", rows[self.clock].cast(DAY))
+        return rows.select(self.arrow.names).cast(self.arrow)
+
     def from_rows(self, rows: Iterable[Mapping[str, Any]]) -> pa.Table:
         """Rows as Arrow, without ``day``; columns that a row does not name are null."""
         names = self.without_day.names

@@ -22,7 +22,7 @@ from lagwise.tables.data_files import DataFile, data_files, empty, rows_of_file
 from lagwise.tables.engine_errors import as_lake_errors, in_a_line
 from lagwise.tables.kept_rows import KeptRows
 from lagwise.tables.open_tables import OpenTables, create
-from lagwise.tables.schema import DAY, Table
+from lagwise.tables.schema import Table
 
 if TYPE_CHECKING:
     import duckdb  # 0.2 s, imported where it is needed: short commands do without
@@ -95,7 +95,7 @@ class Lake:
         """
         if rows.num_rows == 0:
             return
-        self._append(table, self._dated(table, rows), transactions or {})
+        self._append(table, table.with_day(rows), transactions or {})
 
     def mark(self, table: Table, writer: str, number: int) -> None:
         """Keep a writer's number with a commit of no rows. Raises LakeError."""
@@ -121,18 +121,13 @@ class Lake:
         derived. Raises LakeError, having written nothing."""
         self.before_writing()
         with as_lake_errors(f"cannot write to the table {self.location(table)}"):
-            write_deltalake(self._there(table), self._dated(table, rows), mode="overwrite", predicate=where)
+            write_deltalake(self._there(table), table.with_day(rows), mode="overwrite", predicate=where)
 
     def _there(self, table: Table) -> DeltaTable:
         delta = self.open(table)
         if delta is None:
             raise LakeError(f"there is no table {self.location(table)}")
         return delta
-
-    def _dated(self, table: Table, rows: pa.Table) -> pa.Table:
-        if table.clock is not None and "day" not in rows.column_names:
-            rows = rows.append_column(pa.field("day", DAY, nullable=False), rows[table.clock].cast(DAY))
-        return rows.select(table.arrow.names).cast(table.arrow)
 
     def commit(self, table: Table, actions: Sequence[AddAction | RemoveAction]) -> bool:
         """Add and remove these data files in one commit; False, with nothing done, if another process has just removed

@@ -5,8 +5,7 @@ from collections.abc import Mapping
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-#: What identifies a topic-partition, a group and a group-partition.
-TOPIC_PARTITION = ("cluster", "topic", "partition")
+#: What identifies a group and a group-partition.
 GROUP = ("cluster", "group")
 GROUP_PARTITION = ("cluster", "group", "topic", "partition")
 

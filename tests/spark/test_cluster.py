@@ -4,7 +4,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from lagwise.tables.rounds import TICKS
 from lagwise.tables.store import Lake
 from tests.spark.recorder import Recorder
 from tests.spark.standalone import WORKERS, executors_of, standalone_cluster
+from tests.spark.test_demand import write_histories
 
 pytestmark = [pytest.mark.spark, pytest.mark.process]
 
@@ -33,6 +34,19 @@ from lagwise_app.cli import main
 from lagwise_spark.jobs import catch_up
 catch_up.ROWS_PER_ROUND, catch_up.MINUTES_PER_ROUND = 0, 1
 main()
+"""
+#: Forecasting on a cluster, with a folder that its executors' Python looks into first, and for a horizon.
+FORECASTING = """
+import sys
+from lagwise.config import SparkSettings
+from lagwise.config.model import ForecastSettings
+from lagwise.tables.store import Lake
+from lagwise_spark.jobs.demand import forecast_topics
+from lagwise_spark.session import start_session
+url, hiding, lake, horizon_days = sys.argv[1:]
+conf = {"spark.executor.memory": "512m", "spark.executorEnv.PYTHONPATH": hiding}
+session = start_session(SparkSettings(master=url, conf=conf))
+print(forecast_topics(session, Lake(lake), ForecastSettings(horizon_days=int(horizon_days))))
 """
 #: A module of this content hides a package of the same name.
 HIDDEN = "raise ImportError('executors have nothing of ours')"
@@ -129,6 +143,42 @@ def test_executors_without_python_are_reported(tmp_path: Path) -> None:
     )
     assert done.returncode == 1
     assert "with numpy, pyarrow and deltalake on Spark's executors: install them there" in " ".join(done.stderr.split())
+
+
+@pytest.mark.timeout(300)
+def test_forecasts_are_made_by_executors_that_have_the_models(cluster: tuple[str, Path], tmp_path: Path) -> None:
+    """They have nothing of ours. Where the models are missing, too, it says what to install."""
+    url, _ = cluster
+    lake = Lake(str(tmp_path / "lake"))
+    lake.create(*ALL_TABLES)
+    topics = write_histories(lake)
+    hidden = {"lagwise": HIDDEN, "lagwise_spark": HIDDEN}
+    forecast = forecast_on(url, tmp_path / "ours", hidden, lake)
+    assert (forecast.returncode, forecast.stdout.strip()) == (0, str(len(topics))), forecast.stderr
+    assert len({row["topic"] for row in lake.read(FORECASTS).to_pylist()}) == len(topics) - 1, "one is too new"
+    missing = "raise ModuleNotFoundError('No module named statsforecast')"
+    lacking = forecast_on(url, tmp_path / "theirs", {**hidden, "statsforecast": missing}, lake, horizon_days=30)
+    assert lacking.returncode == 1
+    needs = "MissingRequirement: forecasting needs Python"
+    assert needs in lacking.stderr
+    assert "with numpy, scipy, pandas, pyarrow and statsforecast on Spark's executors" in lacking.stderr
+
+
+def forecast_on(
+    url: str, hiding: Path, hidden: Mapping[str, str], lake: Lake, *, horizon_days: int = 90
+) -> "subprocess.CompletedProcess[str]":
+    """Forecast what is due on a cluster whose executors find these modules in the place of packages."""
+    hiding.mkdir()
+    for package, content in hidden.items():
+        (hiding / f"{package}.py").write_text(content, encoding="utf-8")
+    return subprocess.run(
+        [sys.executable, "-c", FORECASTING, url, str(hiding), lake.uri, str(horizon_days)],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(str(Path(p)) for p in sys.path if p)},
+        capture_output=True,
+        text=True,
+        timeout=200,
+        check=False,
+    )
 
 
 def recorder_of(data: Path) -> Recorder:

@@ -7,20 +7,18 @@ from functools import partial
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
-from pyspark.sql import functions as F
 
 from lagwise.domain.history import gap_seconds
 from lagwise.domain.verdicts.windows import HOURS_OF_DAY
 from lagwise.tables.capacity import TOPIC_HOURS
 from lagwise.tables.minutes import DAYS, FIVE_MINUTES, HOURS, WATERMARK_FIVE_MINUTES, WATERMARK_MINUTES
 from lagwise.tables.store import Lake
-from lagwise_spark.jobs import read, write
+from lagwise_spark.jobs import write
 from lagwise_spark.jobs.progress import News, whole_hours_until
-from lagwise_spark.jobs.round_inputs import micros_of, ranges_of_round
-from lagwise_spark.tasks.hours import DayUntil, HourSpan, made_days, made_hours
-from lagwise_spark.tasks.lake_files import LakeFiles
+from lagwise_spark.jobs.round_inputs import PAIRS_PER_TASK, micros_of, ranges_of_round
+from lagwise_spark.tasks.hours import DayUntil, HourSlice, made_days, made_hours
+from lagwise_spark.tasks.lake_files import KeyRange, LakeFiles
 from lagwise_spark.tasks.running import gathered
-from lagwise_spark.transforms.topic_hours import topic_hours
 
 #: Hours that are made at once, by the number of their rows.
 ROWS_AT_ONCE = 500_000
@@ -36,35 +34,36 @@ def finish_hours(session: SparkSession, lake: Lake, news: Sequence[News]) -> lis
         start, until = n.hours_from, after.hours_from
         if start == until:
             continue
-        ranges = ranges_of_round(lake, [n], session.sparkContext.defaultParallelism)
-        for since, to in _parts(start, until, n.group_partitions):
-            work = partial(made_hours, _files(lake, since, to), HourSpan(n.cluster, micros_of(since), micros_of(to)))
-            made = gathered(session, work, [within.of(n.cluster) for within in ranges])
-            write.replace_spans(lake, HOURS, {n.cluster: (since, to)}, made[HOURS.name])
-        # The first step of an hour begins with the last sample before it.
-        gap = gap_seconds(n.interval_seconds)
-        early = start - timedelta(seconds=gap)
-        ends = read.within(
-            session, read.stretch(session, lake, WATERMARK_MINUTES, early, until), n.cluster, early, until
-        )
-        of_topics = topic_hours(ends, gap).where(F.col("hour") >= F.lit(start))
-        write.replace_between(of_topics, lake, TOPIC_HOURS, n.cluster, start, until)
+        cores = session.sparkContext.defaultParallelism
+        ranges = [w.of(n.cluster) for w in ranges_of_round(lake, [n], cores, whole_topics=True)]
+        for since, to in _parts(start, until, ROWS_AT_ONCE, n):
+            made = gathered(session, made_hours, list(_slices(lake, n, since, to, ranges)))
+            for table in (HOURS, TOPIC_HOURS):
+                write.replace_spans(lake, table, {n.cluster: (since, to)}, made[table.name])
         rolled = True
     if rolled:
         lake.replace(DAYS, _days(session, lake, news))
     return left
 
 
-def _parts(start: datetime, until: datetime, group_partitions: int) -> Iterator[tuple[datetime, datetime]]:
-    length = timedelta(hours=max(1, ROWS_AT_ONCE // max(1, group_partitions)))
+def _parts(start: datetime, until: datetime, rows: int, n: News) -> Iterator[tuple[datetime, datetime]]:
+    """The time from ``start`` to ``until`` in parts of whole hours, with about so many rows of `hours` each."""
+    length = timedelta(hours=max(1, rows // max(1, n.group_partitions)))
     while start < until:
         yield start, min(until, start + length)
         start += length
 
 
-def _files(lake: Lake, start: datetime, until: datetime) -> LakeFiles:
-    paths = {FIVE_MINUTES.name: lake.files(FIVE_MINUTES, since=start, until=until)}
-    return LakeFiles(lake.uri, lake.storage_options, paths)
+def _slices(lake: Lake, n: News, start: datetime, until: datetime, ranges: Sequence[KeyRange]) -> Iterator[HourSlice]:
+    gap = gap_seconds(n.interval_seconds)
+    for since, to in _parts(start, until, PAIRS_PER_TASK, n):
+        paths = {
+            FIVE_MINUTES.name: lake.files(FIVE_MINUTES, since=since, until=to),
+            WATERMARK_MINUTES.name: lake.files(WATERMARK_MINUTES, since=since - timedelta(seconds=gap), until=to),
+        }
+        files = LakeFiles(lake.uri, lake.storage_options, paths)
+        for within in ranges:
+            yield HourSlice(n.cluster, micros_of(since), micros_of(to), gap, files, within)
 
 
 def _days(session: SparkSession, lake: Lake, news: Sequence[News]) -> pa.Table:

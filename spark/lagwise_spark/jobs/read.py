@@ -24,24 +24,6 @@ LONGEST_SAMPLE = timedelta(minutes=10)
 #: By so much a part may be dated outside of its sample, by the clock of a source.
 MISDATED = timedelta(minutes=1)
 
-#: Queries over a stretch of time that ends now are the same for so long.
-STEADY_FOR = timedelta(minutes=5)
-
-
-def since(session: SparkSession, lake: Lake, table: Table, start: datetime, end: datetime | None = None) -> DataFrame:
-    """Rows of a large table whose clock lies in [start, end), other days' and hours' files left unread.
-
-    Some rows a little older than ``start`` come too, for the caller to drop by a column: a time in a filter becomes a
-    constant of the compiled query, and one that changed with every round would have every round compile it anew.
-    """
-    clock = F.col(str(table.clock))
-    first = steady(start)
-    rows = session.read.format("delta").load(lake.location(table))
-    rows = rows.where((F.col("day") >= F.lit(first.date())) & (clock >= F.lit(first)))
-    if end is not None:
-        rows = rows.where((F.col("day") <= F.lit(end.date())) & (clock < F.lit(end)))
-    return rows.drop("day")
-
 
 def stretch(session: SparkSession, lake: Lake, table: Table, start: datetime, end: datetime) -> DataFrame:
     """Rows from the files that hold any of [start, end).
@@ -196,11 +178,6 @@ def newest_topics(lake: Lake) -> pa.Table:
     """The newest row of each topic."""
     sql = "select * from topics qualify row_number() over (partition by cluster, topic order by sampled_at desc) = 1"
     return _typed(TOPICS, lake.query(sql, over=[TOPICS]))
-
-
-def steady(at: datetime) -> datetime:
-    """The last moment not after this one at which queries change."""
-    return at - (at - datetime.min.replace(tzinfo=at.tzinfo)) % STEADY_FOR
 
 
 def _typed(table: Table, rows: pa.Table) -> pa.Table:

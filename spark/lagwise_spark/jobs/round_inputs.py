@@ -95,14 +95,15 @@ def files_of_round(lake: Lake, news: Sequence[News], samples: Sequence[read.Fini
     )
 
 
-def ranges_of_round(lake: Lake, news: Sequence[News], cores: int) -> list[KeyRange]:
+def ranges_of_round(lake: Lake, news: Sequence[News], cores: int, *, whole_topics: bool = False) -> list[KeyRange]:
     """Ranges for a job over all group-partitions: as many as there are cores, or a multiple."""
     wanted = -(-sum(n.group_partitions for n in news) // PAIRS_PER_TASK)
-    return ranges_of(lake, news, 1 if wanted <= 1 else -(-wanted // cores) * cores)
+    return ranges_of(lake, news, 1 if wanted <= 1 else -(-wanted // cores) * cores, whole_topics=whole_topics)
 
 
-def ranges_of(lake: Lake, news: Sequence[News], count: int) -> list[KeyRange]:
-    """So many ranges, with about the same number of group-partitions each, by those in the latest samples."""
+def ranges_of(lake: Lake, news: Sequence[News], count: int, *, whole_topics: bool = False) -> list[KeyRange]:
+    """So many ranges, with about the same number of group-partitions each, by those in the latest samples. Fewer where
+    ``whole_topics`` may not be cut and one has more than its share."""
     if count <= 1:
         return [KeyRange()]
     rows = lake.query(
@@ -119,7 +120,8 @@ def ranges_of(lake: Lake, news: Sequence[News], count: int) -> list[KeyRange]:
     before = np.cumsum(rows["pairs"].to_numpy()) - rows["pairs"].to_numpy()
     share = before.sum() and (before[-1] + 1) / count
     cuts = sorted({int(np.searchsorted(before, number * share)) for number in range(1, count)} - {0, len(before)})
-    keys = [(r["cluster"], r["topic"], r["partition"]) for r in rows.take(cuts).to_pylist()] if cuts else []
+    found = rows.take(cuts).to_pylist() if cuts else []
+    keys = dict.fromkeys((r["cluster"], r["topic"], 0 if whole_topics else r["partition"]) for r in found)
     bounds = [None, *keys, None]
     return [KeyRange(start, stop) for start, stop in pairwise(bounds)]
 

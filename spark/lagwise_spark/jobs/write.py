@@ -7,8 +7,6 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 from deltalake.transaction import AddAction
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
 
 from lagwise.domain.findings import Finding, in_order, loss_findings
 from lagwise.domain.group_record import row_of
@@ -22,32 +20,6 @@ from lagwise_spark.jobs.progress import News
 from lagwise_spark.tasks.lake_files import LakeFiles
 
 Row = Mapping[str, Any]
-
-
-def replace(rows: DataFrame, lake: Lake, table: Table) -> None:
-    """Replace all of a table that holds the present state."""
-    names = [column.name for column in table.columns]
-    lake.before_writing()
-    rows.select(*names).write.format("delta").mode("overwrite").save(lake.location(table))
-
-
-def replace_between(rows: DataFrame, lake: Lake, table: Table, cluster: str, start: datetime, end: datetime) -> None:
-    """Replace one cluster's minutes, or hours, in [start, end); doing it again changes nothing."""
-    names, clock = [column.name for column in table.columns], str(table.clock)
-    writer = rows.withColumn("day", F.to_date(clock)).select(*names, "day").write.format("delta")
-    if lake.files(table, since=start, until=end):
-        quoted = cluster.replace("\\", "\\\\").replace("'", "\\'")
-        predicate = (
-            f"day >= DATE '{_utc(start):%Y-%m-%d}' AND day <= DATE '{_utc(end):%Y-%m-%d}' AND cluster = '{quoted}' AND "
-            f"{clock} >= TIMESTAMP '{_utc(start):%Y-%m-%d %H:%M:%S}' AND "
-            f"{clock} < TIMESTAMP '{_utc(end):%Y-%m-%d %H:%M:%S}'"
-        )
-        writer = writer.mode("overwrite").option("replaceWhere", predicate)
-    else:
-        # Nothing to replace, as is usual: an append need not look for it, nor check each row against the predicate.
-        writer = writer.mode("append")
-    lake.before_writing()
-    writer.save(lake.location(table))
 
 
 Spans = Mapping[str, tuple[datetime, datetime]]
@@ -95,14 +67,15 @@ def _has_any(lake: Lake, table: Table, spans: Spans) -> bool:
 def _predicate(table: Table, spans: Spans) -> str:
     start, end = min(start for start, _ in spans.values()), max(end for _, end in spans.values())
     of_clusters = " OR ".join(
-        f"(cluster = '{_quoted(cluster)}' AND {table.clock} >= {_literal(since)} AND {table.clock} < {_literal(until)})"
+        f"(cluster = {quoted(cluster)} AND {table.clock} >= {_literal(since)} AND {table.clock} < {_literal(until)})"
         for cluster, (since, until) in spans.items()
     )
     return f"day >= DATE '{_utc(start):%Y-%m-%d}' AND day <= DATE '{_utc(end):%Y-%m-%d}' AND ({of_clusters})"
 
 
-def _quoted(name: str) -> str:
-    return name.replace("'", "''")
+def quoted(name: str) -> str:
+    """A name as a literal of a condition."""
+    return "'" + name.replace("'", "''") + "'"
 
 
 def _literal(at: datetime) -> str:

@@ -1,6 +1,6 @@
 """From rows of the lake, as Arrow, to columns of the rules (:mod:`lagwise.domain.verdicts.columns`), and back."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -99,6 +99,20 @@ def arrow_of(values: Array, kind: pa.DataType) -> pa.Array:
         return pa.array(values, mask=np.isnan(values))
     made = pa.array(values.astype(np.int64), mask=values == NULL)
     return made.cast(kind)
+
+
+def lists_of(sizes: Array, elements: Columns, kind: pa.ListType) -> pa.Array:
+    """A column of lists of structs, from the elements of all lists, one after the other."""
+    offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int32)
+    fields = list(kind.value_type)
+    structs = pa.StructArray.from_arrays([arrow_of(elements[f.name], f.type) for f in fields], fields=fields)
+    return pa.ListArray.from_arrays(pa.array(offsets), structs, type=kind)
+
+
+def table_of(rows: Columns, made: Mapping[str, pa.Array], schema: pa.Schema) -> pa.Table:
+    """Rows of the lake, of columns that are ``made`` as Arrow and of others."""
+    columns = [made[f.name] if f.name in made else arrow_of(rows[f.name], f.type) for f in schema]
+    return pa.Table.from_arrays(columns, schema=schema)
 
 
 def combined(numbers: Sequence[Array], sizes: Sequence[int]) -> Array:

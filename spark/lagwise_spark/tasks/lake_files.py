@@ -86,10 +86,10 @@ class LakeFiles:
         table: Table,
         columns: Sequence[str],
         within: KeyRange,
-        *,
-        samples: Collection[str] | None = None,
+        only: Mapping[str, Collection[str]] | None = None,
     ) -> pa.Table:
-        """These columns of the rows of a range; names come as dictionaries. ``samples`` are the only ones wanted.
+        """These columns of the rows of a range; names come as dictionaries. ``only`` has the names that are wanted, by
+        their column.
 
         Raises OSError that names the file that cannot be read, as pyarrow's own words about its content do not.
         """
@@ -99,24 +99,25 @@ class LakeFiles:
         parts = [
             part
             for path in self.paths.get(table.name, ())
-            for part in self._parts(path, wanted, schema, within, samples)
+            for part in self._parts(path, wanted, schema, within, only or {})
         ]
         if not parts:
             return pa.Table.from_batches([], schema=pa.schema([schema.field(name) for name in wanted]))
         return pa.concat_tables([pa.Table.from_batches([part]) for part in parts])
 
     def _parts(
-        self, path: str, columns: list[str], schema: pa.Schema, within: KeyRange, samples: Collection[str] | None
+        self, path: str, columns: list[str], schema: pa.Schema, within: KeyRange, only: Mapping[str, Collection[str]]
     ) -> list[pa.RecordBatch]:
         names = [name for name in columns if schema.field(name).type == pa.string()]
         parts = []
         try:
             with self._open(path, names) as file:
-                for batch in file.iter_batches(_ROWS_PER_BATCH, columns=columns, use_threads=False):
+                groups = _row_groups(file.metadata, only)
+                for batch in file.iter_batches(_ROWS_PER_BATCH, groups, columns=columns, use_threads=False):
                     held = within.holds(batch)
-                    if samples is not None:
-                        of_sample = _is_in(batch["sample_id"], samples)
-                        held = of_sample if held is None else held & of_sample
+                    for name, names_wanted in only.items():
+                        is_wanted = _is_in(batch[name], names_wanted)
+                        held = is_wanted if held is None else held & is_wanted
                     if held is None or held.all():
                         parts.append(batch)
                     elif held.any():
@@ -157,6 +158,21 @@ class LakeFiles:
         finally:
             partial.unlink(missing_ok=True)
         return {"path": name, "day": day, "size": final.stat().st_size, "statistics": statistics}
+
+
+def _row_groups(metadata: pq.FileMetaData, only: Mapping[str, Collection[str]]) -> list[int]:
+    """The row groups that by their statistics may hold a wanted name of each column: where rows are sorted, few do."""
+    place = {metadata.schema.column(i).path: i for i in range(metadata.num_columns)}
+
+    def may_hold(group: int, name: str, wanted: Collection[str]) -> bool:
+        known = metadata.row_group(group).column(place[name]).statistics
+        if known is None or not known.has_min_max:
+            return True
+        low, high = known.min, known.max
+        return any(low <= one <= high for one in wanted)
+
+    groups = range(metadata.num_row_groups)
+    return [group for group in groups if all(may_hold(group, name, wanted) for name, wanted in only.items())]
 
 
 def _is_in(names: pa.Array, wanted: Collection[str]) -> Array:

@@ -10,7 +10,7 @@ from lagwise.domain.verdicts.buckets import EARLIEST, SUMS
 from lagwise.domain.verdicts.columns import NEVER, NULL, Array, Columns, Ranges, taken
 from lagwise.domain.verdicts.logs import Logs
 from lagwise.tables.schema import Table
-from lagwise_spark.tasks.arrow_columns import Numbering, arrow_of, columns_of, combined, stacked
+from lagwise_spark.tasks.arrow_columns import Numbering, arrow_of, columns_of, combined, lists_of, stacked, table_of
 from lagwise_spark.tasks.lake_files import KeyRange, LakeFiles
 
 _NUMBERED = ("cluster", "group", "topic", "owner", "topic_id", "sample_id")
@@ -75,7 +75,8 @@ class RangeReader:
 
     def read(self, table: Table, columns: Sequence[str], samples: Collection[str] | None = None) -> dict[str, Array]:
         """Rows as columns; ``samples`` are the only ones wanted."""
-        return self.numbered(self._files.rows(table, columns, self._within, samples=samples), table, columns)
+        only = {} if samples is None else {"sample_id": samples}
+        return self.numbered(self._files.rows(table, columns, self._within, only), table, columns)
 
     def numbered(self, rows: pa.Table, table: Table, columns: Sequence[str]) -> dict[str, Array]:
         """Rows as columns."""
@@ -169,12 +170,8 @@ def log_bucket_rows(
 ) -> pa.Table:
     """Buckets of logs, with the points they hold, as rows of `watermark_minutes`, or of what these are merged into."""
     _, place = points.rows()
-    offsets = np.concatenate([[0], np.cumsum(points.sizes)]).astype(np.int32)
-    fields = list(schema.field("points").type.value_type)
-    structs = pa.StructArray.from_arrays([arrow_of(of[f.name][place], f.type) for f in fields], fields=fields)
-    made = {**keys, "points": pa.ListArray.from_arrays(pa.array(offsets), structs)}
-    return pa.Table.from_arrays(
-        [made[f.name].cast(f.type) if f.name in made else arrow_of(rows[f.name], f.type) for f in schema], schema=schema
+    return table_of(
+        rows, {**keys, "points": lists_of(points.sizes, taken(of, place), schema.field("points").type)}, schema
     )
 
 

@@ -18,31 +18,38 @@ Made = Iterator[tuple[str, pa.Table]]
 _LACKING = ("Cannot run program", "ModuleNotFoundError", "PACKAGE_NOT_INSTALLED", "PYTHON_VERSION_MISMATCH")
 
 
-def gathered(session: SparkSession, work: Callable[[T], Made], pieces: Sequence[T]) -> dict[str, pa.Table]:
+def gathered(
+    session: SparkSession,
+    work: Callable[[T], Made],
+    pieces: Sequence[T],
+    *,
+    name: str = "the analysis",
+    packages: str = "numpy, pyarrow and deltalake",
+) -> dict[str, pa.Table]:
     """The rows that ``work`` makes of all pieces, by the name of their table.
 
-    Raises MissingRequirement where the executors' Python cannot do it.
+    Raises MissingRequirement where the executors' Python cannot do it, which says under this name what it needs.
     """
 
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             for number in batch.column(0).to_pylist():
-                for name, rows in work(pieces[number]):
+                for table, rows in work(pieces[number]):
                     yield pa.RecordBatch.from_pydict(
-                        {"name": pa.array([name]), "rows": pa.array([_written(rows)], pa.binary())}
+                        {"name": pa.array([table]), "rows": pa.array([_written(rows)], pa.binary())}
                     )
 
-    with python_of_executors("the analysis", "numpy, pyarrow and deltalake"):
+    with _python_of_executors(name, packages):
         frame = session.range(0, len(pieces), 1, len(pieces)).mapInArrow(run, "name string, rows binary")
         answers = frame.toArrow()
     tables: dict[str, list[pa.Table]] = {}
-    for name, rows in zip(answers["name"].to_pylist(), answers["rows"], strict=True):
-        tables.setdefault(name, []).append(pa.ipc.open_stream(rows.as_buffer()).read_all())
-    return {name: pa.concat_tables(parts) for name, parts in tables.items()}
+    for table, rows in zip(answers["name"].to_pylist(), answers["rows"], strict=True):
+        tables.setdefault(table, []).append(pa.ipc.open_stream(rows.as_buffer()).read_all())
+    return {table: pa.concat_tables(parts) for table, parts in tables.items()}
 
 
 @contextmanager
-def python_of_executors(work: str, packages: str) -> Iterator[None]:
+def _python_of_executors(name: str, packages: str) -> Iterator[None]:
     """Raises MissingRequirement where it turns out meanwhile that the executors' Python cannot do this work, for which
     it needs these packages."""
     try:
@@ -50,7 +57,7 @@ def python_of_executors(work: str, packages: str) -> Iterator[None]:
     except Exception as error:
         if any(sign in str(error) for sign in _LACKING):
             raise MissingRequirement(
-                f"{work} needs Python {sys.version_info.major}.{sys.version_info.minor} with {packages} on Spark's "
+                f"{name} needs Python {sys.version_info.major}.{sys.version_info.minor} with {packages} on Spark's "
                 "executors: install them there, and name that Python in analysis.spark.conf as spark.pyspark.python"
             ) from error
         raise

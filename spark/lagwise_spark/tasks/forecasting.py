@@ -1,7 +1,7 @@
 """What a topic will be sent: the forecast of one topic's hourly rates, by models of the library statsforecast.
 
-The same in plain words, with figures: ``docs/forecast.md``. Runs on Spark's executors, which have numpy, scipy and
-statsforecast but nothing of ours. Rates are records per second; an hour without samples is NaN.
+The same in plain words, with figures: ``docs/forecast.md``. Rates are records per second; an hour without samples is
+NaN.
 
 - Two scales, both forecast by the library: the mean of each day (where the trend shows), and the shape of a week by the
   hour (the mean of the last four weeks). An hour is its share of the day times the day's forecast.

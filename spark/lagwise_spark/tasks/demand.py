@@ -1,22 +1,63 @@
-"""One topic's history to its demand and its forecast. Runs on Spark's executors, which have nothing of ours: this
-module, the definitions it uses and the models are sent along."""
+"""From the history of topics to their demand and their forecasts."""
 
 import math
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from lagwise.domain.capacity.demand import quantile_of, too_little
-from lagwise_spark.transforms import forecasting
-from lagwise_spark.transforms.forecasting import DAY, WEEK, Array, RateForecast
+from lagwise.domain.verdicts.columns import runs_of
+from lagwise.tables.capacity import DEMAND, FORECASTS, TOPIC_HOURS
+from lagwise_spark.tasks import forecasting
+from lagwise_spark.tasks.arrow_columns import Numbering, combined
+from lagwise_spark.tasks.forecasting import DAY, WEEK, Array, RateForecast
+from lagwise_spark.tasks.lake_files import KeyRange, LakeFiles
+from lagwise_spark.tasks.running import Made
 
 #: So far ahead a forecast is told by the hour, beyond it by the day.
 HOURLY = 2 * WEEK
 
 _HOUR = 3_600_000_000
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+#: Columns of `topic_hours` that a history consists of.
+_HISTORY = (
+    "hour", "minutes", "records", "seconds", "max_rate_per_second", "max_at", "zero_minutes", "rates",
+)  # fmt: skip
+
+
+def made_demand(files: LakeFiles, horizon_days: int, due: Sequence[Mapping[str, Any]]) -> Made:
+    """Rows of `demand` and of `forecasts` of the topics that are due: cluster, topic and ``until``, the end of the last
+    hour that could be known."""
+    until = {(row["cluster"], row["topic"]): row["until"] for row in due}
+    made = [
+        {"cluster": cluster, "topic": topic, **demand_of(history, until[cluster, topic], horizon_days)}
+        for (cluster, topic), history in _histories(files, until)
+    ]
+    yield DEMAND.name, DEMAND.from_rows(made)
+    ahead = [row | {"made_at": row["as_of"]} | one for row in made for one in row["ahead"]]
+    yield FORECASTS.name, FORECASTS.from_rows(ahead)
+
+
+def _histories(
+    files: LakeFiles, until: Mapping[tuple[str, str], datetime]
+) -> Iterator[tuple[tuple[str, str], pa.Table]]:
+    """The rows of `topic_hours` of each of these topics that has any."""
+    only = {"cluster": {cluster for cluster, _ in until}, "topic": {topic for _, topic in until}}
+    rows = files.rows(TOPIC_HOURS, _HISTORY, KeyRange(), only)
+    clusters, topics = Numbering(), Numbering()
+    key = combined([clusters.of(rows["cluster"]), topics.of(rows["topic"])], (len(clusters), len(topics)))
+    order = np.argsort(key)
+    history = rows.select(_HISTORY).combine_chunks().take(order)
+    its = runs_of(key[order])
+    for number, start, size in zip(key[order][its.start], its.start, its.sizes, strict=True):
+        topic = clusters.names[number // len(topics)], topics.names[number % len(topics)]
+        if topic in until:
+            of_topic = history.slice(start, size)
+            yield topic, of_topic.filter(pc.less(of_topic["hour"], until[topic]))
 
 
 def demand_of(history: pa.Table, until: datetime, horizon_days: int) -> dict[str, Any]:
