@@ -11,7 +11,6 @@ from benchmarks.curves import END, GROUPS, INTERVAL_SECONDS
 from benchmarks.history_lake import History
 from benchmarks.synthetic_lake import Shape, make_lake
 from lagwise.config import RetentionSettings, SparkSettings
-from lagwise_spark.frames import freed_afterwards
 from lagwise_spark.jobs.observed import observe
 from lagwise_spark.jobs.progress import read_news, read_progress
 from lagwise_spark.session import start_session
@@ -33,8 +32,7 @@ def measure(pairs: int, rounds: int) -> list[float]:
             took = []
             for _ in range(rounds):
                 began = time.monotonic()
-                with freed_afterwards(session):
-                    assert observe(session, lake, [due]) == [replace(due, observed_from=END)]
+                assert observe(session, lake, [due]) == [replace(due, observed_from=END)]
                 took.append(time.monotonic() - began)
             return took
         finally:

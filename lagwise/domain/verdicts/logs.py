@@ -28,6 +28,7 @@ from lagwise.domain.verdicts.columns import (
     picked,
     ranges_of,
     ratio,
+    runs,
     seconds_between,
     start_of,
     taken,
@@ -252,9 +253,8 @@ def log_buckets(logs: Logs, length: int) -> LogBuckets:
     """A history in buckets of this length (microseconds), each since its last reset."""
     ends, resets = logs.ends, logs.resets
     start = start_of(length, ends["minute"])
-    firsts = np.flatnonzero(is_first(ends["log"], start))
-    bucket = Ranges(firsts, np.append(firsts[1:], len(start)) if len(firsts) else firsts)
-    log, begin = ends["log"][firsts], start[firsts]
+    bucket = runs(ends["log"], start)
+    log, begin = bucket.first(ends["log"]), bucket.first(start)
     of_log = ranges_of(log, resets["log"])
     within = Ranges(of_log.bisect_left(resets["at"], begin), of_log.bisect_left(resets["at"], begin + length))
     reset_at = within.last(resets["at"])

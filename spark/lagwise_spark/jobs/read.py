@@ -73,23 +73,10 @@ class FinishedSample:
     finished_at: datetime
 
 
-def of_finished(
-    session: SparkSession, lake: Lake, table: Table, cluster: str, samples: Sequence[FinishedSample]
-) -> DataFrame:
-    """A cluster's rows of a raw table that belong to these samples."""
-    rows = stretch(session, lake, table, *_dated(samples))
-    return rows.where((F.col("cluster") == cluster) & F.col("sample_id").isin([s.sample_id for s in samples]))
-
-
 def files_of_finished(lake: Lake, table: Table, samples: Sequence[FinishedSample]) -> list[str]:
     """The files of a raw table that hold these samples, and maybe others."""
-    start, end = _dated(samples)
+    start, end = min(s.started_at for s in samples) - MISDATED, max(s.finished_at for s in samples) + MISDATED
     return lake.files(table, since=start, until=end)
-
-
-def _dated(samples: Sequence[FinishedSample]) -> tuple[datetime, datetime]:
-    """Between which times the rows of these samples are dated."""
-    return min(s.started_at for s in samples) - MISDATED, max(s.finished_at for s in samples) + MISDATED
 
 
 def finished_samples(lake: Lake, start: datetime, end: datetime | None = None) -> list[FinishedSample]:

@@ -91,14 +91,16 @@ def files_of_round(lake: Lake, news: Sequence[News]) -> LakeFiles:
     )
 
 
-def ranges_of_round(lake: Lake, news: Sequence[News], cores: int) -> list[KeyRange]:
+def ranges_of_round(lake: Lake, news: Sequence[News], cores: int, *, of_whole_topics: bool = False) -> list[KeyRange]:
     """Ranges for a job over all group-partitions: as many as there are cores, or a multiple."""
     wanted = -(-sum(n.group_partitions for n in news) // PAIRS_PER_TASK)
-    return ranges_of(lake, news, 1 if wanted <= 1 else -(-wanted // cores) * cores)
+    count = 1 if wanted <= 1 else -(-wanted // cores) * cores
+    return ranges_of(lake, news, count, of_whole_topics=of_whole_topics)
 
 
-def ranges_of(lake: Lake, news: Sequence[News], count: int) -> list[KeyRange]:
-    """So many ranges, with about the same number of group-partitions each, by those in the latest samples."""
+def ranges_of(lake: Lake, news: Sequence[News], count: int, *, of_whole_topics: bool = False) -> list[KeyRange]:
+    """So many ranges, with about the same number of group-partitions each, by those in the latest samples. There are
+    fewer ``of_whole_topics`` where a topic is larger than a range."""
     if count <= 1:
         return [KeyRange()]
     rows = lake.query(
@@ -116,6 +118,8 @@ def ranges_of(lake: Lake, news: Sequence[News], count: int) -> list[KeyRange]:
     share = before.sum() and (before[-1] + 1) / count
     cuts = sorted({int(np.searchsorted(before, number * share)) for number in range(1, count)} - {0, len(before)})
     keys = [(r["cluster"], r["topic"], r["partition"]) for r in rows.take(cuts).to_pylist()] if cuts else []
+    if of_whole_topics:
+        keys = list(dict.fromkeys((cluster, topic, 0) for cluster, topic, _ in keys))
     bounds = [None, *keys, None]
     return [KeyRange(start, stop) for start, stop in pairwise(bounds)]
 

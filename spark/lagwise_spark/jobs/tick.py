@@ -19,7 +19,6 @@ from lagwise.tables.analysis import GROUP_STATUS, PARTITION_STATUS, STATUS_CHANG
 from lagwise.tables.minutes import FIVE_MINUTES, MINUTES, WATERMARK_FIVE_MINUTES, WATERMARK_MINUTES
 from lagwise.tables.rounds import TICKS
 from lagwise.tables.store import Lake
-from lagwise_spark.frames import freed_afterwards
 from lagwise_spark.jobs import read, write
 from lagwise_spark.jobs.assignments import assign
 from lagwise_spark.jobs.catch_up import catch_up
@@ -74,34 +73,33 @@ def tick(session: SparkSession, lake: Lake, config: Config) -> TickCost | None:
     caught_up = sum((n.open_from - b.open_from) // timedelta(minutes=1) for n, b in zip(news, before, strict=True))
     own_objectives = _own_objectives(lake, news, config)
     tune(session, sum(n.group_partitions for n in news), config.analysis.spark.conf)
-    with freed_afterwards(session):
-        # Of the hours that are whole by now, all minutes have been written.
-        news = finish_hours(session, lake, news)
-        groups_now = GroupsNow(lake, news)
-        older = older_history(lake, news, config.lake.retention.minute_stats_days, _latest_from(news))
-        inputs = round_inputs(lake, config, news, groups_now, own_objectives, older)
-        work = partial(judged_range, inputs, files_of_round(lake, news))
-        cores = session.sparkContext.defaultParallelism
-        made = gathered(session, work, ranges_of_round(lake, news, cores))
-        finished = _finish_minutes(lake, news, made)
-        rows = made.get(PARTITION_STATUS.name, _NOBODY)
-        objectives = {moment.cluster: moment.lag_objective_seconds for moment in inputs.moments}
-        verdicts = verdicts_on_groups(
-            rows,
-            groups_now,
-            lambda group: own_objectives.get(group, objectives.get(group[0])),
-            partial(read.labels, lake, news),
-        )
-        sum_up(lake, news)
-        assign(lake, news)
-        findings = findings_of(lake, news)
-        changes = write.partition_changes(rows, lake)
-        # The two right after one another: who reads in between sees a group that is a round behind its partitions.
-        write.replace_small(lake, PARTITION_STATUS, rows.select(PARTITION_STATUS.arrow.names))
-        changes += write.groups(lake, verdicts, findings, news)
-        # Last, because nobody waits for it: verdicts do not go by it.
-        if not may_wait(news, caught_up):
-            news = observe(session, lake, news)
+    # Of the hours that are whole by now, all minutes have been written.
+    news = finish_hours(session, lake, news)
+    groups_now = GroupsNow(lake, news)
+    older = older_history(lake, news, config.lake.retention.minute_stats_days, _latest_from(news))
+    inputs = round_inputs(lake, config, news, groups_now, own_objectives, older)
+    work = partial(judged_range, inputs, files_of_round(lake, news))
+    cores = session.sparkContext.defaultParallelism
+    made = gathered(session, work, ranges_of_round(lake, news, cores))
+    finished = _finish_minutes(lake, news, made)
+    rows = made.get(PARTITION_STATUS.name, _NOBODY)
+    objectives = {moment.cluster: moment.lag_objective_seconds for moment in inputs.moments}
+    verdicts = verdicts_on_groups(
+        rows,
+        groups_now,
+        lambda group: own_objectives.get(group, objectives.get(group[0])),
+        partial(read.labels, lake, news),
+    )
+    sum_up(lake, news)
+    assign(lake, news)
+    findings = findings_of(lake, news)
+    changes = write.partition_changes(rows, lake)
+    # The two right after one another: who reads in between sees a group that is a round behind its partitions.
+    write.replace_small(lake, PARTITION_STATUS, rows.select(PARTITION_STATUS.arrow.names))
+    changes += write.groups(lake, verdicts, findings, news)
+    # Last, because nobody waits for it: verdicts do not go by it.
+    if not may_wait(news, caught_up):
+        news = observe(session, lake, news)
     judged = rows.num_rows
     groups = len(verdicts)
     cost = TickCost(

@@ -1,6 +1,6 @@
 """Data files of the lake, read and written by tasks themselves."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -87,8 +87,10 @@ class LakeFiles:
         within: KeyRange,
         *,
         samples: Collection[str] | None = None,
+        keep: Callable[[pa.RecordBatch], Array] | None = None,
     ) -> pa.Table:
-        """These columns of the rows of a range; names come as dictionaries. ``samples`` are the only ones wanted.
+        """These columns of the rows of a range; names come as dictionaries. ``samples`` are the only ones wanted, and
+        ``keep`` says of rows whether they are: others never take up memory together.
 
         Raises OSError that names the file that cannot be read, as pyarrow's own words about its content do not.
         """
@@ -98,25 +100,31 @@ class LakeFiles:
         parts = [
             part
             for path in self.paths.get(table.name, ())
-            for part in self._parts(path, wanted, schema, within, samples)
+            for part in self._parts(path, wanted, schema, within, samples, keep)
         ]
         if not parts:
             return pa.Table.from_batches([], schema=pa.schema([schema.field(name) for name in wanted]))
         return pa.concat_tables([pa.Table.from_batches([part]) for part in parts])
 
     def _parts(
-        self, path: str, columns: list[str], schema: pa.Schema, within: KeyRange, samples: Collection[str] | None
+        self,
+        path: str,
+        columns: list[str],
+        schema: pa.Schema,
+        within: KeyRange,
+        samples: Collection[str] | None,
+        keep: Callable[[pa.RecordBatch], Array] | None,
     ) -> list[pa.RecordBatch]:
         names = [name for name in columns if schema.field(name).type == pa.string()]
         parts = []
         try:
             with self._open(path, names) as file:
                 for batch in file.iter_batches(_ROWS_PER_BATCH, columns=columns, use_threads=False):
-                    held = within.holds(batch)
-                    if samples is not None:
-                        of_sample = _is_in(batch["sample_id"], samples)
-                        held = of_sample if held is None else held & of_sample
-                    if held is None or held.all():
+                    masks = [within.holds(batch)]
+                    masks += [] if samples is None else [_is_in(batch["sample_id"], samples)]
+                    masks += [] if keep is None else [keep(batch)]
+                    held = np.logical_and.reduce([mask for mask in masks if mask is not None])
+                    if held.all():
                         parts.append(batch)
                     elif held.any():
                         parts.append(batch.filter(pa.array(held)))
