@@ -266,7 +266,7 @@ def test_a_check_that_breaks_is_a_failed_check(tmp_path: Path, monkeypatch: pyte
     monkeypatch.setattr("lagwise_app.doctor.checks._memory", explode)
     everything = list(diagnoses(config(tmp_path), start_spark=False))
     assert Diagnosis("memory", CheckResult.FAILED, "ZeroDivisionError: a\\nb") in everything
-    assert everything[-1].check == "Delta jars"
+    assert everything[-1].check == "clusters"
 
 
 def doctor(*arguments: str, data: Path, **variables: str) -> subprocess.CompletedProcess[str]:

@@ -21,7 +21,7 @@ from tests.contract.differences import same
 from tests.contract.histories import history
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark import SparkContext
 
 pytestmark = pytest.mark.spark
 
@@ -97,7 +97,7 @@ class History:
 
 
 @pytest.mark.timeout(900)
-def test_rounds_say_what_the_rules_say(spark: "SparkSession", lake: Lake) -> None:
+def test_rounds_say_what_the_rules_say(spark: "SparkContext", lake: Lake) -> None:
     from lagwise_spark.jobs.tick import tick
 
     batch = [trace for trace in map(judged_rarely, map(history, range(100))) if is_fit(trace)]

@@ -1,4 +1,4 @@
-"""The definition of the saturated minutes that Spark finds (``lagwise_spark.transforms.saturation``), in plain Python.
+"""The definition of the saturated minutes that Spark finds, in plain Python.
 
 The rules are those of :mod:`lagwise.domain.capacity.saturation`.
 """

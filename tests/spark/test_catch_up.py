@@ -18,7 +18,7 @@ from lagwise.tables.store import Lake
 from tests.spark.recorder import Recorder
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark import SparkContext
 
     from lagwise_spark.jobs.progress import News
 
@@ -90,7 +90,7 @@ def stretched(monkeypatch: pytest.MonkeyPatch) -> None:
     stretch(monkeypatch)
 
 
-def run(spark: "SparkSession", lake: Lake) -> Any:
+def run(spark: "SparkContext", lake: Lake) -> Any:
     from lagwise_spark.jobs.tick import tick
 
     return tick(spark, lake, Config(data=str(Path(lake.uri).parent)))
@@ -99,7 +99,7 @@ def run(spark: "SparkSession", lake: Lake) -> Any:
 @pytest.mark.spark
 @pytest.mark.timeout(600)
 def test_stretches_equal_rounds(
-    spark: "SparkSession", lake: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    spark: "SparkContext", lake: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     in_rounds = Lake(str(tmp_path / "rounds" / "lake"))
     in_rounds.create(*ALL_TABLES)
@@ -119,7 +119,7 @@ def test_stretches_equal_rounds(
 @pytest.mark.spark
 @pytest.mark.timeout(600)
 @pytest.mark.usefixtures("stretched")
-def test_catching_up_again_replaces(spark: "SparkSession", lake: Lake, tmp_path: Path) -> None:
+def test_catching_up_again_replaces(spark: "SparkContext", lake: Lake, tmp_path: Path) -> None:
     """What was cut short, and what a late sample reopens, is written over and not twice."""
     at_once = Lake(str(tmp_path / "other" / "lake"))
     at_once.create(*ALL_TABLES)

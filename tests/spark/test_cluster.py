@@ -42,10 +42,10 @@ from lagwise.config import SparkSettings
 from lagwise.config.model import ForecastSettings
 from lagwise.tables.store import Lake
 from lagwise_spark.jobs.demand import forecast_topics
-from lagwise_spark.session import start_session
+from lagwise_spark.start import start_spark
 url, hiding, lake, horizon_days = sys.argv[1:]
 conf = {"spark.executor.memory": "512m", "spark.executorEnv.PYTHONPATH": hiding}
-session = start_session(SparkSettings(master=url, conf=conf))
+session = start_spark(SparkSettings(master=url, conf=conf))
 print(forecast_topics(session, Lake(lake), ForecastSettings(horizon_days=int(horizon_days))))
 """
 #: A module of this content hides a package of the same name.

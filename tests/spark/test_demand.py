@@ -21,7 +21,7 @@ from tests.domain.topic_hours import EndMinute, TopicHour, bucket_of_rate, rates
 from tests.spark.recorder import Recorder
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark import SparkContext
 
 pytestmark = pytest.mark.spark
 
@@ -63,7 +63,7 @@ def shown(lake: Lake, topic: str) -> list[TopicHour]:
 
 
 @pytest.mark.timeout(600)
-def test_hours_are_what_is_defined(spark: "SparkSession", lake: Lake) -> None:
+def test_hours_are_what_is_defined(spark: "SparkContext", lake: Lake) -> None:
     """Over rounds that finish an hour each, one that catches up, a late sample, a gap, a truncated and a re-created
     topic, an unreadable partition and one that is added."""
     from lagwise_spark.jobs.tick import tick
@@ -186,7 +186,7 @@ def test_of_a_past_day_only_the_topics_wanted_are_read(lake: Lake) -> None:
 
 
 @pytest.mark.timeout(600)
-def test_topics_are_forecast_the_stalest_first_and_once(spark: "SparkSession", lake: Lake) -> None:
+def test_topics_are_forecast_the_stalest_first_and_once(spark: "SparkContext", lake: Lake) -> None:
     from lagwise_spark.jobs.demand import forecast_topics
 
     series = write_histories(lake)
@@ -242,7 +242,7 @@ def test_topics_are_forecast_the_stalest_first_and_once(spark: "SparkSession", l
 
 
 @pytest.mark.timeout(600)
-def test_what_becomes_due(spark: "SparkSession", lake: Lake) -> None:
+def test_what_becomes_due(spark: "SparkContext", lake: Lake) -> None:
     from lagwise_spark.jobs.demand import forecast_topics
 
     write_histories(lake)

@@ -20,7 +20,7 @@ from tests.spark.defined import holds_what_is_defined
 from tests.spark.recorder import Recorder
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark import SparkContext
 
 pytestmark = pytest.mark.spark
 
@@ -59,7 +59,7 @@ def offsets(at: int) -> tuple[dict[str, dict[int, int]], dict[str, str], dict[An
 
 
 @pytest.mark.timeout(600)
-def test_spark_agrees_with_the_definition(spark: "SparkSession", lake: Lake) -> None:
+def test_spark_agrees_with_the_definition(spark: "SparkContext", lake: Lake) -> None:
     from lagwise_spark.jobs.tick import tick
 
     config = Config(data=str(Path(lake.uri).parent))

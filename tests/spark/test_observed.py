@@ -18,7 +18,7 @@ from tests.spark.recorder import Recorder
 from tests.spark.test_rebalance_stats import append
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark import SparkContext
 
 pytestmark = pytest.mark.spark
 
@@ -80,7 +80,7 @@ def version(lake: Lake) -> int:
 
 
 @pytest.mark.timeout(900)
-def test_spark_agrees_with_the_definition(spark: "SparkSession", lake: Lake, world: World) -> None:
+def test_spark_agrees_with_the_definition(spark: "SparkContext", lake: Lake, world: World) -> None:
     from lagwise_spark.jobs.observed import observe
     from lagwise_spark.jobs.progress import read_news, read_progress
     from lagwise_spark.jobs.tick import tick
@@ -149,7 +149,7 @@ def test_spark_agrees_with_the_definition(spark: "SparkSession", lake: Lake, wor
 
 @pytest.mark.timeout(900)
 def test_after_an_outage_a_round_observes_no_more_than_it_may(
-    spark: "SparkSession", lake: Lake, world: World, monkeypatch: pytest.MonkeyPatch
+    spark: "SparkContext", lake: Lake, world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from lagwise_spark.jobs import catch_up, observed
     from lagwise_spark.jobs.tick import tick

@@ -26,7 +26,7 @@ from lagwise.tables.store import Lake
 from tests.spark.recorder import Recorder
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark import SparkContext
 
 pytestmark = pytest.mark.process
 
@@ -70,7 +70,7 @@ def test_a_second_analysis_waits_without_spark(tmp_path: Path) -> None:
 
 @pytest.mark.spark
 def test_a_round_that_a_takeover_ends_writes_nothing_and_is_no_failure(
-    spark: "SparkSession",
+    spark: "SparkContext",
     lake: Lake,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,

@@ -18,7 +18,7 @@ from lagwise.domain.verdicts.columns import (
     before,
     is_first,
     micros,
-    runs_of,
+    runs,
     start_of,
     taken,
 )
@@ -48,16 +48,16 @@ def topic_hours(ends: Columns, start: int, gap_seconds: float) -> TopicHours:
     steps = _steps(ends, gap_seconds)
     steps = taken(steps, steps["minute"] >= start)
     steps = taken(steps, np.lexsort((steps["minute"], steps["topic"])))
-    hours, minutes = runs_of(steps["topic"], steps["hour"]), runs_of(steps["topic"], steps["minute"])
+    hours, minutes = runs(steps["topic"], steps["hour"]), runs(steps["topic"], steps["minute"])
     steps["partitions"] = np.repeat(hours.sum(steps["is_new"]), hours.sizes)
     # A sum over some of the partitions is not what the topic was sent.
     is_whole = minutes.sum(steps["counts"]) == steps["partitions"][minutes.start]
     steps = taken(steps, np.repeat(is_whole, minutes.sizes))
-    minutes = runs_of(steps["topic"], steps["minute"])
+    minutes = runs(steps["topic"], steps["minute"])
     minute = taken(steps, minutes.start)
     records, length = minutes.sum(steps["records"]), minutes.max(steps["micros"])
     rate = records / (length / MICROS)
-    hours = runs_of(minute["topic"], minute["hour"])
+    hours = runs(minute["topic"], minute["hour"])
     row = np.repeat(np.arange(len(hours.start)), hours.sizes)
     max_rate = hours.max(rate)
     return TopicHours(
@@ -100,12 +100,12 @@ def _counted(row: Array, rate: Array) -> Columns:
     bucket = np.ceil(np.log(rate) / LOG_WIDTH).astype(np.int64)
     order = np.lexsort((bucket, row))
     row, bucket = row[order], bucket[order]
-    alike = runs_of(row, bucket)
+    alike = runs(row, bucket)
     return {"row": row[alike.start], "bucket": bucket[alike.start], "minutes": alike.sizes}
 
 
 def _by_partition(row: Array, partition: Array, records: Array) -> Columns:
     order = np.lexsort((partition, row))
     row, partition = row[order], partition[order]
-    same = runs_of(row, partition)
+    same = runs(row, partition)
     return {"row": row[same.start], "partition": partition[same.start], "records": same.sum(records[order])}

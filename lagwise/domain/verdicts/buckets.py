@@ -18,7 +18,7 @@ from lagwise.domain.verdicts.columns import (
     is_first,
     last_index,
     picked,
-    runs_of,
+    runs,
     start_of,
 )
 from lagwise.domain.verdicts.samples import steps_of
@@ -94,13 +94,11 @@ def shifted(rows: Columns, by_seconds: Array) -> dict[str, Array]:
 def merged(rows: Columns, length: int) -> dict[str, Array]:
     """Buckets of this length (microseconds) from shorter ones, in order of pair and time."""
     start = start_of(length, rows["minute"])
-    parts = runs_of(rows["pair"], start)
+    parts = runs(rows["pair"], start)
     in_bucket = shifted(rows, (rows["minute"] - start) / MICROS)
     return {
-        "pair": rows["pair"][parts.start],
-        "minute": start[parts.start],
-        "first_at": rows["first_at"][parts.start],
-        "first_committed": rows["first_committed"][parts.start],
+        "minute": parts.first(start),
+        **{name: parts.first(rows[name]) for name in ("pair", "first_at", "first_committed")},
         **{name: parts.last(rows[name]) for name in ("last_at", "last_committed", "last_lag")},
         **{name: parts.sum(in_bucket[name]) for name in STATISTICS},
         **_merged(parts, rows),
@@ -147,8 +145,7 @@ def hours_of(rows: Columns) -> dict[str, Array]:
         start_of(HOUR, np.maximum(began, 0)) == start_of(HOUR, rows["minute"]), pauses(rows, since), np.nan
     )
     hours = merged(rows, HOUR)
-    parts = runs_of(rows["pair"], start_of(HOUR, rows["minute"]))
-    longest = parts.max(np.where(np.isnan(pause), -1.0, pause), empty=-1)
+    longest = runs(rows["pair"], start_of(HOUR, rows["minute"])).max(np.where(np.isnan(pause), -1.0, pause), empty=-1)
     return hours | {"longest_pause_seconds": np.where(longest < 0, np.nan, longest)}
 
 

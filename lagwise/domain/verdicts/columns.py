@@ -162,12 +162,7 @@ class Ranges:
         return part, np.arange(len(part)) - begins[part] + self.start[part]
 
 
-def runs_of(*keys: Array) -> Ranges:
-    """The parts in which none of the keys changes from row to row."""
-    firsts = np.flatnonzero(is_first(*keys))
-    return Ranges(firsts, np.append(firsts, len(keys[0]))[1:])
-
-
-def ranges_of(keys: Array, ordered: Array) -> Ranges:
-    """Where each of these keys stands in a column in which they are in order."""
-    return Ranges(np.searchsorted(ordered, keys, "left"), np.searchsorted(ordered, keys, "right"))
+def runs(*keys: Array) -> Ranges:
+    """The rows that follow one another with the same keys: a part for each series."""
+    first = np.flatnonzero(is_first(*keys))
+    return Ranges(first, np.append(first, len(keys[0]))[1:])

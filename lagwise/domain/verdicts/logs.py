@@ -28,7 +28,7 @@ from lagwise.domain.verdicts.columns import (
     picked,
     ranges_of,
     ratio,
-    runs_of,
+    runs,
     seconds_between,
     start_of,
     taken,
@@ -253,8 +253,8 @@ def log_buckets(logs: Logs, length: int) -> LogBuckets:
     """A history in buckets of this length (microseconds), each since its last reset."""
     ends, resets = logs.ends, logs.resets
     start = start_of(length, ends["minute"])
-    bucket = runs_of(ends["log"], start)
-    log, begin = ends["log"][bucket.start], start[bucket.start]
+    bucket = runs(ends["log"], start)
+    log, begin = bucket.first(ends["log"]), bucket.first(start)
     of_log = ranges_of(log, resets["log"])
     within = Ranges(of_log.bisect_left(resets["at"], begin), of_log.bisect_left(resets["at"], begin + length))
     reset_at = within.last(resets["at"])

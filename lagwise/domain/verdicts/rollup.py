@@ -11,7 +11,7 @@ from lagwise.domain.causes import Place
 from lagwise.domain.lag_forecast import Forecast
 from lagwise.domain.loss.records import Lost
 from lagwise.domain.partition_rollup import PartitionsInStatus
-from lagwise.domain.verdicts.columns import NULL, Array, Columns, Ranges, runs_of, seconds_between, taken
+from lagwise.domain.verdicts.columns import NULL, Array, Columns, Ranges, runs, seconds_between, taken
 from lagwise.domain.verdicts.loss import LOSS_CAUSES
 from lagwise.domain.verdicts.status import REASONS, STATUSES
 
@@ -37,7 +37,7 @@ def parts_of(rows: Columns, names: RollupNames) -> dict[int, list[PartitionsInSt
     key = ((rows["view"] * 16 + rows["status"]) * 16 + rows["reason"] + 1) * 4 + rows["loss_cause"] + 1
     order = np.lexsort((rows["partition"], rows["topic"], key))
     rows, key = taken({name: rows[name] for name in _NEEDED}, order), key[order]
-    parts = runs_of(key)
+    parts = runs(key)
     sums = _sums(parts, rows)
     nearest = _first_by(parts, key, rows["seconds_to_loss"], rows["seconds_to_loss_is_upper_bound"],
                         np.nan_to_num(rows["seconds_to_loss_at_latest"], nan=-1.0))  # fmt: skip

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from pyspark.sql import SparkSession
+from pyspark import SparkContext
 
 from lagwise.domain.history import gap_seconds
 from lagwise.tables.minutes import FIVE_MINUTES, MINUTES, WATERMARK_FIVE_MINUTES, WATERMARK_MINUTES
@@ -39,7 +39,7 @@ TASKS_PER_CORE = 4
 _FINE, _COARSE = (MINUTES, WATERMARK_MINUTES), (FIVE_MINUTES, WATERMARK_FIVE_MINUTES)
 
 
-def catch_up(session: SparkSession, lake: Lake, news: Sequence[News]) -> list[News]:
+def catch_up(context: SparkContext, lake: Lake, news: Sequence[News]) -> list[News]:
     """Finish what is open where it is more than a round should make. Returns the news with what is left open."""
     left = []
     for n in news:
@@ -48,12 +48,12 @@ def catch_up(session: SparkSession, lake: Lake, news: Sequence[News]) -> list[Ne
             left.append(n)
             continue
         finished = _finished_samples(lake, n, end)
-        cores = session.sparkContext.defaultParallelism
+        cores = context.defaultParallelism
         slices = list(slices_of(n.open_from, end, n.group_partitions / n.interval_seconds, cores))
         for some in _batches(slices, TASKS_PER_CORE * cores):
             start, until = some[0][0], some[-1][1]
             _LOG.info("%s: catching up, making the minutes from %s to %s", n.cluster, start, until)
-            _make(session, lake, n, some, finished)
+            _make(context, lake, n, some, finished)
         left.append(replace(n, open_from=end))
     return left
 
@@ -96,7 +96,7 @@ def _finished_samples(lake: Lake, n: News, end: datetime) -> list[FinishedSample
 
 
 def _make(
-    session: SparkSession,
+    context: SparkContext,
     lake: Lake,
     n: News,
     slices: Sequence[tuple[datetime, datetime]],
@@ -107,7 +107,7 @@ def _make(
     spans = dict.fromkeys(_FINE, (start, until))
     spans |= {table: (five_minutes_of(start), five_minutes_of(until)) for table in _COARSE}
     pieces = [piece for since, to in slices for piece in _pieces(lake, n, since, to, finished)]
-    made = gathered(session, written_minutes, pieces) if pieces else {}
+    made = gathered(context, written_minutes, pieces) if pieces else {}
     for table, (since, to) in spans.items():
         # A round may have been cut short, or a late sample have opened them again.
         write.delete_spans(lake, table, {n.cluster: (since, to)})

@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import SparkSession
+from pyspark import SparkContext
 
 from lagwise.config.model import ForecastSettings
 from lagwise.tables.capacity import DEMAND, FORECASTS, TOPIC_HOURS
@@ -20,7 +20,7 @@ from lagwise_spark.tasks.running import gathered
 FORECAST_FOR, KNOWN_FOR = timedelta(days=2), timedelta(days=7)
 
 
-def forecast_topics(session: SparkSession, lake: Lake, settings: ForecastSettings) -> int:
+def forecast_topics(context: SparkContext, lake: Lake, settings: ForecastSettings) -> int:
     """Bring up to date the stalest topics that are due; how many these were. Raises MissingRequirement where the
     executors' Python lacks what the models need."""
     due = _due(lake, settings)
@@ -28,9 +28,9 @@ def forecast_topics(session: SparkSession, lake: Lake, settings: ForecastSetting
         return 0
     files = LakeFiles(lake.uri, lake.storage_options, {TOPIC_HOURS.name: lake.files(TOPIC_HOURS)})
     made = gathered(
-        session,
+        context,
         partial(made_demand, files, settings.horizon_days),
-        list(_shares(due, session.sparkContext.defaultParallelism)),
+        list(_shares(due, context.defaultParallelism)),
         name="forecasting",
         packages="numpy, scipy, pandas, pyarrow and statsforecast",
     )

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from functools import partial
 
 import pyarrow as pa
-from pyspark.sql import SparkSession
+from pyspark import SparkContext
 
 from lagwise.domain.history import gap_seconds
 from lagwise.domain.verdicts.windows import HOURS_OF_DAY
@@ -24,7 +24,7 @@ from lagwise_spark.tasks.running import gathered
 ROWS_AT_ONCE = 500_000
 
 
-def finish_hours(session: SparkSession, lake: Lake, news: Sequence[News]) -> list[News]:
+def finish_hours(context: SparkContext, lake: Lake, news: Sequence[News]) -> list[News]:
     """Write the hours that are whole and not yet written, or that late samples have opened again, and replace the rows
     of `days`. The minutes and five minutes of these clusters must have been written. Returns their news with the hours
     that are left to later rounds."""
@@ -34,15 +34,15 @@ def finish_hours(session: SparkSession, lake: Lake, news: Sequence[News]) -> lis
         start, until = n.hours_from, after.hours_from
         if start == until:
             continue
-        cores = session.sparkContext.defaultParallelism
+        cores = context.defaultParallelism
         ranges = [w.of(n.cluster) for w in ranges_of_round(lake, [n], cores, whole_topics=True)]
         for since, to in _parts(start, until, ROWS_AT_ONCE, n):
-            made = gathered(session, made_hours, list(_slices(lake, n, since, to, ranges)))
+            made = gathered(context, made_hours, list(_slices(lake, n, since, to, ranges)))
             for table in (HOURS, TOPIC_HOURS):
                 write.replace_spans(lake, table, {n.cluster: (since, to)}, made[table.name])
         rolled = True
     if rolled:
-        lake.replace(DAYS, _days(session, lake, news))
+        lake.replace(DAYS, _days(context, lake, news))
     return left
 
 
@@ -66,11 +66,11 @@ def _slices(lake: Lake, n: News, start: datetime, until: datetime, ranges: Seque
             yield HourSlice(n.cluster, micros_of(since), micros_of(to), gap, files, within)
 
 
-def _days(session: SparkSession, lake: Lake, news: Sequence[News]) -> pa.Table:
+def _days(context: SparkContext, lake: Lake, news: Sequence[News]) -> pa.Table:
     """The rows of `days`."""
     days = [DayUntil(n.cluster, micros_of(whole_hours_until(n.as_of)), n.interval_seconds) for n in news]
     start = min(whole_hours_until(n.as_of) for n in news) - timedelta(hours=HOURS_OF_DAY)
     paths = {table.name: lake.files(table, since=start) for table in (HOURS, WATERMARK_FIVE_MINUTES)}
-    ranges = ranges_of_round(lake, news, session.sparkContext.defaultParallelism)
+    ranges = ranges_of_round(lake, news, context.defaultParallelism)
     work = partial(made_days, LakeFiles(lake.uri, lake.storage_options, paths), days)
-    return gathered(session, work, ranges)[DAYS.name]
+    return gathered(context, work, ranges)[DAYS.name]

@@ -1,4 +1,4 @@
-"""What a tick reads: big tables through Spark, small ones through the driver."""
+"""What the driver reads for a round: rows of small tables, and which samples there are."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -6,14 +6,11 @@ from datetime import datetime, timedelta
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
 
 from lagwise.domain.vocabulary import ROCKETMQ
 from lagwise.tables.raw import EVENTS, GROUPS, MEMBERS, SAMPLES, TOPICS, WATERMARKS
 from lagwise.tables.schema import TIMESTAMP, Table
 from lagwise.tables.store import Lake
-from lagwise_spark.frames import empty, frame, struct_type
 from lagwise_spark.jobs.progress import News
 
 _BOUNDS = pa.schema([("cluster", pa.string()), ("from", TIMESTAMP), ("until", TIMESTAMP)])
@@ -23,27 +20,6 @@ LONGEST_SAMPLE = timedelta(minutes=10)
 
 #: By so much a part may be dated outside of its sample, by the clock of a source.
 MISDATED = timedelta(minutes=1)
-
-
-def stretch(session: SparkSession, lake: Lake, table: Table, start: datetime, end: datetime) -> DataFrame:
-    """Rows from the files that hold any of [start, end).
-
-    Others come too, for the caller to drop by columns. The plan holds no time, so that the next stretch's is the same
-    and runs the same compiled code. That is why the files are looked up here and read as such.
-    """
-    files = lake.files(table, since=start, until=end)
-    if not files:
-        return empty(session, table).drop("day")
-    schema = table.without_day
-    return session.read.schema(struct_type(schema)).parquet(*files)
-
-
-def within(session: SparkSession, rows: DataFrame, cluster: str, start: datetime, end: datetime) -> DataFrame:
-    """Those of a cluster's rows whose minute lies in [start, end). The times come as columns: as constants they would
-    have the query compiled anew for every stretch of time."""
-    bounds = frame(session, pa.Table.from_pylist([{"cluster": cluster, "from": start, "until": end}], schema=_BOUNDS))
-    is_inside = (F.col("minute") >= F.col("from")) & (F.col("minute") < F.col("until"))
-    return rows.join(F.broadcast(bounds), "cluster").where(is_inside).drop("from", "until")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,23 +32,10 @@ class FinishedSample:
     finished_at: datetime
 
 
-def of_finished(
-    session: SparkSession, lake: Lake, table: Table, cluster: str, samples: Sequence[FinishedSample]
-) -> DataFrame:
-    """A cluster's rows of a raw table that belong to these samples."""
-    rows = stretch(session, lake, table, *_dated(samples))
-    return rows.where((F.col("cluster") == cluster) & F.col("sample_id").isin([s.sample_id for s in samples]))
-
-
 def files_of_finished(lake: Lake, table: Table, samples: Sequence[FinishedSample]) -> list[str]:
     """The files of a raw table that hold these samples, and maybe others."""
-    start, end = _dated(samples)
+    start, end = min(s.started_at for s in samples) - MISDATED, max(s.finished_at for s in samples) + MISDATED
     return lake.files(table, since=start, until=end)
-
-
-def _dated(samples: Sequence[FinishedSample]) -> tuple[datetime, datetime]:
-    """Between which times the rows of these samples are dated."""
-    return min(s.started_at for s in samples) - MISDATED, max(s.finished_at for s in samples) + MISDATED
 
 
 def finished_samples(lake: Lake, start: datetime, end: datetime | None = None) -> list[FinishedSample]:

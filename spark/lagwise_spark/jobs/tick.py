@@ -9,7 +9,7 @@ from functools import partial
 
 import psutil
 import pyarrow as pa
-from pyspark.sql import SparkSession
+from pyspark import SparkContext
 
 from lagwise.config import Config
 from lagwise.domain.history import (
@@ -20,7 +20,6 @@ from lagwise.tables.data_files import empty
 from lagwise.tables.minutes import FIVE_MINUTES, MINUTES, WATERMARK_FIVE_MINUTES, WATERMARK_MINUTES
 from lagwise.tables.rounds import TICKS
 from lagwise.tables.store import Lake
-from lagwise_spark.frames import freed_afterwards
 from lagwise_spark.jobs import read, write
 from lagwise_spark.jobs.assignments import assign
 from lagwise_spark.jobs.catch_up import catch_up
@@ -40,7 +39,6 @@ from lagwise_spark.jobs.rebalances import sum_up
 from lagwise_spark.jobs.round_inputs import GroupsNow, files_of_round, ranges_of_round, round_inputs, samples_of_round
 from lagwise_spark.tasks.judging import judged_range
 from lagwise_spark.tasks.running import gathered
-from lagwise_spark.tuning import tune
 
 #: What the tasks make where there is no group-partition.
 _NOBODY = empty(PARTITION_STATUS).append_column("previous_status", pa.array([], pa.string()))
@@ -65,51 +63,49 @@ class TickCost:
     errors: dict[str, int] = field(default_factory=dict)
 
 
-def tick(session: SparkSession, lake: Lake, config: Config) -> TickCost | None:
+def tick(context: SparkContext, lake: Lake, config: Config) -> TickCost | None:
     """Do one round; None where nothing has been collected yet. Raises LakeError where the lake cannot be used."""
     with lake.unchanging():
-        return _tick(session, lake, config)
+        return _tick(context, lake, config)
 
 
-def _tick(session: SparkSession, lake: Lake, config: Config) -> TickCost | None:
+def _tick(context: SparkContext, lake: Lake, config: Config) -> TickCost | None:
     started_at, wall, cpu = datetime.now(UTC), time.monotonic(), _cpu_seconds()
     news = read_news(lake, read_progress(lake))
     if not news:
         return None
     before = news
-    news = catch_up(session, lake, news)
+    news = catch_up(context, lake, news)
     caught_up = sum((n.open_from - b.open_from) // timedelta(minutes=1) for n, b in zip(news, before, strict=True))
     own_objectives = _own_objectives(lake, news, config)
-    tune(session, sum(n.group_partitions for n in news), config.analysis.spark.conf)
-    with freed_afterwards(session):
-        # Of the hours that are whole by now, all minutes have been written.
-        news = finish_hours(session, lake, news)
-        groups_now = GroupsNow(lake, news)
-        older = older_history(lake, news, config.lake.retention.minute_stats_days, _latest_from(news))
-        samples = samples_of_round(lake, news)
-        inputs = round_inputs(lake, config, news, samples, groups_now, own_objectives, older)
-        work = partial(judged_range, inputs, files_of_round(lake, news, samples))
-        cores = session.sparkContext.defaultParallelism
-        made = gathered(session, work, ranges_of_round(lake, news, cores))
-        finished = _finish_minutes(lake, news, made)
-        rows = made.get(PARTITION_STATUS.name, _NOBODY)
-        objectives = {moment.cluster: moment.lag_objective_seconds for moment in inputs.moments}
-        verdicts = verdicts_on_groups(
-            rows,
-            groups_now,
-            lambda group: own_objectives.get(group, objectives.get(group[0])),
-            partial(read.labels, lake, news),
-        )
-        sum_up(lake, news)
-        assign(lake, news)
-        findings = findings_of(lake, news)
-        changes = write.partition_changes(rows, lake)
-        # The two right after one another: who reads in between sees a group that is a round behind its partitions.
-        lake.replace(PARTITION_STATUS, rows.select(PARTITION_STATUS.arrow.names))
-        changes += write.groups(lake, verdicts, findings, news)
-        # Last, because nobody waits for it: verdicts do not go by it.
-        if not may_wait(news, caught_up):
-            news = observe(session, lake, news)
+    # Of the hours that are whole by now, all minutes have been written.
+    news = finish_hours(context, lake, news)
+    groups_now = GroupsNow(lake, news)
+    older = older_history(lake, news, config.lake.retention.minute_stats_days, _latest_from(news))
+    samples = samples_of_round(lake, news)
+    inputs = round_inputs(lake, config, news, samples, groups_now, own_objectives, older)
+    work = partial(judged_range, inputs, files_of_round(lake, news, samples))
+    cores = context.defaultParallelism
+    made = gathered(context, work, ranges_of_round(lake, news, cores))
+    finished = _finish_minutes(lake, news, made)
+    rows = made.get(PARTITION_STATUS.name, _NOBODY)
+    objectives = {moment.cluster: moment.lag_objective_seconds for moment in inputs.moments}
+    verdicts = verdicts_on_groups(
+        rows,
+        groups_now,
+        lambda group: own_objectives.get(group, objectives.get(group[0])),
+        partial(read.labels, lake, news),
+    )
+    sum_up(lake, news)
+    assign(lake, news)
+    findings = findings_of(lake, news)
+    changes = write.partition_changes(rows, lake)
+    # The two right after one another: who reads in between sees a group that is a round behind its partitions.
+    lake.replace(PARTITION_STATUS, rows.select(PARTITION_STATUS.arrow.names))
+    changes += write.groups(lake, verdicts, findings, news)
+    # Last, because nobody waits for it: verdicts do not go by it.
+    if not may_wait(news, caught_up):
+        news = observe(context, lake, news)
     judged = rows.num_rows
     groups = len(verdicts)
     cost = TickCost(

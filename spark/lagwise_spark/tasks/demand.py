@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lagwise.domain.capacity.demand import quantile_of, too_little
-from lagwise.domain.verdicts.columns import runs_of
+from lagwise.domain.verdicts.columns import runs
 from lagwise.tables.capacity import DEMAND, FORECASTS, TOPIC_HOURS
 from lagwise_spark.tasks import forecasting
 from lagwise_spark.tasks.arrow_columns import Numbering, combined
@@ -52,7 +52,7 @@ def _histories(
     key = combined([clusters.of(rows["cluster"]), topics.of(rows["topic"])], (len(clusters), len(topics)))
     order = np.argsort(key)
     history = rows.select(_HISTORY).combine_chunks().take(order)
-    its = runs_of(key[order])
+    its = runs(key[order])
     for number, start, size in zip(key[order][its.start], its.start, its.sizes, strict=True):
         topic = clusters.names[number // len(topics)], topics.names[number % len(topics)]
         if topic in until:

@@ -1,6 +1,6 @@
 """Data files of the lake, read and written by tasks themselves."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -86,10 +86,12 @@ class LakeFiles:
         table: Table,
         columns: Sequence[str],
         within: KeyRange,
+        *,
         only: Mapping[str, Collection[str]] | None = None,
+        keep: Callable[[pa.RecordBatch], Array] | None = None,
     ) -> pa.Table:
         """These columns of the rows of a range; names come as dictionaries. ``only`` has the names that are wanted, by
-        their column.
+        their column, and ``keep`` says of rows whether they are wanted: others never take up memory together.
 
         Raises OSError that names the file that cannot be read, as pyarrow's own words about its content do not.
         """
@@ -99,14 +101,20 @@ class LakeFiles:
         parts = [
             part
             for path in self.paths.get(table.name, ())
-            for part in self._parts(path, wanted, schema, within, only or {})
+            for part in self._parts(path, wanted, schema, within, only or {}, keep)
         ]
         if not parts:
             return pa.Table.from_batches([], schema=pa.schema([schema.field(name) for name in wanted]))
         return pa.concat_tables([pa.Table.from_batches([part]) for part in parts])
 
     def _parts(
-        self, path: str, columns: list[str], schema: pa.Schema, within: KeyRange, only: Mapping[str, Collection[str]]
+        self,
+        path: str,
+        columns: list[str],
+        schema: pa.Schema,
+        within: KeyRange,
+        only: Mapping[str, Collection[str]],
+        keep: Callable[[pa.RecordBatch], Array] | None,
     ) -> list[pa.RecordBatch]:
         names = [name for name in columns if schema.field(name).type == pa.string()]
         parts = []
@@ -114,11 +122,10 @@ class LakeFiles:
             with self._open(path, names) as file:
                 groups = _row_groups(file.metadata, only)
                 for batch in file.iter_batches(_ROWS_PER_BATCH, groups, columns=columns, use_threads=False):
-                    held = within.holds(batch)
-                    for name, names_wanted in only.items():
-                        is_wanted = _is_in(batch[name], names_wanted)
-                        held = is_wanted if held is None else held & is_wanted
-                    if held is None or held.all():
+                    masks = [within.holds(batch), *(_is_in(batch[name], wanted) for name, wanted in only.items())]
+                    masks += [] if keep is None else [keep(batch)]
+                    held = np.logical_and.reduce([mask for mask in masks if mask is not None])
+                    if held.all():
                         parts.append(batch)
                     elif held.any():
                         parts.append(batch.filter(pa.array(held)))

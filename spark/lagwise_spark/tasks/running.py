@@ -1,12 +1,12 @@
 """Runs a function over pieces of work in one Spark job, a task each, and gathers the tables that it makes."""
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TypeVar
 
 import pyarrow as pa
-from pyspark.sql import SparkSession
+from pyspark import SparkContext
 
 from lagwise.platform.errors import MissingRequirement
 
@@ -19,7 +19,7 @@ _LACKING = ("Cannot run program", "ModuleNotFoundError", "PACKAGE_NOT_INSTALLED"
 
 
 def gathered(
-    session: SparkSession,
+    context: SparkContext,
     work: Callable[[T], Made],
     pieces: Sequence[T],
     *,
@@ -31,21 +31,19 @@ def gathered(
     Raises MissingRequirement where the executors' Python cannot do it, which says under this name what it needs.
     """
 
-    def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            for number in batch.column(0).to_pylist():
-                for table, rows in work(pieces[number]):
-                    yield pa.RecordBatch.from_pydict(
-                        {"name": pa.array([table]), "rows": pa.array([_written(rows)], pa.binary())}
-                    )
+    def run(piece: T) -> list[tuple[str, bytes]]:
+        return [(table, _written(rows)) for table, rows in work(piece)]
 
-    with _python_of_executors(name, packages):
-        frame = session.range(0, len(pieces), 1, len(pieces)).mapInArrow(run, "name string, rows binary")
-        answers = frame.toArrow()
     tables: dict[str, list[pa.Table]] = {}
-    for table, rows in zip(answers["name"].to_pylist(), answers["rows"], strict=True):
-        tables.setdefault(table, []).append(pa.ipc.open_stream(rows.as_buffer()).read_all())
+    with _python_of_executors(name, packages):
+        for table, rows in context.parallelize(pieces, len(pieces)).flatMap(run).collect():
+            tables.setdefault(table, []).append(pa.ipc.open_stream(rows).read_all())
     return {table: pa.concat_tables(parts) for table, parts in tables.items()}
+
+
+def echo(piece: pa.Table) -> Made:
+    """The piece itself: the smallest work there is, to try whether Spark does any."""
+    yield "echo", piece
 
 
 @contextmanager

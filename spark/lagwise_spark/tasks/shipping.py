@@ -7,7 +7,7 @@ import tempfile
 import zipfile
 from pathlib import Path
 
-from pyspark.sql import SparkSession
+from pyspark import SparkContext
 
 import lagwise
 import lagwise_spark
@@ -20,9 +20,9 @@ _SHIPPED = {lagwise: ("domain", "platform", "tables"), lagwise_spark: ("tasks",)
 _SUPPLIED: set[str] = set()
 
 
-def ship_code(session: SparkSession) -> None:
+def ship_code(context: SparkContext) -> None:
     """Send our modules to the executors, now and to those to come."""
-    application = session.sparkContext.applicationId
+    application = context.applicationId
     if application in _SUPPLIED:
         return
     _SUPPLIED.add(application)
@@ -36,6 +36,6 @@ def ship_code(session: SparkSession) -> None:
             for path in [*root.glob("__init__.py"), *(p for room in rooms for p in root.glob(f"{room}/**/*.py"))]:
                 file.write(path, str(path.relative_to(root.parent)))
     paths = list(sys.path)
-    session.sparkContext.addPyFile(str(archive))
+    context.addPyFile(str(archive))
     # It puts the archive before everything here, too, where the packages are whole.
     sys.path[:] = paths
