@@ -162,6 +162,11 @@ class Ranges:
         return part, np.arange(len(part)) - begins[part] + self.start[part]
 
 
+def ranges_of(keys: Array, ordered: Array) -> Ranges:
+    """Where each of these keys stands in a column in which they are in order."""
+    return Ranges(np.searchsorted(ordered, keys, "left"), np.searchsorted(ordered, keys, "right"))
+
+
 def runs(*keys: Array) -> Ranges:
     """The rows that follow one another with the same keys: a part for each series."""
     first = np.flatnonzero(is_first(*keys))

@@ -26,9 +26,8 @@ from lagwise_spark.jobs import read, write
 from lagwise_spark.jobs.progress import News, hour_of, minute_of
 from lagwise_spark.jobs.read import FinishedSample
 from lagwise_spark.jobs.round_inputs import micros_of, ranges_of_round
-from lagwise_spark.tasks.hours import HourSpan
 from lagwise_spark.tasks.lake_files import LakeFiles
-from lagwise_spark.tasks.observing import OF_READER, SATURATED_MINUTES, observed_hours, of_most
+from lagwise_spark.tasks.observing import OF_READER, SATURATED_MINUTES, HourSpan, observed_hours, of_most
 from lagwise_spark.tasks.running import gathered
 
 Row = Mapping[str, Any]

@@ -86,8 +86,8 @@ class LakeFiles:
         table: Table,
         columns: Sequence[str],
         within: KeyRange,
-        *,
         only: Mapping[str, Collection[str]] | None = None,
+        *,
         keep: Callable[[pa.RecordBatch], Array] | None = None,
     ) -> pa.Table:
         """These columns of the rows of a range; names come as dictionaries. ``only`` has the names that are wanted, by

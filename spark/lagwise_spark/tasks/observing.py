@@ -1,6 +1,7 @@
 """What groups read within whole hours, and the minutes in which they, or their members, were saturated."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -14,7 +15,6 @@ from lagwise.tables.capacity import THROUGHPUT
 from lagwise.tables.minutes import FIVE_MINUTES, MINUTES
 from lagwise.tables.raw import MEMBERS
 from lagwise_spark.tasks.arrow_columns import Numbering, arrow_of, columns_of, combined, numbers_of, places_in
-from lagwise_spark.tasks.hours import HourSpan
 from lagwise_spark.tasks.lake_files import KeyRange, LakeFiles
 
 #: The name of the saturated minutes, which are no table of the lake.
@@ -41,6 +41,15 @@ _OF_MINUTES = (
 )  # fmt: skip
 #: Room for so many groups and topics of a cluster, and partitions of a topic: what names come later changes no number.
 _ROOM = 1 << 19
+
+
+@dataclass(frozen=True)
+class HourSpan:
+    """Whole hours of a cluster, from ``start`` up to ``until`` (microseconds since the epoch)."""
+
+    cluster: str
+    start: int
+    until: int
 
 
 def observed_hours(
