@@ -121,7 +121,8 @@ def _observed(
         HourSpan(news.cluster, micros_of(start), micros_of(end)),
         frozenset(sample.sample_id for sample in first.values()),
     )
-    ranges = ranges_of_round(lake, [news], session.sparkContext.defaultParallelism, of_whole_topics=True)
+    cores, hours = session.sparkContext.defaultParallelism, (end - start) // _HOUR
+    ranges = ranges_of_round(lake, [news], cores, hours=hours, of_whole_topics=True)
     return gathered(session, work, [within.of(news.cluster) for within in ranges])
 
 

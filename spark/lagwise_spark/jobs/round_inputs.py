@@ -91,9 +91,12 @@ def files_of_round(lake: Lake, news: Sequence[News]) -> LakeFiles:
     )
 
 
-def ranges_of_round(lake: Lake, news: Sequence[News], cores: int, *, of_whole_topics: bool = False) -> list[KeyRange]:
-    """Ranges for a job over all group-partitions: as many as there are cores, or a multiple."""
-    wanted = -(-sum(n.group_partitions for n in news) // PAIRS_PER_TASK)
+def ranges_of_round(
+    lake: Lake, news: Sequence[News], cores: int, *, hours: int = 1, of_whole_topics: bool = False
+) -> list[KeyRange]:
+    """Ranges for a job over all group-partitions: as many as there are cores, or a multiple. A group-partition counts
+    once for each of the ``hours`` of minutes that are read of it."""
+    wanted = -(-sum(n.group_partitions for n in news) * hours // PAIRS_PER_TASK)
     count = 1 if wanted <= 1 else -(-wanted // cores) * cores
     return ranges_of(lake, news, count, of_whole_topics=of_whole_topics)
 
