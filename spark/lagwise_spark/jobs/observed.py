@@ -120,7 +120,8 @@ def _observed(
         HourSpan(news.cluster, micros_of(start), micros_of(end)),
         frozenset(sample.sample_id for sample in first.values()),
     )
-    ranges = ranges_of_round(lake, [news], context.defaultParallelism, whole_topics=True)
+    cores, hours = context.defaultParallelism, (end - start) // _HOUR
+    ranges = ranges_of_round(lake, [news], cores, hours=hours, whole_topics=True)
     return gathered(context, work, [within.of(news.cluster) for within in ranges])
 
 

@@ -95,10 +95,14 @@ def files_of_round(lake: Lake, news: Sequence[News], samples: Sequence[read.Fini
     )
 
 
-def ranges_of_round(lake: Lake, news: Sequence[News], cores: int, *, whole_topics: bool = False) -> list[KeyRange]:
-    """Ranges for a job over all group-partitions: as many as there are cores, or a multiple."""
-    wanted = -(-sum(n.group_partitions for n in news) // PAIRS_PER_TASK)
-    return ranges_of(lake, news, 1 if wanted <= 1 else -(-wanted // cores) * cores, whole_topics=whole_topics)
+def ranges_of_round(
+    lake: Lake, news: Sequence[News], cores: int, *, hours: int = 1, whole_topics: bool = False
+) -> list[KeyRange]:
+    """Ranges for a job over all group-partitions: as many as there are cores, or a multiple. A group-partition counts
+    once for each of the ``hours`` of minutes that are read of it."""
+    wanted = -(-sum(n.group_partitions for n in news) * hours // PAIRS_PER_TASK)
+    count = 1 if wanted <= 1 else -(-wanted // cores) * cores
+    return ranges_of(lake, news, count, whole_topics=whole_topics)
 
 
 def ranges_of(lake: Lake, news: Sequence[News], count: int, *, whole_topics: bool = False) -> list[KeyRange]:

@@ -101,9 +101,9 @@ class _Range:
 
         rows = self._files.rows(MINUTES, ("group", *_OF_MINUTES), self._within, keep=keep)
         minutes = columns_of(rows, MINUTES.without_day, _OF_MINUTES)
-        minutes["habit"] = self._habit(self._group_topic(rows), numbers_of(rows["partition"]), minutes["minute"])
-        minutes = taken(minutes, minutes["habit"] >= 0)
-        return taken(minutes, np.lexsort((minutes["minute"], minutes["habit"])))
+        habit = self._habit(self._group_topic(rows), numbers_of(rows["partition"]), minutes["minute"])
+        order = np.lexsort((minutes["minute"], habit))
+        return taken(minutes | {"habit": habit}, order[habit[order] >= 0])
 
     def seen_members(self, group_topics: Array, samples: frozenset[str]) -> dict[str, Array]:
         """Who was seen to own which partitions of these: habit, minute, member, member_id."""
