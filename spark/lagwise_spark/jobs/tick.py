@@ -16,7 +16,6 @@ from lagwise.domain.history import (
     WINDOWS_SECONDS,
 )
 from lagwise.tables.analysis import GROUP_STATUS, PARTITION_STATUS, STATUS_CHANGES
-from lagwise.tables.data_files import empty
 from lagwise.tables.minutes import FIVE_MINUTES, MINUTES, WATERMARK_FIVE_MINUTES, WATERMARK_MINUTES
 from lagwise.tables.rounds import TICKS
 from lagwise.tables.store import Lake
@@ -41,7 +40,7 @@ from lagwise_spark.tasks.judging import judged_range
 from lagwise_spark.tasks.running import gathered
 
 #: What the tasks make where there is no group-partition.
-_NOBODY = empty(PARTITION_STATUS).append_column("previous_status", pa.array([], pa.string()))
+_NOBODY = pa.Table.from_batches([], schema=PARTITION_STATUS.arrow.append(pa.field("previous_status", pa.string())))
 
 
 @dataclass(frozen=True, slots=True)
