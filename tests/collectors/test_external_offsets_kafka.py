@@ -11,8 +11,6 @@ from typing import Any
 import pytest
 
 from lagwise.config.external_offsets import ExternalOffsetSource, FlinkJobs, OffsetFiles, SparkCheckpoints, SqlOffsets
-from lagwise.domain.evaluation import Evaluation, Moment, evaluate
-from lagwise.domain.evidence import Policy
 from lagwise.domain.vocabulary import Status, UnknownReason
 from lagwise.tables.raw import COMMITS, GROUPS, SAMPLES, WATERMARKS
 from lagwise.tables.service_times import JOBS
@@ -22,6 +20,8 @@ from lagwise_collectors.sample_diff.compare_samples import PreviousSample, compa
 from lagwise_sandbox.broker import KafkaBroker
 from tests.collectors.flink_server import FlinkServer
 from tests.collectors.kafka import Lab, rows
+from tests.contract.plain_model.evaluation import Moment, evaluate
+from tests.contract.plain_model.records import Evaluation, Policy
 
 pytestmark = pytest.mark.broker
 

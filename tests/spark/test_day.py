@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from lagwise.config import Config
-from lagwise.domain.evaluation import Moment
-from lagwise.domain.evidence import Policy
-from lagwise.domain.verdict_rollup import Pair
 from lagwise.tables.minutes import DAYS, HOURS
 from lagwise.tables.store import Lake
+from tests.contract.plain_model.evaluation import Moment
+from tests.contract.plain_model.records import Pair, Policy
 from tests.spark.defined import holds_what_is_defined
 from tests.spark.recorder import Recorder
 

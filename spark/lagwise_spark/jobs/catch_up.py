@@ -13,7 +13,7 @@ import pyarrow as pa
 from deltalake.transaction import AddAction
 from pyspark.sql import SparkSession
 
-from lagwise.domain.history import gap_seconds
+from lagwise.domain.verdicts.samples import gap_seconds
 from lagwise.platform.errors import LakeError
 from lagwise.tables.minutes import FIVE_MINUTES, MINUTES, WATERMARK_FIVE_MINUTES, WATERMARK_MINUTES
 from lagwise.tables.raw import COMMITS, WATERMARKS

@@ -12,7 +12,7 @@ from lagwise.domain.capacity.saturation import (
     LEAST_BACKLOG_SECONDS,
     LEAST_SECONDS_AT_WORK,
 )
-from lagwise.domain.history import COARSE_SECONDS
+from lagwise.domain.verdicts.buckets import FIVE_MINUTES_SECONDS
 from lagwise_spark.columns import GROUP, GROUP_PARTITION, hour_of, minute_of, seconds_between, with_steps
 
 GROUP_TOPIC = (*GROUP, "topic")
@@ -26,7 +26,7 @@ def habits(five_minutes: DataFrame) -> DataFrame:
     The cadence is that of the liveliest five minutes, so that a standstill does not lengthen it; who commits too rarely
     for that is judged by the whole hour. Cadences shorter than the sampling interval look as long as that.
     """
-    span = F.greatest(F.lit(COARSE_SECONDS / 2), seconds_between(F.col("first_at"), F.col("last_at")))
+    span = F.greatest(F.lit(FIVE_MINUTES_SECONDS / 2), seconds_between(F.col("first_at"), F.col("last_at")))
     pace = (F.col("last_committed") - F.col("first_committed")) / span
     is_lively = (F.col("moves") >= 2) & (F.col("backlog_seconds") > 0)
     rows = five_minutes.withColumn("hour", hour_of(F.col("minute")))
@@ -66,7 +66,7 @@ def hourly_throughput(five_minutes: DataFrame, habits: DataFrame) -> DataFrame:
     cadence at most)."""
     cadence = F.when(F.col("moves") > 0, F.col("backlog_seconds") / F.col("moves"))
     rate = F.sum(F.col("last_committed") - F.col("first_committed")) / (
-        F.lit(COARSE_SECONDS) + F.coalesce(F.max(cadence), F.lit(0.0))
+        F.lit(FIVE_MINUTES_SECONDS) + F.coalesce(F.max(cadence), F.lit(0.0))
     )
     rates = five_minutes.groupBy(*GROUP_TOPIC, "minute").agg(rate.alias("rate"))
     best = (
