@@ -70,6 +70,27 @@ def judged(
     yield from ((time_s, Evaluation(its, moment)) for moment, time_s in enumerate(times))
 
 
+def trace_of(
+    rows: dict[str, list[Row]],
+    sample_times: Sequence[float],
+    interval_s: float = 15.0,
+    retention_s: float | None = None,
+) -> Trace:
+    """A trace of these rows of raw tables, judged by the default policy."""
+    return Trace(
+        name="rows",
+        story="",
+        sample_interval_s=interval_s,
+        evaluate_every_s=interval_s,
+        offsets_retention_s=offsets_retention_s,
+        lag_objective_s=300.0,
+        risk_horizon_s=6 * 3600.0,
+        sample_times=tuple(sample_times),
+        rows=rows,
+        truth=(),
+    )
+
+
 def in_plain_values(rows: Columns) -> list[SimpleNamespace]:
     """Verdicts with the evidence they rest on, one by one; None for null."""
     words = {"status": STATUSES, "reason": REASONS, "loss_cause": LOSS_CAUSES}
