@@ -74,7 +74,7 @@ def trace_of(
     rows: dict[str, list[Row]],
     sample_times: Sequence[float],
     interval_s: float = 15.0,
-    retention_s: float | None = None,
+    offsets_retention_s: float | None = None,
 ) -> Trace:
     """A trace of these rows of raw tables, judged by the default policy."""
     return Trace(
