@@ -1,4 +1,4 @@
-"""What the plain-Python definition shows of a trace, in the shape in which it is shown."""
+"""What the plain model of the rules shows of a trace, in the shape in which it is shown."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""Evidence on single group-partitions as columns, and the verdicts on them."""
+"""Evidence on single group-partitions as columns, and the verdicts on them. Nothing was lost within a day."""
 
 from collections.abc import Sequence
 from dataclasses import fields
@@ -47,25 +47,21 @@ def columns_of(cases: Sequence[tuple[Evidence, Policy]]) -> dict[str, Array]:
         if f.name not in _OTHERS
     }
     rows |= {f.name: column([getattr(policy, f.name) for _, policy in cases]) for f in fields(Policy)}
-    for name, trends in (("slope", [e.trend for e in evidence]), ("longer", [e.longer for e in evidence])):
-        known = np.array([trend or Trend(np.nan, np.nan, np.nan) for trend in trends], np.float64)
-        names = (name if name == "slope" else "longer_slope", f"{name}_low", f"{name}_high")
-        rows |= dict(zip(names, known.T, strict=True))
+    for prefix, trends in (("", [e.trend for e in evidence]), ("longer_", [e.longer for e in evidence])):
+        ends = np.array([trend or Trend(np.nan, np.nan, np.nan) for trend in trends], np.float64).T
+        rows |= dict(
+            zip((f"{prefix}slope", f"{prefix or 'slope_'}low", f"{prefix or 'slope_'}high"), ends, strict=True)
+        )
     jumps = [e.log_start_jumps or Jumps(NULL, NULL) for e in evidence]
-    names = Names(*(sorted({value for e in evidence if (value := getattr(e, name))}) for name in ("state", "type")), ())
-    state, type_ = (
-        np.array([-1 if (value := getattr(e, name)) is None else words.index(value) for e in evidence])
-        for name, words in (("state", names.states), ("type", names.types))
-    )
-    rows |= described_by(names, state, type_)
+    states, state = _numbered([e.state for e in evidence])
+    types, type_ = _numbered([e.type for e in evidence])
+    rows |= described_by(Names(states, types, ()), state, type_)
     assigned = [np.array([getattr(e, f"{of}_is_assigned") for e in evidence], bool) for of in ("topic", "group")]
-    lost = [e.lost_of_day for e in evidence]
-    times = [[lost_.first_seconds, lost_.last_seconds] for lost_ in lost]
-    first_lost, last_lost = np.array([[_ago(seconds) for seconds in its] for its in times], np.int64).T
+    nothing = np.zeros(len(cases), np.int64)
     rows |= {
         "as_of": np.full(len(cases), AS_OF),
         "moves": column([e.commits_seen for e in evidence], whole=True),
-        "owner": np.array([-1 if e.owner is None else 0 for e in evidence]),
+        "owner": _numbered([e.owner for e in evidence])[1],
         "is_readable": column([e.readable for e in evidence]),
         "is_recreated": column([e.recreated for e in evidence]),
         "is_deleted_by_request": column([e.deleted_by_request for e in evidence]),
@@ -73,12 +69,15 @@ def columns_of(cases: Sequence[tuple[Evidence, Policy]]) -> dict[str, Array]:
         "jump_records": column([one.records for one in jumps], whole=True),
         "jump_high_watermark": column([one.high_watermark for one in jumps], whole=True),
         "rewound_at": np.array([_ago(e.rewound_seconds) for e in evidence], np.int64),
-        "lost_at_least": column([one.at_least for one in lost], whole=True),
-        "lost_at_most": column([one.at_most for one in lost], whole=True),
-        "first_lost_at": first_lost,
-        "last_lost_at": last_lost,
+        **dict.fromkeys(("lost_at_least", "lost_at_most"), nothing),
+        **dict.fromkeys(("first_lost_at", "last_lost_at"), nothing + NULL),
     }
     return rows | unread(rows)
+
+
+def _numbered(names: Sequence[str | None]) -> tuple[list[str], Array]:
+    known = sorted({name for name in names if name is not None})
+    return known, np.array([-1 if name is None else known.index(name) for name in names])
 
 
 def _ago(seconds: float | None) -> int:

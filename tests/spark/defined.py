@@ -1,4 +1,4 @@
-"""What the plain-Python definition says of a lake's raw samples, and whether its statuses say the same."""
+"""What the plain model of the rules says of a lake's raw samples, and whether its statuses say the same."""
 
 import math
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from tests.contract.plain_model.records import Judged, Pair
 def holds_what_is_defined(lake: Lake, moment: Moment, *, ever: Sequence[str] = ()) -> dict[Pair, dict[str, Any]]:
     """Assert that it does, number by number, for every group-partition; the numbers are returned.
 
-    Rounds forget the groups named in ``ever``, which were there long ago: the definition forgets nothing.
+    Rounds forget the groups named in ``ever``, which were there long ago: the model forgets nothing.
     """
     raw = {table.name: lake.read(table).to_pylist() for table in (WATERMARKS, COMMITS, GROUPS, MEMBERS, TOPICS)}
     defined = {pair: expected(judged) for pair, judged in evaluate(raw, moment).partitions.items()}

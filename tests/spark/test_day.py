@@ -55,7 +55,7 @@ def offsets(at: int) -> tuple[dict[str, dict[int, int]], dict[str, str], dict[An
 
 
 @pytest.mark.timeout(900)
-def test_spark_agrees_with_the_definition(spark: "SparkSession", lake: Lake) -> None:
+def test_spark_agrees_with_the_plain_model(spark: "SparkSession", lake: Lake) -> None:
     from lagwise_spark.jobs.tick import tick
 
     config = Config(data=str(Path(lake.uri).parent))
