@@ -1,4 +1,4 @@
-"""The rules on columns say what the plain definition says: the same verdict and the same numbers, row by row.
+"""The rules on columns say what the plain model says: the same verdict and the same numbers, row by row.
 
 On every trace, whose stories are what happens in life, and on random histories, whose nastiness is what the rules'
 authors did not think of. A failure names the trace (a random one by its seed: ``history(seed)`` makes it again).
@@ -24,7 +24,7 @@ from tests.traces.world import World
 
 pytestmark = pytest.mark.thorough
 
-#: The plain definition reads the whole history at every moment: some moments of each trace are enough.
+#: The plain model reads the whole history at every moment: some moments of each trace are enough.
 EVERY = 7
 #: Seeds on which two ways to judge disagreed once: durations that lie exactly on a limit.
 FOUND_BY_THE_LONG_RUN = (1132,)

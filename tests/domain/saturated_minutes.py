@@ -15,7 +15,7 @@ from lagwise.domain.capacity.saturation import (
     SaturatedMinute,
     is_uneasy,
 )
-from lagwise.domain.history import COARSE_SECONDS
+from lagwise.domain.verdicts.buckets import FIVE_MINUTES_SECONDS
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ def habit_of(five_minutes: Sequence[Bucket]) -> Habit:
     The cadence is that of the liveliest five minutes, so that a standstill does not lengthen it; who commits too rarely
     for that is judged by the whole hour. Cadences shorter than the sampling interval look as long as that.
     """
-    half = COARSE_SECONDS / 2
+    half = FIVE_MINUTES_SECONDS / 2
     peak = max((b.last_committed - b.first_committed) / max(half, b.last_at - b.first_at) for b in five_minutes)
     moves = sum(b.moves for b in five_minutes)
     lively = [b.backlog_seconds / b.moves for b in five_minutes if b.moves >= 2 and b.backlog_seconds > 0]

@@ -12,7 +12,7 @@ import pytest
 
 from lagwise.config import Config
 from lagwise.config.model import ForecastSettings, RetentionSettings
-from lagwise.domain.history import gap_seconds
+from lagwise.domain.verdicts.samples import gap_seconds
 from lagwise.tables.capacity import DEMAND, FORECASTS, TOPIC_HOURS
 from lagwise.tables.maintenance import maintain
 from lagwise.tables.minutes import WATERMARK_MINUTES

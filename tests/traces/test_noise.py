@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from lagwise.traces.trace import Trace, read_trace
+from lagwise.traces.trace import read_trace
 from lagwise_app.replay.shown import shown_of
 from tests.traces import noise
-from tests.traces.judged import LOOKED_AT_S, group_events, judged
+from tests.traces.judged import judged
 
 pytestmark = pytest.mark.thorough
 
@@ -32,7 +32,7 @@ def unhealthy(number: int, hours: float, every: int) -> list[str]:
     samples = range(settled + number % every, len(trace.sample_times), every)
     found = []
     count = 0
-    for at, evaluation in judged(trace, samples, LOOKED_AT_S):
+    for at, evaluation in judged(trace, samples):
         for group, verdict in evaluation.groups.items():
             count += 1
             if verdict.status not in noise.WELL:
@@ -109,17 +109,3 @@ def test_the_written_trace_equals_the_judged_trace(tmp_path: Path, monkeypatch: 
     monkeypatch.setattr("sys.argv", ["noise", str(tmp_path), "--groups", "2", "--first", "3", "--hours", "0.5"])
     noise.main()
     assert read_trace(tmp_path / noise.NAME) == noise.trace_of(range(3, 5), 0.5)
-
-
-def test_a_part_of_the_history_is_judged_like_the_whole() -> None:
-    """The definition goes through all that it is given; what it is given here is all that it looks at."""
-    from tests.contract.oracle import evaluation_at
-
-    trace: Trace = noise.trace_of([18], 4.0)
-    events = group_events(trace)
-    samples = [60, 400, 700, len(trace.sample_times) - 1]
-    for index, (at, part) in zip(samples, judged(trace, samples, LOOKED_AT_S), strict=True):
-        assert at == trace.sample_times[index]
-        whole = evaluation_at(trace, at, events)
-        assert {p: j.verdict for p, j in part.partitions.items()} == {p: j.verdict for p, j in whole.partitions.items()}
-        assert part.groups == whole.groups

@@ -12,8 +12,7 @@ from lagwise.domain.capacity.saturation import (
     LEAST_BACKLOG_SECONDS,
     LEAST_SECONDS_AT_WORK,
 )
-from lagwise.domain.history import COARSE_SECONDS
-from lagwise.domain.verdicts.buckets import HOUR
+from lagwise.domain.verdicts.buckets import FIVE_MINUTES_SECONDS, HOUR
 from lagwise.domain.verdicts.columns import Array, Columns, or_zero, ratio, runs, seconds_between, start_of, taken
 
 
@@ -28,7 +27,7 @@ def habits_of(fives: Columns) -> dict[str, Array]:
     moves, backlog = fives["moves"], fives["backlog_seconds"]
     hour = start_of(HOUR, fives["minute"])
     parts = runs(fives["pair"], hour)
-    span = np.maximum(COARSE_SECONDS / 2, seconds_between(fives["first_at"], fives["last_at"]))
+    span = np.maximum(FIVE_MINUTES_SECONDS / 2, seconds_between(fives["first_at"], fives["last_at"]))
     peak = parts.max((fives["last_committed"] - fives["first_committed"]) / span)
     is_lively = (moves >= 2) & (backlog > 0)
     lively = parts.min(np.where(is_lively, ratio(backlog, moves), np.inf))
@@ -64,7 +63,7 @@ def hourly_throughput(fives: Columns, habits: Columns) -> dict[str, Array]:
     rows = taken(fives, np.lexsort((fives["minute"], fives["group_topic"])))
     parts = runs(rows["group_topic"], rows["minute"])
     cadence = parts.max(or_zero(ratio(rows["backlog_seconds"], rows["moves"])))
-    rate = parts.sum(rows["last_committed"] - rows["first_committed"]) / (COARSE_SECONDS + cadence)
+    rate = parts.sum(rows["last_committed"] - rows["first_committed"]) / (FIVE_MINUTES_SECONDS + cadence)
     group_topic, minute = parts.first(rows["group_topic"]), parts.first(rows["minute"])
     hour = start_of(HOUR, minute)
     order = np.lexsort((minute, rate, hour, group_topic))

@@ -17,7 +17,7 @@ from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from lagwise.domain.history import MINUTE_SECONDS
+from lagwise.domain.verdicts.buckets import MINUTE_SECONDS
 
 #: A backlog must be worth so many seconds at the partition's best pace.
 LEAST_BACKLOG_SECONDS = 30.0

@@ -23,9 +23,10 @@ from lagwise.domain.verdicts.columns import (
 )
 from lagwise.domain.verdicts.samples import steps_of
 
-MINUTE = 60 * MICROS
-FIVE_MINUTES = 5 * MINUTE
-HOUR = 60 * MINUTE
+#: Lengths of buckets in seconds …
+MINUTE_SECONDS, FIVE_MINUTES_SECONDS, HOUR_SECONDS = 60, 300, 3600
+#: … and in microseconds.
+MINUTE, FIVE_MINUTES, HOUR = (s * MICROS for s in (MINUTE_SECONDS, FIVE_MINUTES_SECONDS, HOUR_SECONDS))
 
 #: Sums over samples (t in seconds since the start of the bucket, lag in records) and over steps: they add up once they
 #: share an origin of time.

@@ -166,7 +166,7 @@ class SeenLogs:
         records, high_before = (np.full(len(wanted), NULL) for _ in range(2))
         part, row = Ranges(self.ends.start[cases], self.ends.stop[cases]).rows()
         case = cases[part]
-        levels, highs, owner = self._levels(case, row)
+        levels, highs, owner = self.bucket_ends(case, row)
         order = np.lexsort((highs, levels, owner))
         levels, highs, owner = levels[order], highs[order], owner[order]
         # One row per level, with the highest high watermark that was seen at it.
@@ -182,7 +182,7 @@ class SeenLogs:
         records[cases] = picked(sizes, of_case.start + (of_case.sizes - 1) // 2, of_case.sizes > 0)
         return Jumps(records, high_before)
 
-    def _levels(self, case: Array, row: Array) -> tuple[Array, Array, Array]:
+    def bucket_ends(self, case: Array, row: Array) -> tuple[Array, Array, Array]:
         """Log start and high watermark at the first and at the last sample of each bucket, as seen at the moment of
         the case, and the case."""
         ends = taken(self.logs.ends, row)

@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 
 from pyspark import SparkContext
 
-from lagwise.domain.history import gap_seconds
+from lagwise.domain.verdicts.samples import gap_seconds
 from lagwise.tables.minutes import FIVE_MINUTES, MINUTES, WATERMARK_FIVE_MINUTES, WATERMARK_MINUTES
 from lagwise.tables.raw import COMMITS, WATERMARKS
 from lagwise.tables.store import Lake

@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lagwise.domain.history import LOOKBACK_SECONDS
+from lagwise.domain.verdicts.windows import LOOKBACK_SECONDS
 from lagwise.tables.analysis import PARTITION_STATUS
 from lagwise.tables.minutes import WATERMARK_FIVE_MINUTES
 from lagwise.tables.raw import COMMITS, WATERMARKS

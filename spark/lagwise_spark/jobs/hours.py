@@ -8,7 +8,7 @@ from functools import partial
 import pyarrow as pa
 from pyspark import SparkContext
 
-from lagwise.domain.history import gap_seconds
+from lagwise.domain.verdicts.samples import gap_seconds
 from lagwise.domain.verdicts.windows import HOURS_OF_DAY
 from lagwise.tables.capacity import TOPIC_HOURS
 from lagwise.tables.minutes import DAYS, FIVE_MINUTES, HOURS, WATERMARK_FIVE_MINUTES, WATERMARK_MINUTES

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lagwise.domain.history import HOUR_IS_WHOLE_AFTER_SECONDS
+from lagwise.domain.verdicts.windows import HOUR_IS_WHOLE_AFTER_SECONDS
 from lagwise.tables.raw import SAMPLES
 from lagwise.tables.rounds import TICKS
 from lagwise.tables.schema import TIMESTAMP
@@ -74,7 +74,7 @@ def hour_of(at: datetime) -> datetime:
 
 
 def whole_hours_until(as_of: datetime) -> datetime:
-    """End of the last whole hour: :func:`lagwise.domain.history.whole_hours_until`."""
+    """End of the last whole hour: :func:`lagwise.domain.verdicts.windows.whole_hours_until`."""
     return hour_of(as_of - timedelta(seconds=HOUR_IS_WHOLE_AFTER_SECONDS))
 
 

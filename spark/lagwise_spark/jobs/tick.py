@@ -12,9 +12,7 @@ import pyarrow as pa
 from pyspark import SparkContext
 
 from lagwise.config import Config
-from lagwise.domain.history import (
-    WINDOWS_SECONDS,
-)
+from lagwise.domain.verdicts.windows import WINDOWS_SECONDS
 from lagwise.tables.analysis import GROUP_STATUS, PARTITION_STATUS, STATUS_CHANGES
 from lagwise.tables.minutes import FIVE_MINUTES, MINUTES, WATERMARK_FIVE_MINUTES, WATERMARK_MINUTES
 from lagwise.tables.rounds import TICKS

@@ -1,25 +1,30 @@
-"""The rules: from what is known of a group-partition to its status.
+"""The rules, one group-partition at a time: from what is known of it to its status.
 
-This is the definition. Spark evaluates the same rules as column expressions (``lagwise_spark.transforms.judge``), and
-a contract test holds the two together; the proof table of ``tests/domain/test_status.py`` says why each row is right.
+The proof table of ``tests/domain/test_status.py`` says of the rules on columns why each is right.
 """
 
 from typing import NamedTuple
 
-from lagwise.domain import lag as lags
-from lagwise.domain.evidence import Evidence, Policy, Verdict
-from lagwise.domain.lag_forecast import Forecast, breach, catch_up
-from lagwise.domain.loss.deletion import (
-    Pull,
-    deletion_of,
-    is_at_edge,
-    is_near_edge,
-    is_set_back,
-    loss_cause_of,
-    lost_by_now,
-    lost_of_day,
+from lagwise.domain.lag_forecast import Forecast
+from lagwise.domain.verdicts.loss import LOSING_WITHIN_SECONDS
+from lagwise.domain.verdicts.status import (
+    CADENCE_IF_RARE,
+    CADENCES_OF_PATIENCE,
+    COMMITS_OF_RHYTHM,
+    COMMITS_OF_RHYTHM_IF_RARE,
+    GHOST_AFTER_SECONDS,
+    MINIMUM_SAMPLES,
+    REBALANCES_OF_UNREST,
+    SHARE_OF_UNREST,
+    STALLED_AFTER_SECONDS,
+    STOPPED_AFTER_SECONDS,
+    TELLING_CADENCES,
+    TREND_SHARE_OF_LAG,
+    TREND_SHARE_OF_PRODUCE_RATE,
+    UNSEEN_AFTER_SECONDS,
+    UNSEEN_SIMPLE_AFTER_SECONDS,
+    UNSETTLED_AFTER_SECONDS,
 )
-from lagwise.domain.loss.retention import soonest
 from lagwise.domain.vocabulary import (
     READING_STATES,
     REBALANCING_STATES,
@@ -30,47 +35,18 @@ from lagwise.domain.vocabulary import (
     Status,
     UnknownReason,
 )
-
-#: A trend smaller than this share of the produce rate is noise, whatever its confidence interval.
-TREND_SHARE_OF_PRODUCE_RATE = 0.01
-#: A trend that changes the lag over its window by less than a record, or than this share of the lag, is noise: squares
-#: of a huge lag leave no digits for more.
-TREND_SHARE_OF_LAG = 1e-6
-#: A partition is judged over its own commit cadence: this many cadences without a commit are a standstill, and a trend
-#: needs at least this many.
-TELLING_CADENCES = 3.0
-#: Shortest standstill of a partition that a member owns: the member may be busy with a long batch.
-STALLED_AFTER_SECONDS = 60.0
-#: Shortest standstill of a partition without an owner: a restart takes that long.
-STOPPED_AFTER_SECONDS = 30.0
-#: Shortest standstill in a group that keeps rebalancing: its members have this long to rejoin
-#: (`max.poll.interval.ms`).
-UNSETTLED_AFTER_SECONDS = 300.0
-#: Shortest standstill before the commit cadence is known: a job that commits once a minute must have had the chance.
-UNSEEN_AFTER_SECONDS = 90.0
-#: Shortest standstill, before the commit cadence is known, of a group that is only the name for an engine's commits: a
-#: job that commits every few minutes must have had the chance.
-UNSEEN_SIMPLE_AFTER_SECONDS = 600.0
-#: The commit cadence is known once this many commits have been seen: the time before the first is cut off at its
-#: start.
-COMMITS_OF_RHYTHM = 2
-#: Commits that make the cadence known where records come more rarely than samples: each commit waits for a part of the
-#: cadence, by chance a short one.
-COMMITS_OF_RHYTHM_IF_RARE = 10
-#: Factor on the cadence where records come more rarely than samples: a commit waits for half of it on average.
-CADENCE_IF_RARE = 2.0
-#: A topic that the group committed to within this time is not a ghost, whatever the assignment says.
-GHOST_AFTER_SECONDS = 60.0
-#: Records may wait for the group's objective, and for this many of its commit cadences: until then they are not late,
-#: and lag that is no older is no trend.
-CADENCES_OF_PATIENCE = 2.0
-#: A partition that lost records goes on losing while the next loss is nearer than this (the shortest trend window).
-LOSING_WITHIN_SECONDS = 300.0
-#: A group keeps rebalancing when at least this many, and at least this share, of recent samples say so.
-REBALANCES_OF_UNREST = 3
-SHARE_OF_UNREST = 1 / 3
-#: Fewer samples than this say nothing.
-MINIMUM_SAMPLES = 3
+from tests.contract.plain_model.history import Observation, is_held_back
+from tests.contract.plain_model.losses import (
+    Pull,
+    deletion_of,
+    is_at_edge,
+    is_near_edge,
+    is_set_back,
+    lost_by_now,
+    lost_of_day,
+    soonest,
+)
+from tests.contract.plain_model.records import Evidence, Policy, Trend, Verdict
 
 
 class Direction(NamedTuple):
@@ -87,7 +63,7 @@ NOWHERE = Direction(False, False, False)
 
 
 def telling_seconds(e: Evidence, minimum_seconds: float) -> float:
-    """How long something must last to mean something, given the partition's rhythm: less is one commit's sawtooth."""
+    """How long something must last to mean something, given the partition's rhythm."""
     if e.commits_seen < COMMITS_OF_RHYTHM:
         unseen = UNSEEN_SIMPLE_AFTER_SECONDS if e.type in WITHOUT_PROTOCOL else UNSEEN_AFTER_SECONDS
         minimum_seconds = max(minimum_seconds, unseen)
@@ -95,11 +71,6 @@ def telling_seconds(e: Evidence, minimum_seconds: float) -> float:
 
 
 def telling_standstill_seconds(e: Evidence, policy: Policy, minimum_seconds: float) -> float:
-    """How long the offset must stand still to mean something, with records unread.
-
-    Where records are rare, the rhythm is told from how long each waited, and the next may wait for longer: unless there
-    is nobody who could still commit.
-    """
     seconds = telling_seconds(e, minimum_seconds)
     is_rare = (e.produce_rate_per_second or 0.0) * policy.interval_seconds < 1
     if not is_rare or (e.owner is None and e.type not in WITHOUT_PROTOCOL):
@@ -139,8 +110,7 @@ def does_not_commit(e: Evidence) -> bool:
 
 
 def is_held_up(e: Evidence) -> bool:
-    """Whether a job reads the partition and has never completed a checkpoint in the time that several take. What it has
-    read is then committed nowhere; how far its source got says nothing, because all of it may wait inside the job."""
+    """Whether a job reads the partition and has never completed a checkpoint in the time that several take."""
     if e.type != Engine.FLINK or e.owner is None or e.ever_committed:
         return False
     if e.committed is not None or e.checkpoint_interval_seconds is None or e.checkpoint_age_seconds is None:
@@ -172,20 +142,13 @@ def is_measured(e: Evidence, policy: Policy) -> bool:
 
 
 def is_visible(e: Evidence, policy: Policy) -> bool:
-    """Whether the lag is larger than what sampling and committing make of no lag at all: a record that was read at
-    once is committed a cadence later, or two where a commit is late, and its age is known to within an interval. (Of
-    one that was there before anyone looked it is not.)"""
+    """Whether the lag is larger than what sampling and committing make of no lag at all."""
     cadence = 0.0 if e.lag_seconds_is_lower_bound else e.commit_cadence_seconds or 0.0
     return (e.lag_seconds or 0.0) > policy.interval_seconds + CADENCES_OF_PATIENCE * cadence
 
 
 def direction_of(e: Evidence, policy: Policy, lag: int) -> Direction:
-    """Where the lag is going.
-
-    A trend is significant in one of two windows, and the other must agree: the short one alone would take a dip for a
-    recovery, the long one alone would outlive its cause. (That lag shrinks, the short one may say alone: after a long
-    growth the long one would contradict for as long again.) To count at all it must be larger than noise.
-    """
+    """Where the lag is going: a trend is significant in one of two windows, and the other must agree."""
     if not is_measured(e, policy) or not is_visible(e, policy) or e.trend is None or e.longer is None:
         return NOWHERE
     short, long = e.trend, e.longer
@@ -198,17 +161,25 @@ def direction_of(e: Evidence, policy: Policy, lag: int) -> Direction:
     return Direction(grows, shrinks, short.low > 0 and long.slope > 0)
 
 
-def _breach(e: Evidence, policy: Policy, direction: Direction, *, stands: bool) -> Forecast | None:
+def catch_up(lag: int, trend: Trend | None) -> Forecast | None:
+    """When the lag is gone; None where it does not shrink."""
+    if trend is None or trend.slope >= 0:
+        return None
+    return Forecast(lag / -trend.slope, lag / -trend.low, lag / -trend.high if trend.high < 0 else None)
+
+
+def breach(e: Evidence, policy: Policy, direction: Direction, *, stands: bool) -> Forecast | None:
     """When the oldest unread record is older than the objective; None where that is so, or not to be expected, as where
     retention deletes records before they are so old."""
-    left = policy.lag_objective_seconds - (e.lag_seconds or 0.0)
+    left, produced = policy.lag_objective_seconds - (e.lag_seconds or 0.0), e.produce_rate_per_second or 0.0
     if left <= 0 or (e.retention_seconds is not None and e.retention_seconds <= policy.lag_objective_seconds):
         return None
     if stands:
         return Forecast(left, left, left)  # what nobody reads gets older by a second each second
-    if not direction.grows or e.trend is None:
+    if not direction.grows or e.trend is None or produced <= 0 or e.trend.slope <= 0:
         return None
-    return breach(left, e.trend, e.produce_rate_per_second or 0.0)
+    seconds, low, high = (left / min(1.0, slope / produced) if slope > 0 else None for slope in e.trend)
+    return Forecast(seconds, high, low)
 
 
 def judge(e: Evidence, policy: Policy) -> Verdict:
@@ -224,10 +195,11 @@ def judge(e: Evidence, policy: Policy) -> Verdict:
 
     # Who has nothing to commit stands at the end.
     committed = e.high_watermark if e.committed is None else e.committed
-    end = lags.readable_end(committed, e.high_watermark, e.last_stable, e.last_stable_seconds)
-    is_held_back = lags.is_held_back(committed, e.high_watermark, e.last_stable, e.last_stable_seconds)
-    reads_from = lags.reads_from(committed, e.next_record)
-    lag = lags.lag(reads_from, e.log_start, end)
+    is_held = is_held_back(committed, e.high_watermark, e.last_stable, e.last_stable_seconds)
+    last_stable = None if is_held else e.last_stable
+    sample = Observation(0.0, committed, e.log_start, e.high_watermark, last_stable, next_record=e.next_record)
+    lag, reads_from = sample.lag, sample.reads_from
+    assert lag is not None
     age = e.lag_seconds or 0.0
 
     def stands_for(minimum_seconds: float) -> bool:
@@ -254,9 +226,11 @@ def judge(e: Evidence, policy: Policy) -> Verdict:
         near_edge=direction.creeps and is_near_edge(e),
         behind=measured and visible and age >= policy.minimum_span_seconds and not is_set_back(e),
     )
-    deletion = deletion_of(e, lag, pull)
+    deletion = deletion_of(e, lag, reads_from, pull)
     seconds_to_loss = soonest(deletion.seconds, e.seconds_to_expiry)
-    loss_cause = loss_cause_of(seconds_to_loss, deletion.seconds)
+    loss_cause = None
+    if seconds_to_loss is not None:
+        loss_cause = LossCause.DELETION if seconds_to_loss == deletion.seconds else LossCause.EXPIRY
     is_near = seconds_to_loss is not None and seconds_to_loss <= LOSING_WITHIN_SECONDS
     goes_on = is_near or is_at_edge(e, lag, policy.interval_seconds)
     lost = lost_by_now(e, reads_from, e.log_start, goes_on=goes_on)
@@ -280,15 +254,15 @@ def judge(e: Evidence, policy: Policy) -> Verdict:
             lag=lag,
             # The window, which suits a rhythm of commits that has ended, still holds the last of them.
             consume_rate_per_second=0.0 if stopped or stalled else e.consume_rate_per_second,
-            to_catch_up=catch_up(lag, e.trend) if direction.shrinks and e.trend is not None else None,
-            to_breach=_breach(e, policy, direction, stands=stopped or stalled),
+            to_catch_up=catch_up(lag, e.trend) if direction.shrinks else None,
+            to_breach=breach(e, policy, direction, stands=stopped or stalled),
             seconds_to_loss=seconds_to_loss,
             seconds_to_loss_is_upper_bound=deletion.is_upper_bound and loss_cause is LossCause.DELETION,
             seconds_to_loss_at_latest=deletion.at_latest if loss_cause is LossCause.DELETION else None,
             loss_cause=loss_cause,
             records_lost=lost,
             lost=lost_of_day(e, lost),
-            transaction_seconds=e.last_stable_seconds if is_held_back else None,
+            transaction_seconds=e.last_stable_seconds if is_held else None,
         )
 
     if reasons and reasons[0] is not Status.CATCHING_UP:

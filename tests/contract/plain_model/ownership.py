@@ -1,47 +1,31 @@
-"""Who owns what, whether that is settled, and how long the commits of a group without members are kept.
+"""Who owns what, whether that is settled, and how long the commits of a group without members are kept."""
 
-The plain-Python definition of ``lagwise_spark.transforms.ownership``. Rows are those of the raw tables as mappings.
-"""
-
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
-from lagwise.domain.history import WINDOWS_SECONDS, clock_from
+from lagwise.domain.verdicts.windows import WINDOWS_SECONDS
 from lagwise.domain.vocabulary import REBALANCING_STATES, WITHOUT_PROTOCOL, EventKind, GroupState
-
-Row = Mapping[str, Any]
-Rows = Mapping[str, Sequence[Row]]
+from tests.contract.plain_model.history import Clock, clock_from
+from tests.contract.plain_model.records import Row, Rows
 
 
 @dataclass(frozen=True, slots=True)
 class GroupFacts:
-    """What the latest sample says of a group, and how settled it has been. Times by the clock of the evaluation."""
+    """What the latest sample says of a group, and how settled it has been; see ``group_facts`` of the columns. Times by
+    the clock of the evaluation."""
 
-    #: State of the group as its coordinator names it.
     state: str | None = None
-    #: Type of the group as the collector names it: classic, consumer, share or simple.
     type: str | None = None
-    #: Number of members; None where the group could not be described.
     members: int | None = None
-    #: Kind of the error that made the group or its offsets unreadable; None is no error.
     error: str | None = None
-    #: Topics of which any partition is assigned to a member.
     assigned_topics: frozenset[str] = frozenset()
-    #: Members that own no partition.
     idle_members: int = 0
-    #: Whether the group was rebalancing in its latest two samples (in its only one, if there is one).
     rebalancing_now: bool = False
-    #: In how many of ``samples`` the group was rebalancing, or had rebalanced since the previous sample.
     samples_of_unrest: int = 0
-    #: Number of samples of the group in the shortest trend window.
     samples: int = 0
-    #: When a group without members lost its last one; None where it has members, or that was not seen.
     empty_since: float | None = None
-    #: When its Flink job last completed a checkpoint, or started where it has completed none; None is no such job.
     checkpointed_at: float | None = None
-    #: How often its Flink job should complete a checkpoint.
     checkpoint_interval_seconds: float | None = None
 
 
@@ -58,7 +42,7 @@ def group_facts(rows: Rows, sample_id: str, as_of: datetime) -> dict[str, GroupF
             members.setdefault(member["group"], []).append(member)
     events = [e for e in rows.get("events", ()) if e["group"] is not None and e["at"] <= as_of]
     samples: dict[str, list[Row]] = {}
-    for row in sorted(rows.get("groups", ()), key=_time):
+    for row in sorted(rows.get("groups", ()), key=lambda row: row["sampled_at"]):
         if is_recent(row["sampled_at"]):
             samples.setdefault(row["group"], []).append(row)
     facts = {}
@@ -87,11 +71,11 @@ def group_facts(rows: Rows, sample_id: str, as_of: datetime) -> dict[str, GroupF
     return facts
 
 
-def _at(clock: Callable[[datetime], float], at: datetime | None) -> float | None:
+def _at(clock: Clock, at: datetime | None) -> float | None:
     return None if at is None else clock(at)
 
 
-def _empty_since(state: str | None, events: Iterable[Row], clock: Callable[[datetime], float]) -> float | None:
+def _empty_since(state: str | None, events: Iterable[Row], clock: Clock) -> float | None:
     changes = [e for e in events if e["kind"] == EventKind.STATE_CHANGED]
     if state != GroupState.EMPTY or not changes:
         return None
@@ -107,13 +91,7 @@ def seconds_to_expiry(
     *,
     committed_at: float | None = None,
 ) -> float | None:
-    """Time until the broker forgets the committed offsets of a group without members (KIP-211); None is never.
-
-    They are kept for ``offsets.retention.minutes`` after the group became empty and after they were committed. When a
-    group was empty before anyone looked, its commits say since when it can have been. Of a group that was never one
-    (``simple``: Flink, a script) the time of the last commit counts (``committed_at``), unchanged or not: samples do
-    not show that, so that nothing is told where `__consumer_offsets` is not read.
-    """
+    """Time until the broker forgets the committed offsets of a group without members (KIP-211); None is never."""
     if facts.state != GroupState.EMPTY or retention_seconds is None:
         return None
     if facts.type in WITHOUT_PROTOCOL:
@@ -121,8 +99,3 @@ def seconds_to_expiry(
     since = committed_at if committed_at is not None else committed_since
     counted_from = max(since, facts.empty_since if facts.empty_since is not None else since)
     return max(0.0, retention_seconds - (now - counted_from))
-
-
-def _time(row: Row) -> datetime:
-    at: datetime = row["sampled_at"]
-    return at
