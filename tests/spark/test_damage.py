@@ -50,9 +50,8 @@ def sampled(recorder: Recorder, samples: int) -> None:
 
 def round_(spark: "SparkContext", lake: Lake, config: Config) -> Any:
     from lagwise_spark.jobs.tick import tick
-    from lagwise_spark.run import _forget_logs
 
-    return repairing(lake, lambda: tick(spark, lake, config), repaired=_forget_logs)
+    return repairing(lake, lambda: tick(spark, lake, config))
 
 
 def checkpoint_of(lake: Lake, table: Table) -> Path:
