@@ -101,9 +101,3 @@ def rows_of_file(uri: str, options: Mapping[str, str], path: str, table: Table) 
         day = date.fromisoformat(unquote(path).split("/day=")[-1].partition("/")[0])
         rows = rows.append_column(table.arrow.field("day"), pa.repeat(pa.scalar(day, DAY), rows.num_rows))
     return rows.select(table.arrow.names).cast(table.arrow)
-
-
-def empty(table: Table) -> pa.Table:
-    """The table without any row."""
-    # Not the schema's empty_table(), which imports pandas.
-    return pa.Table.from_batches([], schema=table.arrow)

@@ -20,6 +20,11 @@ def list_of(**fields: pa.DataType) -> pa.DataType:
     return pa.list_(pa.struct(fields))
 
 
+def no_rows(schema: pa.Schema) -> pa.Table:
+    """A table without any row. The schema's own ``empty_table()`` imports pandas."""
+    return pa.Table.from_batches([], schema=schema)
+
+
 @dataclass(frozen=True, slots=True)
 class Column:
     """One column: its name (carrying its unit), Arrow type, and what it means."""

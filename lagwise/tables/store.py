@@ -18,11 +18,11 @@ from deltalake.exceptions import CommitFailedError
 from deltalake.transaction import AddAction, RemoveAction
 
 from lagwise.platform.errors import LakeError, UnreadableTable
-from lagwise.tables.data_files import DataFile, data_files, empty, rows_of_file
+from lagwise.tables.data_files import DataFile, data_files, rows_of_file
 from lagwise.tables.engine_errors import as_lake_errors, in_a_line
 from lagwise.tables.kept_rows import KeptRows
 from lagwise.tables.open_tables import OpenTables, create
-from lagwise.tables.schema import Table
+from lagwise.tables.schema import Table, no_rows
 
 if TYPE_CHECKING:
     import duckdb  # 0.2 s, imported where it is needed: short commands do without
@@ -99,7 +99,7 @@ class Lake:
 
     def mark(self, table: Table, writer: str, number: int) -> None:
         """Keep a writer's number with a commit of no rows. Raises LakeError."""
-        self._append(table, table.arrow.empty_table(), {writer: number})
+        self._append(table, no_rows(table.arrow), {writer: number})
 
     def _append(self, table: Table, rows: pa.Table, transactions: Mapping[str, int]) -> None:
         self.before_writing()
@@ -220,9 +220,9 @@ class Lake:
 
         places = [self._place(table, file) for file in files]
         if self.kept is None or not _are_small(files):
-            return pa.concat_tables([empty(table), *map(read, places)])
+            return pa.concat_tables([no_rows(table.arrow), *map(read, places)])
         # In one piece: whoever reads a hundred small ones is busy with the pieces.
-        return pa.concat_tables([empty(table), *self.kept.of(places, read)]).combine_chunks()
+        return pa.concat_tables([no_rows(table.arrow), *self.kept.of(places, read)]).combine_chunks()
 
     def scan_new(
         self,
@@ -243,7 +243,7 @@ class Lake:
         names = frozenset(files)
         new = sorted(names.difference(read_before))
         if delta is None or not new:
-            _show(connection, table, empty(table))
+            _show(connection, table, no_rows(table.arrow))
         elif self.is_local:
             connection.unregister(table.name)
             connection.read_parquet(new, hive_partitioning=table.partitioned, union_by_name=False).create_view(

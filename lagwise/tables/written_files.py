@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from lagwise.tables.schema import Table
+from lagwise.tables.schema import Table, no_rows
 
 #: Rows of a row group, at most.
 ROWS_PER_GROUP = 500_000
@@ -48,7 +48,7 @@ def write_file(sink: Any, parts: Iterable[pa.Table], table: Table) -> str:
 def _how(table: Table) -> dict[str, Any]:
     """How the files of a table are written: integers and times as differences, which are smaller than dictionaries."""
     schema, none = table.without_day, io.BytesIO()
-    pq.write_table(schema.empty_table(), none)
+    pq.write_table(no_rows(schema), none)
     leaves = [column.path for column in pq.ParquetFile(none).schema]
     whole = [f.name for f in schema if pa.types.is_integer(f.type) or pa.types.is_timestamp(f.type)]
     return {

@@ -9,11 +9,9 @@ import pyarrow.compute as pc
 
 from lagwise.domain.vocabulary import ROCKETMQ
 from lagwise.tables.raw import EVENTS, GROUPS, MEMBERS, SAMPLES, TOPICS, WATERMARKS
-from lagwise.tables.schema import TIMESTAMP, Table
+from lagwise.tables.schema import Table
 from lagwise.tables.store import Lake
 from lagwise_spark.jobs.progress import News
-
-_BOUNDS = pa.schema([("cluster", pa.string()), ("from", TIMESTAMP), ("until", TIMESTAMP)])
 
 #: A sample's parts are read one after the other; no part is dated this long before its end.
 LONGEST_SAMPLE = timedelta(minutes=10)

@@ -24,6 +24,7 @@ from lagwise.domain.vocabulary import EventKind, GroupState
 from lagwise.tables.analysis import PARTITION_STATUS
 from lagwise.tables.minutes import DAYS, FIVE_MINUTES, MINUTES, WATERMARK_FIVE_MINUTES, WATERMARK_MINUTES
 from lagwise.tables.raw import COMMITS, WATERMARKS
+from lagwise.tables.schema import no_rows
 from lagwise.tables.store import Lake
 from lagwise_spark.jobs import read
 from lagwise_spark.jobs.progress import News, five_minutes_of
@@ -276,5 +277,5 @@ def round_inputs(
                 "lag_objective_seconds": pa.array([own_objectives[key] for key in keys], pa.float64()),
             }
         ),
-        older=WATERMARK_FIVE_MINUTES.without_day.empty_table() if older is None else older,
+        older=no_rows(WATERMARK_FIVE_MINUTES.without_day) if older is None else older,
     )

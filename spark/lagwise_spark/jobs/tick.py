@@ -16,6 +16,7 @@ from lagwise.domain.verdicts.windows import WINDOWS_SECONDS
 from lagwise.tables.analysis import GROUP_STATUS, PARTITION_STATUS, STATUS_CHANGES
 from lagwise.tables.minutes import FIVE_MINUTES, MINUTES, WATERMARK_FIVE_MINUTES, WATERMARK_MINUTES
 from lagwise.tables.rounds import TICKS
+from lagwise.tables.schema import no_rows
 from lagwise.tables.store import Lake
 from lagwise_spark.jobs import read, write
 from lagwise_spark.jobs.assignments import assign
@@ -38,7 +39,7 @@ from lagwise_spark.tasks.judging import judged_range
 from lagwise_spark.tasks.running import gathered
 
 #: What the tasks make where there is no group-partition.
-_NOBODY = pa.Table.from_batches([], schema=PARTITION_STATUS.arrow.append(pa.field("previous_status", pa.string())))
+_NOBODY = no_rows(PARTITION_STATUS.arrow.append(pa.field("previous_status", pa.string())))
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 
 from lagwise.domain.verdicts.columns import Array
 from lagwise.tables.data_files import object_store, opened_file
-from lagwise.tables.schema import Table
+from lagwise.tables.schema import Table, no_rows
 from lagwise.tables.written_files import new_file_name, write_file
 
 _ROWS_PER_BATCH = 200_000
@@ -104,7 +104,7 @@ class LakeFiles:
             for part in self._parts(path, wanted, schema, within, only or {}, keep)
         ]
         if not parts:
-            return pa.Table.from_batches([], schema=pa.schema([schema.field(name) for name in wanted]))
+            return no_rows(pa.schema([schema.field(name) for name in wanted]))
         return pa.concat_tables([pa.Table.from_batches([part]) for part in parts])
 
     def _parts(
