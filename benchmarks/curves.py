@@ -1,7 +1,7 @@
 """How a round's time grows with the length of history and with the number of group-partitions.
 
 Each point is a lake of its own, written in bulk as the product would have left it (``benchmarks.history_lake``), a
-session of its own, and real rounds over one new sample each. The number of group-partitions is the same along the
+Spark of its own, and real rounds over one new sample each. The number of group-partitions is the same along the
 first curve and the length of history along the second.
 """
 

@@ -116,7 +116,7 @@ class AnalysisSettings(Settings):
     capacity: CapacitySettings = CapacitySettings()
     """Capacity verdicts and advice."""
     spark: SparkSettings = SparkSettings()
-    """The Spark session."""
+    """Where the work of the analysis runs."""
 
 
 class RetentionSettings(Settings):

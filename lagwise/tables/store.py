@@ -1,7 +1,7 @@
 """The lake: Delta tables under one URI, opened, appended to and read through delta-rs.
 
-Tables are created by us with plain features only, because the other side (Spark, DuckDB over the file list) must be
-able to trust what it sees: see :mod:`lagwise.tables.guard` and ``docs/adr/0002-plain-delta-tables.md``.
+Tables are created by us with plain features only, because who reads the listed files (DuckDB, tasks of the analysis)
+must be able to trust what it sees: see :mod:`lagwise.tables.guard` and ``docs/adr/0002-plain-delta-tables.md``.
 """
 
 import tempfile

@@ -1,4 +1,4 @@
-"""The analysis of a lake in an object store gives the tables that it gives on a disk. Fetches Amazon's SDK."""
+"""The analysis of a lake in an object store gives the tables that it gives on a disk."""
 
 import os
 import subprocess

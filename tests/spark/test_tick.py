@@ -182,7 +182,7 @@ def test_a_torn_write_is_not_data(spark: "SparkContext", lake: Lake, config: Con
 
 
 def test_more_than_a_hundred_commits_are_read(spark: "SparkContext", lake: Lake, config: Config) -> None:
-    """Delta writes a checkpoint by then; a jar that does not fit this Spark fails only there."""
+    """By then the log of the table has checkpoints."""
     recorder = Recorder(lake, START)
     for i in range(105):
         recorder.sample({"orders": {0: i}}, {("g", "orders", 0): (i, "m")})
