@@ -76,10 +76,11 @@ class _Place:
 @contextmanager
 def _place(config: Config) -> Iterator[_Place]:
     """The place of these settings. Raises ConfigError."""
-    lake = Lake(config.lake_uri, config.lake.resolved_storage_options())
+    lake, marked = (Lake(config.lake_uri, config.lake.resolved_storage_options()) for _ in range(2))
     lake.kept = KeptRows(_KEPT_BYTES)
     engine = open_engine(config.database_url)
-    mark = partial(lake.last_transaction, TICKS, _HOLD)
+    # By a lake of its own: during a round the other one looks at tables as they were when it began.
+    mark = partial(marked.last_transaction, TICKS, _HOLD)
     leadership = Leadership(Lease(engine, "analysis"), "the analysis", _LOG, mark=mark)
     lake.before_writing = leadership.check
     try:
