@@ -95,6 +95,8 @@ def _batches(lake: Lake, table: Table, files: Sequence[dict[str, Any]]) -> Itera
         place = f"{lake.location(table)}/{unquote(file['path'])}"
         try:
             with pq.ParquetFile(place, page_checksum_verification=True) as opened:
-                yield from opened.iter_batches()
+                # Row groups stay together where they hold a part of the topic-partitions each.
+                for group in range(opened.num_row_groups):
+                    yield from opened.iter_batches(ROWS_PER_GROUP, [group])
         except (pa.ArrowException, OSError) as error:
             raise LakeError(f"cannot read {place}: {in_a_line(error)}") from error

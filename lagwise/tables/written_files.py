@@ -16,8 +16,9 @@ import pyarrow.parquet as pq
 
 from lagwise.tables.schema import Table, no_rows
 
-#: Rows of a row group, at most.
-ROWS_PER_GROUP = 500_000
+#: Rows of a row group, at most. Tasks read the row groups that may hold their part of the topic-partitions: larger ones
+#: would all be read by every task, smaller ones make the file's footer long.
+ROWS_PER_GROUP = 50_000
 
 
 def new_file_name(day: str) -> str:

@@ -14,7 +14,7 @@ from lagwise.domain.groups import GroupVerdict, record_of_verdict
 from lagwise.platform.errors import LakeError
 from lagwise.tables.analysis import GROUP_HISTORY, GROUP_STATUS, STATUS_CHANGES
 from lagwise.tables.engine_errors import as_lake_errors
-from lagwise.tables.schema import Table
+from lagwise.tables.schema import TIMESTAMP, Table
 from lagwise.tables.store import Lake
 from lagwise_spark.jobs.progress import News
 from lagwise_spark.tasks.lake_files import LakeFiles
@@ -59,9 +59,17 @@ def delete_spans(lake: Lake, table: Table, spans: Spans) -> None:
 
 
 def _has_any(lake: Lake, table: Table, spans: Spans) -> bool:
-    """Whether there may be rows in the spans, as far as statistics of files tell."""
+    """Whether there are rows of these clusters in their spans. Usually the statistics of files tell that there are
+    none; where clusters are sampled at different times, files of the others cover the same time."""
     start, end = min(start for start, _ in spans.values()), max(end for _, end in spans.values())
-    return start < end and bool(lake.files(table, since=start, until=end))
+    if start >= end or not lake.files(table, since=start, until=end):
+        return False
+    since, until = zip(*spans.values(), strict=True)
+    its = pa.table({"cluster": list(spans), "since": pa.array(since, TIMESTAMP), "until": pa.array(until, TIMESTAMP)})
+    sql = (
+        f"select 1 from {table.name} join spans using (cluster) where {table.clock} >= since and {table.clock} < until"
+    )
+    return bool(lake.query(f"{sql} limit 1", over=[table], since=start, given={"spans": its}).num_rows)
 
 
 def _predicate(table: Table, spans: Spans) -> str:

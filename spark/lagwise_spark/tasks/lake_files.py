@@ -13,9 +13,10 @@ import pyarrow.parquet as pq
 from lagwise.domain.verdicts.columns import Array
 from lagwise.tables.data_files import object_store, opened_file
 from lagwise.tables.schema import Table, no_rows
-from lagwise.tables.written_files import new_file_name, write_file
+from lagwise.tables.written_files import ROWS_PER_GROUP, new_file_name, write_file
 
 _ROWS_PER_BATCH = 200_000
+_KEY = ("cluster", "topic", "partition")
 
 
 @dataclass(frozen=True)
@@ -30,6 +31,10 @@ class KeyRange:
         """What of it belongs to a cluster."""
         start, stop = (cluster, "", 0), (f"{cluster}\0", "", 0)
         return KeyRange(max(self.start or start, start), min(self.stop or stop, stop))
+
+    def may_hold(self, low: tuple[Any, ...], high: tuple[Any, ...]) -> bool:
+        """Whether any of the rows whose keys, or the first parts of them, lie between these may belong to it."""
+        return (self.stop is None or low < self.stop) and (self.start is None or high >= self.start[: len(high)])
 
     def holds(self, rows: pa.RecordBatch) -> Array | None:
         """Which rows belong to it; None is all."""
@@ -96,7 +101,7 @@ class LakeFiles:
         Raises OSError that names the file that cannot be read, as pyarrow's own words about its content do not.
         """
         schema = table.without_day
-        keys = [name for name in ("cluster", "topic", "partition", "sample_id") if name in schema.names]
+        keys = [name for name in (*_KEY, "sample_id") if name in schema.names]
         wanted = list(dict.fromkeys([*keys, *columns]))
         parts = [
             part
@@ -120,7 +125,7 @@ class LakeFiles:
         parts = []
         try:
             with self._open(path, names) as file:
-                groups = _row_groups(file.metadata, only)
+                groups = _row_groups(file.metadata, within, only)
                 for batch in file.iter_batches(_ROWS_PER_BATCH, groups, columns=columns, use_threads=False):
                     masks = [within.holds(batch), *(_is_in(batch[name], wanted) for name, wanted in only.items())]
                     masks += [] if keep is None else [keep(batch)]
@@ -140,7 +145,12 @@ class LakeFiles:
     def write(self, table: Table, rows: pa.Table) -> pa.Table:
         """Write rows as new data files of a table, one for each day. They belong to the table once the answer, a row of
         :data:`WRITTEN` for each of them, has been committed to its log."""
-        schema, days = table.without_day, pc.strftime(rows[str(table.clock)], "%Y-%m-%d")
+        schema = table.without_day
+        if rows.num_rows > ROWS_PER_GROUP:
+            rows = rows.sort_by(
+                [(name, "ascending") for name in ("cluster", "topic", "partition") if name in schema.names]
+            )
+        days = pc.strftime(rows[str(table.clock)], "%Y-%m-%d")
         written = [
             self._written(table, day, rows.filter(pc.equal(days, day)).select(schema.names).cast(schema))
             for day in sorted(days.unique().to_pylist())
@@ -167,19 +177,35 @@ class LakeFiles:
         return {"path": name, "day": day, "size": final.stat().st_size, "statistics": statistics}
 
 
-def _row_groups(metadata: pq.FileMetaData, only: Mapping[str, Collection[str]]) -> list[int]:
-    """The row groups that by their statistics may hold a wanted name of each column: where rows are sorted, few do."""
+def _row_groups(metadata: pq.FileMetaData, within: KeyRange, only: Mapping[str, Collection[str]]) -> list[int]:
+    """The row groups that by their statistics may hold rows of a range, and a wanted name of each column: where rows
+    are sorted, few do."""
     place = {metadata.schema.column(i).path: i for i in range(metadata.num_columns)}
 
-    def may_hold(group: int, name: str, wanted: Collection[str]) -> bool:
-        known = metadata.row_group(group).column(place[name]).statistics
-        if known is None or not known.has_min_max:
-            return True
-        low, high = known.min, known.max
-        return any(low <= one <= high for one in wanted)
+    def ends(group: int, name: str) -> tuple[Any, Any] | None:
+        known = metadata.row_group(group).column(place[name]).statistics if name in place else None
+        return (known.min, known.max) if known is not None and known.has_min_max else None
 
-    groups = range(metadata.num_row_groups)
-    return [group for group in groups if all(may_hold(group, name, wanted) for name, wanted in only.items())]
+    def has_any(group: int, name: str, wanted: Collection[str]) -> bool:
+        its = ends(group, name)
+        return its is None or any(its[0] <= one <= its[1] for one in wanted)
+
+    def is_within(group: int) -> bool:
+        low, high = [], []
+        for name in _KEY:
+            if (its := ends(group, name)) is None:
+                break
+            low.append(its[0])
+            high.append(its[1])
+            if its[0] != its[1]:
+                break
+        return within.may_hold(tuple(low), tuple(high))
+
+    return [
+        group
+        for group in range(metadata.num_row_groups)
+        if is_within(group) and all(has_any(group, name, wanted) for name, wanted in only.items())
+    ]
 
 
 def _is_in(names: pa.Array, wanted: Collection[str]) -> Array:
