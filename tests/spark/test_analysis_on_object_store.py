@@ -56,8 +56,9 @@ def analyzed(data: str, options: dict[str, str], folder: Path) -> None:
     with log.open("w") as output:
         process = subprocess.Popen(command, env=environment, stdout=output, stderr=output)
         while process.poll() is None:
-            with suppress(psutil.Error):
-                lines |= {" ".join(child.cmdline()) for child in psutil.Process(process.pid).children(recursive=True)}
+            for child in psutil.Process(process.pid).children(recursive=True):
+                with suppress(psutil.Error):  # it has ended meanwhile
+                    lines.add(" ".join(child.cmdline()))
             with suppress(subprocess.TimeoutExpired):
                 process.wait(0.5)
     assert process.returncode == 0, log.read_text()
