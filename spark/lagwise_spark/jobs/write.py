@@ -66,10 +66,14 @@ def _has_any(lake: Lake, table: Table, spans: Spans) -> bool:
         return False
     since, until = zip(*spans.values(), strict=True)
     its = pa.table({"cluster": list(spans), "since": pa.array(since, TIMESTAMP), "until": pa.array(until, TIMESTAMP)})
-    sql = (
-        f"select 1 from {table.name} join spans using (cluster) where {table.clock} >= since and {table.clock} < until"
+    found = lake.query(
+        f"select 1 from {table.name} join spans using (cluster) "  # noqa: S608 (names of our own)
+        f"where {table.clock} >= since and {table.clock} < until limit 1",
+        over=[table],
+        since=start,
+        given={"spans": its},
     )
-    return bool(lake.query(f"{sql} limit 1", over=[table], since=start, given={"spans": its}).num_rows)
+    return bool(found.num_rows)
 
 
 def _predicate(table: Table, spans: Spans) -> str:
