@@ -24,7 +24,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
 Stream = Callable[..., "DataFrame"]
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def sql(spark: "SparkContext") -> "SparkSession":
     from pyspark.sql import SparkSession
 
