@@ -32,16 +32,17 @@ def connected(**config: Any) -> duckdb.DuckDBPyConnection:
 
 @contextmanager
 def borrowed() -> Iterator[duckdb.DuckDBPyConnection]:
-    """A connection for one question, to which it shows the tables that it is about. Each is a database of its own in
-    memory, so that no question sees what another one is shown meanwhile. One that failed is closed, whatever is wrong
-    with it."""
+    """A connection for one question. Each is a database of its own in memory, so that no question sees another's views;
+    what a question made or registered is rolled back. A connection that failed is closed, whatever is wrong with it."""
     try:
         connection = _idle.get_nowait()
     except Empty:
         # Who asks again keeps the answer; files kept as well would only make the process grow.
         connection = connected(enable_external_file_cache=False)
     try:
+        connection.begin()
         yield connection
+        connection.rollback()
     except BaseException:
         connection.close()
         raise

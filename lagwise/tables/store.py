@@ -288,9 +288,6 @@ class Lake:
                 except duckdb.Error as error:
                     names = ", ".join(self.location(table) for table in over)
                     raise UnreadableTable(f"cannot read {names}: {in_a_line(error)}") from error
-                finally:
-                    for name in given or ():
-                        connection.unregister(name)
 
         return self._reading(over, answer)
 
