@@ -28,7 +28,7 @@ class Bulk:
         self._actions: dict[str, list[AddAction]] = defaultdict(list)
         self._tables: dict[str, Table] = {}
 
-    def append(self, table: Table, rows: pa.Table) -> None:
+    def append(self, table: Table, rows: pa.Table, *, rows_per_group: int | None = None) -> None:
         """Write the rows, all of one UTC day, as a file. Nobody sees it before :meth:`commit`."""
         clock = rows[table.clock]
         bounds = pc.min_max(clock).as_py()
@@ -37,7 +37,8 @@ class Bulk:
         path = f"day={day}/part-00000-{uuid.uuid4()}-c000.snappy.parquet"
         file = Path(self._lake.location(table)) / path
         file.parent.mkdir(exist_ok=True)
-        pq.write_table(rows.select(schema.names).cast(schema), file, compression="snappy")
+        content = rows.select(schema.names).cast(schema)
+        pq.write_table(content, file, compression="snappy", row_group_size=rows_per_group)
         statistics = {
             "numRecords": rows.num_rows,
             "minValues": {table.clock: _stamp(bounds["min"])},

@@ -1,7 +1,7 @@
 """How a round's time grows with the length of history and with the number of group-partitions.
 
 Each point is a lake of its own, written in bulk as the product would have left it (``benchmarks.history_lake``), a
-session of its own, and real rounds over one new sample each. The number of group-partitions is the same along the
+Spark of its own, and real rounds over one new sample each. The number of group-partitions is the same along the
 first curve and the length of history along the second.
 """
 
@@ -17,7 +17,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import psutil
-from pyspark.sql import SparkSession
+from pyspark import SparkContext
 
 from benchmarks.common import options_parser
 from benchmarks.history_lake import History
@@ -25,8 +25,7 @@ from benchmarks.synthetic_lake import Shape, make_lake, write_samples
 from lagwise.config import Config, RetentionSettings, SparkSettings
 from lagwise.tables.store import Lake
 from lagwise_spark.jobs.tick import TickCost, tick
-from lagwise_spark.session import start_session
-from lagwise_spark.tuning import LARGE_GROUP_PARTITIONS
+from lagwise_spark.start import start_spark
 
 INTERVAL_SECONDS = 15.0
 GROUPS = 10
@@ -54,12 +53,12 @@ class Point:
 
 
 def analysed(
-    session: SparkSession, lake: Lake, config: Config, shape: Shape, start: datetime, samples: range
+    context: SparkContext, lake: Lake, config: Config, shape: Shape, start: datetime, samples: range
 ) -> Iterator[TickCost]:
     """Rounds of the analysis, each over one new sample."""
     for done, sample in enumerate(samples, 1):
         write_samples(lake, shape, start, 1, INTERVAL_SECONDS, first=sample)
-        cost = tick(session, lake, config)
+        cost = tick(context, lake, config)
         assert cost is not None
         print(f"  round {done} of {len(samples)}: {cost.wall_seconds:.1f} s", file=sys.stderr)
         yield cost
@@ -77,16 +76,16 @@ def measure(hours: float, pairs: int, rounds: int, warm_up: int, heap: str) -> P
         made = time.monotonic() - began
         size = sum(f.stat().st_size for f in Path(folder).rglob("*.parquet"))
         config = Config(data=folder)
-        session = start_session(SparkSettings(driver_memory=heap), thorough=pairs >= LARGE_GROUP_PARTITIONS)
+        context = start_spark(SparkSettings(driver_memory=heap))
         try:
             costs, loads = [], []
-            for cost in analysed(session, lake, config, shape, start, range(samples, samples + warm_up + rounds)):
+            for cost in analysed(context, lake, config, shape, start, range(samples, samples + warm_up + rounds)):
                 assert cost.group_partitions == pairs
                 costs.append(cost)
                 loads.append(os.getloadavg()[0])
             jvm = sum(p.memory_info().rss for p in psutil.Process().children(recursive=True)) / 2**20
         finally:
-            session.stop()
+            context.stop()
     warm = costs[warm_up:]
     return Point(
         history_hours=hours,

@@ -23,7 +23,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.common import options_parser
-from lagwise_spark.transforms.forecasting import DAY, WEEK, Array, forecast
+from lagwise_spark.tasks.forecasting import DAY, WEEK, Array, forecast
 
 KINDS = ("daily, weekly, growing", "growing fast", "bursty", "level shift", "one burst", "flat")
 #: Days of history, and days ahead that are forecast.

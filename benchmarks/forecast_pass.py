@@ -16,10 +16,11 @@ from benchmarks.synthetic_lake import make_lake
 from lagwise.config import SparkSettings
 from lagwise.config.model import ForecastSettings
 from lagwise.tables.capacity import PARTITION_RECORDS, RATE_COUNTS, TOPIC_HOURS
+from lagwise.tables.compaction import SORTED_ROWS_PER_GROUP
 from lagwise.tables.schema import TIMESTAMP
 from lagwise.tables.store import Lake
 from lagwise_spark.jobs.demand import forecast_topics
-from lagwise_spark.session import start_session
+from lagwise_spark.start import start_spark
 
 #: So many different series; topics take turns.
 SERIES = 20
@@ -60,7 +61,7 @@ def write_history(lake: Lake, topics: int, days: int, until: datetime) -> None:
             "rates": pa.ListArray.from_arrays(ends, counts, type=RATE_COUNTS),
             "partition_records": pa.array([[]] * rows, PARTITION_RECORDS),
         }
-        bulk.append(TOPIC_HOURS, rows_of(TOPIC_HOURS, rows, columns))
+        bulk.append(TOPIC_HOURS, rows_of(TOPIC_HOURS, rows, columns), rows_per_group=SORTED_ROWS_PER_GROUP)
     bulk.commit()
 
 
@@ -70,21 +71,21 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="lagwise-bench-") as folder:
         lake = make_lake(folder)
         write_history(lake, topics, days, datetime(2026, 3, 1, tzinfo=UTC))
-        session = start_session(SparkSettings())
+        context = start_spark(SparkSettings())
         settings = ForecastSettings()
         try:
             for number in range(4):
                 began = time.perf_counter()
-                done = forecast_topics(session, lake, settings)
+                done = forecast_topics(context, lake, settings)
                 seconds = time.perf_counter() - began
                 print(f"pass {number + 1}: {done} of {topics} topics with {days} days of hours in {seconds:.1f} s")
             nothing = ForecastSettings(interval_hours=10_000, max_topics_per_round=topics)
-            forecast_topics(session, lake, nothing)
+            forecast_topics(context, lake, nothing)
             began = time.perf_counter()
-            assert forecast_topics(session, lake, nothing) == 0
+            assert forecast_topics(context, lake, nothing) == 0
             print(f"where none is due: {time.perf_counter() - began:.3f} s")
         finally:
-            session.stop()
+            context.stop()
     return 0
 
 

@@ -15,7 +15,7 @@ from benchmarks.bulk import Bulk
 from benchmarks.lake_columns import named, rows_of, same
 from benchmarks.synthetic_lake import Offsets, Shape, group_names, topic_names, write_samples, write_topics
 from lagwise.config import RetentionSettings
-from lagwise.domain.history import gap_seconds
+from lagwise.domain.verdicts.samples import gap_seconds
 from lagwise.tables.analysis import GROUP_HISTORY, STATUS_CHANGES
 from lagwise.tables.minutes import (
     FIVE_MINUTES,

@@ -11,11 +11,9 @@ from benchmarks.curves import END, GROUPS, INTERVAL_SECONDS
 from benchmarks.history_lake import History
 from benchmarks.synthetic_lake import Shape, make_lake
 from lagwise.config import RetentionSettings, SparkSettings
-from lagwise_spark.frames import freed_afterwards
 from lagwise_spark.jobs.observed import observe
 from lagwise_spark.jobs.progress import read_news, read_progress
-from lagwise_spark.session import start_session
-from lagwise_spark.tuning import LARGE_GROUP_PARTITIONS, tune
+from lagwise_spark.start import start_spark
 
 
 def measure(pairs: int, rounds: int) -> list[float]:
@@ -25,20 +23,18 @@ def measure(pairs: int, rounds: int) -> list[float]:
         samples = round(3600 * 1.25 / INTERVAL_SECONDS)
         start = END - timedelta(seconds=INTERVAL_SECONDS * samples)
         History(lake, Shape(pairs // GROUPS, GROUPS, 0), start, samples, INTERVAL_SECONDS).write(RetentionSettings())
-        session = start_session(SparkSettings(), thorough=pairs >= LARGE_GROUP_PARTITIONS)
-        tune(session, pairs, {})
+        context = start_spark(SparkSettings())
         try:
             [news] = read_news(lake, read_progress(lake))
             due = replace(news, hours_from=END, observed_from=END - timedelta(hours=1))
             took = []
             for _ in range(rounds):
                 began = time.monotonic()
-                with freed_afterwards(session):
-                    assert observe(session, lake, [due]) == [replace(due, observed_from=END)]
+                assert observe(context, lake, [due]) == [replace(due, observed_from=END)]
                 took.append(time.monotonic() - began)
             return took
         finally:
-            session.stop()
+            context.stop()
 
 
 def main() -> None:

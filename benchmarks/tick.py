@@ -1,8 +1,8 @@
 """How long one round of the analysis takes at scale, with an hour of history behind it.
 
 Writes a lake of 210 groups, 101,000 group-partitions and 10,000 partitions sampled every 15 s for an hour, lets the
-analysis catch up on it, and then measures rounds over one new sample each with the session warm. As a baseline the
-same session computes only the slopes of one hour straight from the raw samples, which is the least that a round
+analysis catch up on it, and then measures rounds over one new sample each with Spark warm. As a baseline DuckDB
+computes only the slopes of one hour straight from the raw samples, which is the least that a round
 without minute buckets would have to do.
 """
 
@@ -13,8 +13,6 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import psutil
-from pyspark.sql import SparkSession
-from pyspark.sql import functions as F
 
 from benchmarks.common import options_parser, print_figures
 from benchmarks.curves import INTERVAL_SECONDS, analysed
@@ -24,21 +22,18 @@ from lagwise.tables.minutes import FIVE_MINUTES, MINUTES, WATERMARK_MINUTES
 from lagwise.tables.raw import COMMITS, WATERMARKS
 from lagwise.tables.store import Lake
 from lagwise_spark.jobs.tick import tick
-from lagwise_spark.session import start_session
-from lagwise_spark.tuning import LARGE_GROUP_PARTITIONS
+from lagwise_spark.start import start_spark
+
+_SLOPES = """
+    select "group", topic, partition, regr_slope(w.high_watermark - c.committed, epoch(c.sampled_at))
+    from commits c join watermarks w using (sample_id, topic, partition) group by all
+"""
 
 
-def slopes_from_raw(session: SparkSession, lake: Lake) -> float:
-    """Seconds for one slope per group-partition over the raw hour, written nowhere."""
+def slopes_from_raw(lake: Lake) -> float:
+    """Seconds for one slope per group-partition over the raw hour, by DuckDB, written nowhere."""
     began = time.monotonic()
-    commits = session.read.format("delta").load(lake.location(COMMITS))
-    ends = session.read.format("delta").load(lake.location(WATERMARKS))
-    key = ["sample_id", "topic", "partition"]
-    lag = commits.join(ends.select(*key, "high_watermark"), key)
-    slopes = lag.groupBy("group", "topic", "partition").agg(
-        F.regr_slope(F.col("high_watermark") - F.col("committed"), F.unix_seconds("sampled_at"))
-    )
-    slopes.write.format("noop").mode("overwrite").save()
+    lake.query(_SLOPES, over=[COMMITS, WATERMARKS])
     return time.monotonic() - began
 
 
@@ -53,16 +48,16 @@ def measure(shape: Shape, samples: int, rounds: int, warm_up: int) -> dict[str, 
         write_samples(lake, shape, start, samples, INTERVAL_SECONDS)
         config = Config(data=folder)
         began = time.monotonic()
-        session = start_session(SparkSettings(), thorough=shape.pairs >= LARGE_GROUP_PARTITIONS)
-        session_seconds = time.monotonic() - began
+        context = start_spark(SparkSettings())
+        start_seconds = time.monotonic() - began
         try:
-            first = tick(session, lake, config)
-            costs = list(analysed(session, lake, config, shape, start, range(samples, samples + warm_up + rounds)))
+            first = tick(context, lake, config)
+            costs = list(analysed(context, lake, config, shape, start, range(samples, samples + warm_up + rounds)))
             warm = costs[warm_up:]
             jvm_mebibytes = sum(p.memory_info().rss for p in psutil.Process().children()) / 2**20
-            baseline = slopes_from_raw(session, lake)
+            baseline = slopes_from_raw(lake)
         finally:
-            session.stop()
+            context.stop()
         walls = [c.wall_seconds for c in warm]
         sizes = {
             table: sum(f.stat().st_size for f in (Path(folder) / "lake" / table).rglob("*.parquet"))
@@ -74,7 +69,7 @@ def measure(shape: Shape, samples: int, rounds: int, warm_up: int) -> dict[str, 
         "groups": shape.groups,
         "partitions": shape.partitions,
         "history_minutes": samples * INTERVAL_SECONDS / 60,
-        "session_start_seconds": round(session_seconds, 1),
+        "spark_start_seconds": round(start_seconds, 1),
         "catch_up_seconds": first.wall_seconds,
         "first_round_seconds": costs[0].wall_seconds,
         "tick_seconds": [round(seconds, 1) for seconds in walls],

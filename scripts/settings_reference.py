@@ -107,9 +107,9 @@ Secrets are not written into the file but named there: `${{env:NAME}}` is the en
 `${{file:/path}}` the content of a file. They are read at the last moment and redacted in everything that is shown.
 Variables called `LAGWISE_SECRET_…` are never settings, so they can hold them.
 
-Four variables are not settings: `LAGWISE_CONFIG` (above), `LAGWISE_DEBUG=1` (more logs, and stack traces on the
-terminal), `LAGWISE_CACHE` (the folder for what is fetched once: brokers for the demo, Delta for Spark) and
-`LAGWISE_SECRET_…`.
+Three variables are not settings: `LAGWISE_CONFIG` (above), `LAGWISE_DEBUG=1` (more logs, and stack traces on the
+terminal) and `LAGWISE_SECRET_…`. What the demo fetches once is kept in `lagwise` below `XDG_CACHE_HOME`, by default
+`~/.cache`.
 
 `lagwise config` shows the settings in effect; `lagwise config --check` says whether they can be used.
 

@@ -27,7 +27,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from pyspark.sql import SparkSession
+from pyspark import SparkContext
 
 from benchmarks.capacity.judge import HEADER, Point, counts, line, said, verdict
 from benchmarks.capacity.runs import WARM_UP_SECONDS, Bench, Run, fill
@@ -36,7 +36,7 @@ from benchmarks.common import options_parser, show
 from lagwise.config import SparkSettings
 from lagwise.domain.sizing.formulas import knee_threads, node_ceiling_per_second
 from lagwise_sandbox.broker import KafkaBroker
-from lagwise_spark.session import start_session
+from lagwise_spark.start import start_spark
 
 #: T1 : T2, T2 in milliseconds, and whether the times are random.
 MIXES = tuple(
@@ -68,15 +68,15 @@ def main() -> int:
     pin(others)
     show(options, f"{options.cores} of {len(mine)} cores for the consumers, load {os.getloadavg()[0]:.1f}")
     with tempfile.TemporaryDirectory(prefix="lagwise-capacity-") as folder, _broker() as broker:
-        session = start_session(SparkSettings())
+        context = start_spark(SparkSettings())
         try:
             bench = Bench(broker, Path(folder), cores, 6.0 if options.small else options.seconds)
             results = [
-                sweep(bench, session, mix, number, options)
+                sweep(bench, context, mix, number, options)
                 for number, mix in enumerate(mixes[:1] if options.small else mixes)
             ]
         finally:
-            session.stop()
+            context.stop()
     show(options, f"\nload at the end {os.getloadavg()[0]:.1f}")
     if options.json:
         print(json.dumps(results, indent=2))
@@ -89,7 +89,7 @@ def _broker() -> KafkaBroker:
     return KafkaBroker(extra={"group.initial.rebalance.delay.ms": 3000})
 
 
-def sweep(bench: Bench, session: SparkSession, mix: Mix, number: int, options: argparse.Namespace) -> dict[str, Any]:
+def sweep(bench: Bench, context: SparkContext, mix: Mix, number: int, options: argparse.Namespace) -> dict[str, Any]:
     """All runs of one mix, printed as they come, and the verdict."""
     cores = len(bench.cores)
     knee = knee_threads(cores, mix.t1_seconds, mix.t2_seconds)
@@ -104,7 +104,7 @@ def sweep(bench: Bench, session: SparkSession, mix: Mix, number: int, options: a
     def run(threads: int, what: str) -> Point:
         one = Run(bench, topic, f"{topic}-{what}-{threads}")
         measured = one.measure(mix, threads, 1 if options.one_process else threads)
-        return Point(measured, one.advice(session))
+        return Point(measured, one.advice(context))
 
     points = []
     for threads in sweep_counts:

@@ -15,7 +15,7 @@ from typing import IO, Any
 
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
-from pyspark.sql import SparkSession
+from pyspark import SparkContext
 
 from benchmarks.capacity.judge import Advised, Measured
 from benchmarks.capacity.work import Mix
@@ -145,9 +145,9 @@ class Run:
             pipeline.run()
         return self._measured(threads, (done - count) / (ended - began))
 
-    def advice(self, session: SparkSession) -> Advised:
+    def advice(self, context: SparkContext) -> Advised:
         """What the product makes of it: a round, the planning, and the command."""
-        tick(session, self._lake, self.config)
+        tick(context, self._lake, self.config)
         plan(self._lake, self.config.analysis.capacity, datetime.now(UTC))
         command = [sys.executable, "-m", "lagwise", "size", self._group, "--data", self.config.data]
         asked = [*command, "--peak", str(_PEAK_PER_SECOND), "--json"]

@@ -1,8 +1,8 @@
 """Whose verdicts are right: Lagwise and the rules that people use instead, on traces whose truth is known.
 
 Writes the table of docs/verdicts.md and its picture. ``--traces`` leaves the figures of the day of noise, which take
-minutes, as the page has them: enough when a trace has come. ``--spark`` has the real analysis replay the traces as
-well, which must say what the definition says; ``--small`` does without the day of noise and writes nothing.
+minutes, as the page has them: enough when a trace has come. ``--small`` does without the day of noise and writes
+nothing.
 """
 
 import os
@@ -38,28 +38,9 @@ def scores_of_baselines(traces: Sequence[Trace]) -> dict[str, list[Score]]:
     return scores
 
 
-def disagreements(traces: Sequence[Trace]) -> int:
-    """How many verdicts of the real analysis, on Spark, are not those of the definition."""
-    from lagwise.config import SparkSettings
-    from lagwise_spark.session import start_session
-    from tests.contract.spark_replay import shown_of
-
-    session = start_session(SparkSettings(), app_name="lagwise-verdicts")
-    try:
-        differing = 0
-        for trace, shown in zip(traces, shown_of(session, traces), strict=True):
-            replayed = {(s.time_s, s.group, s.topic, s.partition): (s.status, s.reason) for s in shown}
-            defined = statuses_of(trace)
-            differing += sum(replayed.get(key) != defined.get(key) for key in replayed.keys() | defined.keys())
-        return differing
-    finally:
-        session.stop()
-
-
 def main() -> int:
     parser = options_parser(__doc__, "without the day of noise; writes nothing")
     parser.add_argument("--traces", action="store_true", help="leave the figures of the day of noise as they are")
-    parser.add_argument("--spark", action="store_true", help="hold the real analysis against the definition as well")
     options = parser.parse_args()
     traces = public_traces()
     statuses = [statuses_of(trace) for trace in traces]
@@ -73,10 +54,6 @@ def main() -> int:
         f" and for at least {min(shares):.0%} of each group's"
     )
     failed = 0 if exact == 1 else 1
-    if options.spark:
-        differing = disagreements(traces)
-        print(f"verdicts of the analysis on Spark that differ from the definition: {differing}")
-        failed |= differing > 0
     text = PAGE.read_text(encoding="utf-8")
     if options.small or options.traces:
         noisy = {name: cells[-1] for name, cells in page.rows_of(text).items()}

@@ -45,14 +45,12 @@ AnyCluster = Annotated[
 
 
 class SparkSettings(Settings):
-    """The Spark session of the analysis."""
+    """The Spark of the analysis."""
 
     master: str = "local[*]"
     """Any Spark master: `local[*]`, `spark://host:7077`, `yarn`, `k8s://…`."""
     driver_memory: Memory = "1g"
     """Heap of the driver. In local mode that is all of Spark."""
-    ivy_dir: Path | None = None
-    """Folder for the Delta jars that Spark resolves; null is a folder of Lagwise in the user's cache."""
     conf: Annotated[dict[str, str], SecretPart.MAP] = {}
     """Further settings, passed to Spark. Write secrets as `${env:NAME}` or `${file:/path}`: the JVM reads them from a \
 file that only this account can read. Options on the command lines of executors (`spark.executor.extraJavaOptions`) \
@@ -118,7 +116,7 @@ class AnalysisSettings(Settings):
     capacity: CapacitySettings = CapacitySettings()
     """Capacity verdicts and advice."""
     spark: SparkSettings = SparkSettings()
-    """The Spark session."""
+    """Where the work of the analysis runs."""
 
 
 class RetentionSettings(Settings):

@@ -12,8 +12,8 @@ from lagwise.platform.errors import ConfigError
 ENVIRONMENT_PREFIX = "LAGWISE_"
 #: Variables that hold secrets for references to name. They are never settings.
 SECRET_PREFIX = "LAGWISE_SECRET_"  # noqa: S105 (a prefix of names)
-#: Environment variables that are not settings: where the file is, where jars are kept, and how much is logged.
-_NOT_SETTINGS = frozenset({"LAGWISE_CONFIG", "LAGWISE_DEBUG", "LAGWISE_CACHE"})
+#: Environment variables that are not settings: where the file is, and how much is logged.
+_NOT_SETTINGS = frozenset({"LAGWISE_CONFIG", "LAGWISE_DEBUG"})
 #: PyYAML's own errors, and those of Python that it lets through (``2026-13-45``, ``!!int x``).
 _NOT_YAML = (yaml.YAMLError, ValueError, KeyError, AttributeError)
 

@@ -13,14 +13,9 @@ from itertools import accumulate
 from math import inf
 from operator import sub
 
-from lagwise.domain.history import (
-    CADENCES_PER_WINDOW,
-    DAY_SECONDS,
-    INTERVALS_PER_WINDOW,
-    WINDOWS_SECONDS,
-    gap_seconds,
-)
-from lagwise.domain.status import CADENCES_OF_PATIENCE
+from lagwise.domain.verdicts.samples import gap_seconds
+from lagwise.domain.verdicts.status import CADENCES_OF_PATIENCE
+from lagwise.domain.verdicts.windows import CADENCES_PER_WINDOW, DAY_SECONDS, INTERVALS_PER_WINDOW, WINDOWS_SECONDS
 
 #: The age must grow for this many times as long as a verdict usually takes …
 USUAL_TIMES = 2.0

@@ -11,7 +11,7 @@ from lagwise.domain.humanise import ago, count, duration, in_brackets, plural, r
 from lagwise.domain.lag_forecast import Forecast
 from lagwise.domain.partition_rollup import PartitionsInStatus, first_loss, last_catch_up, soonest_breach, total
 from lagwise.domain.sentence_subject import Subject, worst_of
-from lagwise.domain.status import STALLED_AFTER_SECONDS
+from lagwise.domain.verdicts.status import STALLED_AFTER_SECONDS
 from lagwise.domain.vocabulary import REBALANCING_STATES, RUNNING, SIMPLE, Engine, LossCause, Status, UnknownReason
 
 #: The sentence of an `ok` group mentions its unread records from this many, or from this age, on.

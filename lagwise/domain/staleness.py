@@ -8,8 +8,8 @@ STALE_INTERVALS = 3
 #: A round of the analysis may take this long without anything being wrong.
 ROUND_SECONDS = 20.0
 
-#: What was just started has this long until its first data can be there: Spark's session takes 8 to 20 s to start, its
-#: first round some seconds more, and a busy machine twice as long.
+#: What was just started has this long until its first data can be there: Spark takes 8 to 20 s to start, its first
+#: round some seconds more, and a busy machine twice as long.
 START_SECONDS = 60.0
 
 

@@ -1,7 +1,8 @@
 """The words of the product: what a partition or a group can be, and how the words rank.
 
 Every outcome has a name. Not knowing is a name too (``unknown`` with a reason), never a zero and never ``ok``.
-The full definitions stand in ``docs/statuses.md``; the rules that choose between them in :mod:`lagwise.domain.status`.
+The full definitions stand in ``docs/statuses.md``; the rules that choose between them in
+:mod:`lagwise.domain.verdicts.status`.
 """
 
 from enum import StrEnum

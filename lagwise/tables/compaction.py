@@ -1,12 +1,9 @@
 """Compaction on a disk: merges the small files of a day into larger ones whose pages have checksums.
 
-delta-rs writes pages without checksums and ignores those that it reads: a flipped bit would go unnoticed, and would be
-copied into the merged file. Here the pages of the small files are checked, and those of the merged file can be.
+delta-rs ignores the checksums of pages that it reads: a flipped bit would be copied into the merged file. Here the
+pages of the small files are checked, and those of the merged file can be.
 """
 
-import io
-import json
-import uuid
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -23,31 +20,34 @@ from lagwise.platform.errors import LakeError
 from lagwise.tables.engine_errors import as_lake_errors, in_a_line
 from lagwise.tables.schema import Table
 from lagwise.tables.store import Lake
+from lagwise.tables.written_files import ROWS_PER_GROUP, new_file_name, write_file
 
 #: Files of this size are not merged with others, and no merged file is much larger.
 LARGE_BYTES = 100 * 1024**2
-_ROWS_PER_GROUP = 500_000
+#: Rows of a row group where rows are sorted: who wants a few of the names leaves out the other groups. Of a day of
+#: 10,000 topics, 25 are read in a seventh of the time that one row group takes, from a file that is 5 % larger.
+SORTED_ROWS_PER_GROUP = 10_000
 
 
 def merge_day(lake: Lake, table: Table, delta: DeltaTable, day: str, *, sort_by: str | None = None) -> int:
     """Merge the small files of one day of a table; how many were merged.
 
-    Sorting keeps all rows of a merged file in memory. Raises LakeError; the message names a file that cannot be read.
+    Raises LakeError; the message names a file that cannot be read.
     """
     merged = 0
     for files in _bins(delta, day):
-        name = f"day={day}/part-{uuid.uuid4()}.zstd.parquet"
+        name = new_file_name(day)
         place = Path(lake.location(table), name)
         # Readers and repairs ignore names that begin with a dot.
         partial = place.with_name(f".{place.name}")
         try:
             with as_lake_errors(f"cannot write {place}"):
-                stats = _write(partial, _rows(lake, table, files, sort_by), table)
+                stats = write_file(partial, _rows(lake, table, files, sort_by), table)
                 partial.rename(place)
         finally:
             partial.unlink(missing_ok=True)
         now = round(datetime.now(UTC).timestamp() * 1000)
-        added = AddAction(name, place.stat().st_size, {"day": day}, now, False, json.dumps(stats))
+        added = AddAction(name, place.stat().st_size, {"day": day}, now, False, stats)
         removed = [RemoveAction(f["path"], False, now, f["size_bytes"], {"day": day}) for f in files]
         if lake.commit(table, [added, *removed]):
             merged += len(files)
@@ -72,17 +72,22 @@ def _bins(delta: DeltaTable, day: str) -> Iterator[Sequence[dict[str, Any]]]:
 
 
 def _rows(lake: Lake, table: Table, files: Sequence[dict[str, Any]], sort_by: str | None) -> Iterator[pa.Table]:
-    """The rows of these files, a row group at a time, or all of them where they are sorted."""
+    """The rows of these files, a row group at a time. Sorting keeps all of them in memory."""
     schema = table.without_day
     parts: list[pa.Table] = []
     for batch in _batches(lake, table, files):
         parts.append(pa.Table.from_batches([batch]).select(schema.names).cast(schema))
-        if sort_by is None and sum(part.num_rows for part in parts) >= _ROWS_PER_GROUP:
+        if sort_by is None and sum(part.num_rows for part in parts) >= ROWS_PER_GROUP:
             yield pa.concat_tables(parts)
             parts = []
     if parts:
         rows = pa.concat_tables(parts)
-        yield rows if sort_by is None else rows.sort_by(sort_by)
+        if sort_by is None:
+            yield rows
+            return
+        rows = rows.sort_by(sort_by)
+        for first in range(0, rows.num_rows, SORTED_ROWS_PER_GROUP):
+            yield rows.slice(first, SORTED_ROWS_PER_GROUP)
 
 
 def _batches(lake: Lake, table: Table, files: Sequence[dict[str, Any]]) -> Iterator[pa.RecordBatch]:
@@ -90,41 +95,8 @@ def _batches(lake: Lake, table: Table, files: Sequence[dict[str, Any]]) -> Itera
         place = f"{lake.location(table)}/{unquote(file['path'])}"
         try:
             with pq.ParquetFile(place, page_checksum_verification=True) as opened:
-                yield from opened.iter_batches()
+                # Row groups stay together where they hold a part of the topic-partitions each.
+                for group in range(opened.num_row_groups):
+                    yield from opened.iter_batches(ROWS_PER_GROUP, [group])
         except (pa.ArrowException, OSError) as error:
             raise LakeError(f"cannot read {place}: {in_a_line(error)}") from error
-
-
-def _write(place: Path, parts: Iterator[pa.Table], table: Table) -> dict[str, Any]:
-    """Write a data file. Returns the statistics that the log keeps of it."""
-    clock, rows = str(table.clock), 0
-    ends: list[datetime] = []
-    with pq.ParquetWriter(place, table.without_day, **_how(table)) as writer:
-        for part in parts:
-            writer.write_table(part, row_group_size=_ROWS_PER_GROUP)
-            rows += part.num_rows
-            ends += pc.min_max(part[clock]).as_py().values()
-    return {
-        "numRecords": rows,
-        "minValues": {clock: _iso(min(ends))},
-        "maxValues": {clock: _iso(max(ends))},
-        "nullCount": {clock: 0},
-    }
-
-
-def _how(table: Table) -> dict[str, Any]:
-    """How the files of a table are written: integers and times as differences, which are smaller than dictionaries."""
-    schema, none = table.without_day, io.BytesIO()
-    pq.write_table(schema.empty_table(), none)
-    leaves = [column.path for column in pq.ParquetFile(none).schema]
-    whole = [f.name for f in schema if pa.types.is_integer(f.type) or pa.types.is_timestamp(f.type)]
-    return {
-        "compression": "zstd",
-        "write_page_checksum": True,
-        "use_dictionary": [leaf for leaf in leaves if leaf not in whole],
-        "column_encoding": dict.fromkeys(whole, "DELTA_BINARY_PACKED"),
-    }
-
-
-def _iso(at: datetime) -> str:
-    return at.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")

@@ -4,8 +4,6 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from deltalake.exceptions import DeltaError
-
 from lagwise.platform.errors import LakeError
 
 #: Between the lines of delta-rs's errors.
@@ -22,6 +20,8 @@ def in_a_line(error: BaseException) -> str:
 @contextmanager
 def as_lake_errors(what: str) -> Iterator[None]:
     """Errors of delta-rs and of the storage become a LakeError: ``what`` could not be done, and why."""
+    from deltalake.exceptions import DeltaError  # Spark's tasks read files without it
+
     try:
         yield
     except (DeltaError, OSError) as error:

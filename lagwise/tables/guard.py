@@ -34,12 +34,13 @@ def check_protocol(delta: DeltaTable, location: str) -> None:
 
 
 def check_columns(delta: DeltaTable, table: Table, location: str) -> None:
-    """Raises LakeError where the table lacks columns: nothing is migrated before the first release."""
-    there = set(_names(pa.schema(delta.schema().to_arrow())))
-    missing = [name for name in _names(table.arrow) if name not in there]
-    if missing:
+    """Raises LakeError where the table has other columns than ours: nothing is migrated before the first release."""
+    there, ours = list(_names(pa.schema(delta.schema().to_arrow()))), list(_names(table.arrow))
+    missing, surplus = ([name for name in a if name not in b] for a, b in ((ours, there), (there, ours)))
+    if missing or surplus:
+        found = [f"lacks {', '.join(missing)}"] * bool(missing) + [f"also has {', '.join(surplus)}"] * bool(surplus)
         raise LakeError(
-            f"the table {location} lacks {', '.join(missing)}: an older Lagwise made it. Move that lake away, or "
+            f"the table {location} {' and '.join(found)}: another version of Lagwise made it. Move that lake away, or "
             "name another folder with --data"
         )
 

@@ -7,15 +7,16 @@ an append never conflicts with a compaction.
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 
-from deltalake import DeltaTable
+from deltalake import DeltaTable, WriterProperties
 
 from lagwise.config import RetentionSettings
 from lagwise.tables import ALL_TABLES
 from lagwise.tables.analysis import GROUP_HISTORY
 from lagwise.tables.capacity import FORECASTS, TOPIC_HOURS
-from lagwise.tables.compaction import merge_day
+from lagwise.tables.compaction import SORTED_ROWS_PER_GROUP, merge_day
 from lagwise.tables.engine_errors import as_lake_errors
 from lagwise.tables.minutes import FIVE_MINUTES, MINUTES, WATERMARK_FIVE_MINUTES, WATERMARK_MINUTES
+from lagwise.tables.orphans import APPEND_ONLY
 from lagwise.tables.quarantine import QUARANTINE
 from lagwise.tables.raw import COMMITS, GROUPS, MEMBERS, TOPICS, WATERMARKS
 from lagwise.tables.schema import Table
@@ -71,12 +72,21 @@ def maintain(lake: Lake, retention: RetentionSettings, *, now: datetime | None =
                 deleted += _delete_days(delta, today - timedelta(days=kept))
             compacted += _compact(lake, delta, table, today)
             delta = lake.open(table) or delta
-            removed += len(
-                delta.vacuum(retention_hours=KEEP_FILES_HOURS, enforce_retention_duration=False, dry_run=False)
-            )
+            removed += len(_vacuum(delta, table))
             delta.cleanup_metadata()
     _empty_quarantine(Storage(lake), today - timedelta(days=retention.history_days))
     return Maintained(compacted, deleted, removed)
+
+
+def _vacuum(delta: DeltaTable, table: Table) -> list[str]:
+    """Remove files that no version needs. Those that were never part of one, as a killed analysis leaves them, only
+    where they cannot be rows that a damaged log has lost."""
+    return delta.vacuum(
+        retention_hours=KEEP_FILES_HOURS,
+        enforce_retention_duration=False,
+        dry_run=False,
+        full=table not in APPEND_ONLY,
+    )
 
 
 def _empty_quarantine(storage: Storage, first_kept: date) -> None:
@@ -104,12 +114,17 @@ def _compact(lake: Lake, delta: DeltaTable, table: Table, today: date) -> int:
         is_over = day < (today - timedelta(days=1)).isoformat()
         if len(files) < (2 if is_over else COMPACT_FROM_FILES):
             continue
-        # Topics are read a few at a time: sorted, the others' pages are left out.
+        # Topics are read a few at a time: sorted, the others' row groups are left out.
         by_topic = is_over and table is TOPIC_HOURS
         if lake.is_local:
             merged += merge_day(lake, table, delta, day, sort_by="topic" if by_topic else None)
         else:  # an object store looks at checksums itself
             only = [("day", "=", day)]
-            metrics = delta.optimize.z_order(["topic"], only) if by_topic else delta.optimize.compact(only)
+            how = WriterProperties(compression="ZSTD", max_row_group_size=SORTED_ROWS_PER_GROUP)
+            metrics = (
+                delta.optimize.z_order(["topic"], only, writer_properties=how)
+                if by_topic
+                else delta.optimize.compact(only)
+            )
             merged += int(metrics["numFilesRemoved"])
     return merged

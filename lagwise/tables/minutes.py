@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from lagwise.tables.keys import OF_GROUP_PARTITION, OF_TOPIC_PARTITION
-from lagwise.tables.schema import FLOAT, INT32, INT64, TEXT, TIMESTAMP, Column, Table, list_of
+from lagwise.tables.schema import FLOAT, INT32, INT64, TIMESTAMP, Column, Table, list_of
 
 MINUTES = Table(
     "minutes",
@@ -55,7 +55,6 @@ WATERMARK_MINUTES = Table(
     (
         *OF_TOPIC_PARTITION,
         Column("minute", TIMESTAMP, "start of the minute", nullable=False),
-        Column("topic_id", TEXT, "the topic's unique id at the last sample"),
         Column("first_log_start", INT64, "log start offset at the first sample"),
         Column("last_log_start", INT64, "log start offset at the last sample"),
         Column("first_high_watermark", INT64, "high watermark at the first sample"),

@@ -180,9 +180,9 @@ class _Repair:
         self.lake.append(DAMAGED_FILES, DAMAGED_FILES.from_rows(rows))
 
 
-def repairing(lake: Lake, work: Callable[[], T], *, repaired: Callable[[], None] = lambda: None) -> T:
-    """Do some work on the lake. If it fails because files are damaged, set these aside, call ``repaired`` and do the
-    work again. Otherwise raise its error."""
+def repairing(lake: Lake, work: Callable[[], T]) -> T:
+    """Do some work on the lake. If it fails because files are damaged, set these aside and do the work again. Otherwise
+    raise its error."""
     for _ in range(_MAX_REPAIRS):
         try:
             return work()
@@ -190,7 +190,6 @@ def repairing(lake: Lake, work: Callable[[], T], *, repaired: Callable[[], None]
             is_of_the_lake = isinstance(error, LakeError) or not isinstance(error, LagwiseError)
             if not is_of_the_lake or repair_cause(lake, error) is None:
                 raise
-            repaired()
     return work()
 
 

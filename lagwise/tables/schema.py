@@ -20,6 +20,11 @@ def list_of(**fields: pa.DataType) -> pa.DataType:
     return pa.list_(pa.struct(fields))
 
 
+def no_rows(schema: pa.Schema) -> pa.Table:
+    """A table without any row. The schema's own ``empty_table()`` imports pandas."""
+    return pa.Table.from_batches([], schema=schema)
+
+
 @dataclass(frozen=True, slots=True)
 class Column:
     """One column: its name (carrying its unit), Arrow type, and what it means."""
@@ -67,6 +72,12 @@ class Table:
     def without_day(self) -> pa.Schema:
         """The schema of rows that are appended: ``day`` follows from the clock."""
         return pa.schema([f for f in self.arrow if f.name != "day"])
+
+    def with_day(self, rows: pa.Table) -> pa.Table:
+        """Rows as the table declares them: ``day`` is added where it is missing."""
+        if self.clock is not None and "day" not in rows.column_names:
+            rows = rows.append_column("day", rows[self.clock].cast(DAY))
+        return rows.select(self.arrow.names).cast(self.arrow)
 
     def from_rows(self, rows: Iterable[Mapping[str, Any]]) -> pa.Table:
         """Rows as Arrow, without ``day``; columns that a row does not name are null."""

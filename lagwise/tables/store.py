@@ -1,12 +1,12 @@
 """The lake: Delta tables under one URI, opened, appended to and read through delta-rs.
 
-Tables are created by us with plain features only, because the other side (Spark, DuckDB over the file list) must be
-able to trust what it sees: see :mod:`lagwise.tables.guard` and ``docs/adr/0002-plain-delta-tables.md``.
+Tables are created by us with plain features only, because who reads the listed files (DuckDB, tasks of the analysis)
+must be able to trust what it sees: see :mod:`lagwise.tables.guard` and ``docs/adr/0002-plain-delta-tables.md``.
 """
 
 import tempfile
-import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -14,31 +14,25 @@ from urllib.parse import unquote
 
 import pyarrow as pa
 from deltalake import CommitProperties, DeltaTable, QueryBuilder, Transaction, write_deltalake
-from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
+from deltalake.exceptions import CommitFailedError
 from deltalake.transaction import AddAction, RemoveAction
 
 from lagwise.platform.errors import LakeError, UnreadableTable
-from lagwise.tables.data_files import empty, rows_of_files, wanted_files
+from lagwise.tables.data_files import DataFile, data_files, rows_of_file
 from lagwise.tables.engine_errors import as_lake_errors, in_a_line
-from lagwise.tables.guard import check_columns, check_protocol
-from lagwise.tables.schema import DAY, Table
+from lagwise.tables.kept_rows import KeptRows
+from lagwise.tables.open_tables import OpenTables, create
+from lagwise.tables.schema import Table, no_rows
 
 if TYPE_CHECKING:
     import duckdb  # 0.2 s, imported where it is needed: short commands do without
 
 T = TypeVar("T")
 
-#: Pinned at creation; a later default of either engine must not change what the other can read.
-TABLE_PROPERTIES = {
-    "delta.enableChangeDataFeed": "false",
-    "delta.enableDeletionVectors": "false",
-    "delta.columnMapping.mode": "none",
-    "delta.checkpointInterval": "50",
-    "delta.logRetentionDuration": "interval 1 days",
-    "delta.deletedFileRetentionDuration": "interval 1 hours",
-}
 #: A disk that takes so much takes the next commit, as a rule.
 _TRIED_BYTES = 64 * 1024
+#: What is read as a whole to be kept; of larger files only what a question needs.
+_SMALL_BYTES = 4 * 2**20
 
 
 class Lake:
@@ -49,8 +43,9 @@ class Lake:
         self.storage_options = dict(storage_options or {})
         #: Called before each write, by everything that writes; may raise to prevent it.
         self.before_writing: Callable[[], None] = lambda: None
-        self._open: dict[str, DeltaTable] = {}
-        self._lock = threading.Lock()
+        #: Rows that :meth:`query` need not read again; for a process that asks the same all the time.
+        self.kept: KeptRows | None = None
+        self._tables = OpenTables()
 
     @property
     def is_local(self) -> bool:
@@ -63,44 +58,22 @@ class Lake:
     def create(self, *tables: Table) -> None:
         """Create the tables that do not exist yet. Raises LakeError if that is not possible."""
         for table in tables:
-            skipping = {} if table.clock is None else {"delta.dataSkippingStatsColumns": table.clock}
             with as_lake_errors(f"cannot create the table {self.location(table)}"):
                 if self.is_local:
                     Path(self.location(table)).mkdir(parents=True, exist_ok=True)
-                DeltaTable.create(
-                    self.location(table),
-                    schema=table.arrow,
-                    mode="ignore",
-                    partition_by=["day"] if table.partitioned else None,
-                    name=table.name,
-                    description=f"one row per {table.rows}",
-                    configuration=TABLE_PROPERTIES | skipping,
-                    storage_options=self.storage_options or None,
-                )
+                create(table, self.location(table), self.storage_options)
 
     def open(self, table: Table) -> DeltaTable | None:
         """The table at its newest version; None if it does not exist yet.
 
         Raises LakeError if it cannot be read or uses a feature that our readers do not understand.
         """
-        with self._lock:
-            try:
-                delta = self._open.get(table.name)
-                if delta is None:
-                    delta = DeltaTable(self.location(table), storage_options=self.storage_options or None)
-                else:
-                    delta.update_incremental()
-            except TableNotFoundError:
-                self._open.pop(table.name, None)
-                return None
-            except (DeltaError, OSError) as error:
-                self._open.pop(table.name, None)
-                raise UnreadableTable(f"cannot read the table {self.location(table)}: {in_a_line(error)}") from error
-            check_protocol(delta, self.location(table))
-            if table.name not in self._open:
-                check_columns(delta, table, self.location(table))
-            self._open[table.name] = delta
-            return delta
+        return self._tables.newest(table, self.location(table), self.storage_options)
+
+    def unchanging(self) -> AbstractContextManager[None]:
+        """Meanwhile tables are as they were when they were first asked for, but for what is written through this
+        object. Looking for newer versions takes as long as many a question."""
+        return self._tables.unchanging()
 
     def version(self, table: Table) -> int | None:
         """Number of the table's newest version, which changes with every write; None if the table does not exist yet.
@@ -112,8 +85,7 @@ class Lake:
 
     def forget(self, table: Table) -> None:
         """Open the table again the next time: its log was changed in another way than by a commit."""
-        with self._lock:
-            self._open.pop(table.name, None)
+        self._tables.forget(table)
 
     def append(self, table: Table, rows: pa.Table, *, transactions: Mapping[str, int] | None = None) -> None:
         """Append rows in one commit; the ``day`` column is derived. Raises LakeError, having written nothing.
@@ -123,13 +95,11 @@ class Lake:
         """
         if rows.num_rows == 0:
             return
-        if table.clock is not None and "day" not in rows.column_names:
-            rows = rows.append_column(pa.field("day", DAY, nullable=False), rows[table.clock].cast(DAY))
-        self._append(table, rows.select(table.arrow.names).cast(table.arrow), transactions or {})
+        self._append(table, table.with_day(rows), transactions or {})
 
     def mark(self, table: Table, writer: str, number: int) -> None:
         """Keep a writer's number with a commit of no rows. Raises LakeError."""
-        self._append(table, table.arrow.empty_table(), {writer: number})
+        self._append(table, no_rows(table.arrow), {writer: number})
 
     def _append(self, table: Table, rows: pa.Table, transactions: Mapping[str, int]) -> None:
         self.before_writing()
@@ -140,19 +110,29 @@ class Lake:
                 with tempfile.TemporaryFile(dir=self.location(table)) as file:
                     file.write(bytes(_TRIED_BYTES))
             write_deltalake(
-                self.location(table),
+                self._there(table),
                 rows,
                 mode="append",
-                storage_options=self.storage_options or None,
                 commit_properties=CommitProperties(app_transactions=kept or None),
             )
+
+    def replace(self, table: Table, rows: pa.Table, where: str | None = None) -> None:
+        """Replace all rows of a table, or those that a condition holds for, in one commit; the ``day`` column is
+        derived. Raises LakeError, having written nothing."""
+        self.before_writing()
+        with as_lake_errors(f"cannot write to the table {self.location(table)}"):
+            write_deltalake(self._there(table), table.with_day(rows), mode="overwrite", predicate=where)
+
+    def _there(self, table: Table) -> DeltaTable:
+        delta = self.open(table)
+        if delta is None:
+            raise LakeError(f"there is no table {self.location(table)}")
+        return delta
 
     def commit(self, table: Table, actions: Sequence[AddAction | RemoveAction]) -> bool:
         """Add and remove these data files in one commit; False, with nothing done, if another process has just removed
         one of them. Raises LakeError."""
-        delta = self.open(table)
-        if delta is None:
-            raise LakeError(f"there is no table {self.location(table)}")
+        delta = self._there(table)
         self.before_writing()
         by = ["day"] if table.partitioned else None
         with as_lake_errors(f"cannot write to the table {self.location(table)}"):
@@ -179,22 +159,28 @@ class Lake:
     ) -> list[str]:
         """Data files of the newest version, for other readers. ``days`` (first, last; ISO dates) leaves out other days'
         files, ``since`` and ``until`` those that by their statistics have no row whose clock lies between the two."""
-        delta = self.open(table)
-        return [] if delta is None else self._files(delta, table, wanted_files(table, days, since, until))
+        return [self._place(table, file) for file in self._files(self.open(table), table, days, since, until)]
 
     def relative_files(self, table: Table) -> list[str]:
         """All data files of the newest version, by their path in the table's folder. Raises LakeError."""
         delta = self.open(table)
+        return [] if delta is None else [file.path for file in data_files(delta, table)]
+
+    def _files(
+        self,
+        delta: DeltaTable | None,
+        table: Table,
+        days: tuple[str, str] | None = None,
+        since: datetime | None = None,
+        until: datetime | None = None,
+    ) -> list[DataFile]:
         if delta is None:
             return []
-        return [unquote(path) for path in pa.table(delta.get_add_actions(flatten=True))["path"].to_pylist()]
+        found = data_files(delta, table, days, since, until)
+        return [file for file in found if not self._is_left_out(table, file.path)]
 
-    def _files(self, delta: DeltaTable, table: Table, wanted: list[tuple[str, str, Any]] | None) -> list[str]:
-        uris = delta.file_uris(file_pruning_predicate=wanted)
-        # Of a lake on a disk delta-rs returns paths, escaped like URIs.
-        found = [unquote(uri) for uri in uris] if self.is_local else uris
-        folder = f"{self.location(table)}/"
-        return [file for file in found if not self._is_left_out(table, file.removeprefix(folder))]
+    def _place(self, table: Table, file: DataFile) -> str:
+        return f"{self.location(table)}/{file.path}"
 
     def _is_left_out(self, table: Table, file: str) -> bool:
         """Whether readers do without this data file, named by its path in the table's folder."""
@@ -219,8 +205,24 @@ class Lake:
         What is in an object store is read as delta-rs reads it, with its options and credentials: DuckDB's own way
         would need an extension that it loads from the network, and the same options once more in its own words.
         """
-        self.scan_new(connection, table, frozenset(), days=days, since=since)
+        files = self._files(self.open(table), table, days, since) if self.kept is not None else []
+        if self.kept is not None and _are_small(files):
+            _show(connection, table, self._rows(table, files))
+        else:
+            self.scan_new(connection, table, frozenset(), days=days, since=since)
         return f'"{table.name}"'
+
+    def _rows(self, table: Table, files: Sequence[DataFile]) -> pa.Table:
+        """All rows of these data files. Raises LakeError."""
+
+        def read(file: str) -> pa.Table:
+            return rows_of_file(self.uri, self.storage_options, file, table)
+
+        places = [self._place(table, file) for file in files]
+        if self.kept is None or not _are_small(files):
+            return pa.concat_tables([no_rows(table.arrow), *map(read, places)])
+        # In one piece: whoever reads a hundred small ones is busy with the pieces.
+        return pa.concat_tables([no_rows(table.arrow), *self.kept.of(places, read)]).combine_chunks()
 
     def scan_new(
         self,
@@ -236,29 +238,24 @@ class Lake:
         A data file never changes: who keeps what it read and hands the names back reads each file once. Compaction puts
         rows that were read before into new files.
         """
-        delta, wanted = self.open(table), wanted_files(table, days, since)
-        names = frozenset[str]()
-        if delta is not None and not self.is_local:
+        delta = self.open(table)
+        files = {self._place(table, file): file for file in self._files(delta, table, days, since)}
+        names = frozenset(files)
+        new = sorted(names.difference(read_before))
+        if delta is None or not new:
+            _show(connection, table, no_rows(table.arrow))
+        elif self.is_local:
+            connection.unregister(table.name)
+            connection.read_parquet(new, hive_partitioning=table.partitioned, union_by_name=False).create_view(
+                table.name, replace=True
+            )
+        else:
             from pyarrow.dataset import FileSystemDataset  # takes a moment, and a lake on a disk does without
 
-            rows = delta.to_pyarrow_dataset(file_pruning_predicate=wanted)
-            fragments = [one for one in rows.get_fragments() if not self._is_left_out(table, one.path)]
-            files = {fragment.path: fragment for fragment in fragments}
-            names = frozenset(files)
-            new = [fragment for name, fragment in files.items() if name not in read_before]
-            rows = FileSystemDataset(new, rows.schema, rows.format, rows.filesystem)
-        elif delta is not None:
-            names = frozenset(self._files(delta, table, wanted))
-            if names.difference(read_before):
-                connection.read_parquet(
-                    sorted(names.difference(read_before)), hive_partitioning=table.partitioned, union_by_name=False
-                ).create_view(table.name, replace=True)
-                return names
-        if not names.difference(read_before):
-            rows = empty(table)
-        registered = f"{table.name}__rows"
-        connection.register(registered, rows)
-        connection.execute(f'create or replace view "{table.name}" as select * from "{registered}"')  # noqa: S608 (own)
+            rows = delta.to_pyarrow_dataset()
+            wanted = {files[name].path for name in new}
+            fragments = [one for one in rows.get_fragments() if unquote(one.path) in wanted]
+            _show(connection, table, FileSystemDataset(fragments, rows.schema, rows.format, rows.filesystem))
         return names
 
     def query(
@@ -275,10 +272,10 @@ class Lake:
         ``since`` leave out files as in :meth:`files`; ``given`` are further tables by name."""
         import duckdb
 
-        from lagwise.tables.duckdb_connection import OUR_MISTAKES, connected
+        from lagwise.tables.duckdb_connection import OUR_MISTAKES, borrowed
 
         def answer() -> pa.Table:
-            with connected() as connection:
+            with borrowed() as connection:
                 try:
                     for table in over:
                         self.scan(connection, table, days=days, since=since)
@@ -294,16 +291,10 @@ class Lake:
 
         return self._reading(over, answer)
 
-    def read(self, table: Table) -> pa.Table:
-        """The whole table as Arrow. For small tables and tests; use :meth:`scan` for the rest."""
-
-        def rows() -> pa.Table:
-            if self.is_local and (delta := self.open(table)) is not None:
-                return rows_of_files(self._files(delta, table, None), table)
-            found = self.select(f'select * from "{table.name}"', table)  # noqa: S608 (names of our own)
-            return found.select(table.arrow.names).cast(table.arrow) if found is not None else empty(table)
-
-        return self._reading([table], rows)
+    def read(self, table: Table, *, since: datetime | None = None) -> pa.Table:
+        """The whole table as Arrow, without the files that by their statistics have no row ``since`` then; older rows
+        of others are there. For small tables and tests; use :meth:`scan` for the rest."""
+        return self._reading([table], lambda: self._rows(table, self._files(self.open(table), table, since=since)))
 
     def _reading(self, tables: Sequence[Table], read: Callable[[], T]) -> T:
         """The result of ``read``, a function that reads these tables."""
@@ -331,3 +322,13 @@ class Lake:
             return pa.RecordBatchReader.from_stream(reader).read_all()
         except Exception as error:  # DataFusion's errors come as just that
             raise UnreadableTable(f"cannot read the table {self.location(table)}: {in_a_line(error)}") from error
+
+
+def _are_small(files: Sequence[DataFile]) -> bool:
+    return sum(file.size for file in files) <= _SMALL_BYTES
+
+
+def _show(connection: "duckdb.DuckDBPyConnection", table: Table, rows: Any) -> None:
+    """Make rows a view of the table's name. Such a view hides one of files, which is why that one is made after
+    unregistering this one."""
+    connection.register(table.name, rows)

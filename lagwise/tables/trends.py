@@ -9,16 +9,12 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from lagwise.domain.history import (
-    COARSE_AFTER_SECONDS,
-    COARSE_SECONDS,
-    DAY_SECONDS,
-    HOURS_OF_DAY,
-    MINUTE_SECONDS,
-    WINDOWS_SECONDS,
-)
+import numpy as np
+
 from lagwise.domain.humanise import duration, growth
-from lagwise.domain.trend import Statistics, trend_of
+from lagwise.domain.verdicts.buckets import FIVE_MINUTES_SECONDS, MINUTE_SECONDS, STATISTICS
+from lagwise.domain.verdicts.trend import slope_and_margin
+from lagwise.domain.verdicts.windows import COARSE_AFTER_SECONDS, DAY_SECONDS, HOURS_OF_DAY, WINDOWS_SECONDS
 from lagwise.domain.vocabulary import Status
 from lagwise.tables.analysis import PARTITION_STATUS
 from lagwise.tables.minutes import DAYS, FIVE_MINUTES, MINUTES, WATERMARK_MINUTES
@@ -29,7 +25,7 @@ TABLES = (MINUTES, FIVE_MINUTES, DAYS, WATERMARK_MINUTES, PARTITION_STATUS)
 #: A window counts as full from this share of it on; before that, what it holds is called by its length.
 _FULL = 0.9
 
-_SUMS = "samples, sum_t, sum_tt, sum_lag, sum_lag_lag, sum_t_lag, steps, sum_dt_dt, sum_dt_dlag, sum_dlag_dlag"
+_SUMS = ", ".join(STATISTICS)
 
 #: Written as conditions on columns, so that whole row groups of a large table are left out.
 _ASKED = 'cluster = $1 and "group" = $2'
@@ -105,7 +101,7 @@ def trends(lake: Lake, cluster: str, group: str, as_of: datetime) -> list[Window
     """
     end = as_of.astimezone(UTC).replace(second=0, microsecond=0)
     coarse_until = datetime.fromtimestamp(
-        (end.timestamp() - COARSE_AFTER_SECONDS) // COARSE_SECONDS * COARSE_SECONDS, UTC
+        (end.timestamp() - COARSE_AFTER_SECONDS) // FIVE_MINUTES_SECONDS * FIVE_MINUTES_SECONDS, UTC
     )
     since = [end - timedelta(seconds=seconds) for seconds in WINDOWS_SECONDS]
     values = [cluster, group, end, coarse_until, list(WINDOWS_SECONDS), since]
@@ -140,15 +136,15 @@ def in_words(found: Iterable[WindowTrend]) -> str:
 def _sum(window_seconds: float, partitions: Sequence[Mapping[str, Any]], end: datetime) -> WindowTrend:
     """Slopes add up, and so do the ends of their intervals: partitions that share a member or a database stray
     together, so that their errors cannot be taken to cancel out."""
-    names = Statistics.__dataclass_fields__
-    trends_of = (trend_of(Statistics(**{name: row[name] for name in names})) for row in partitions)
-    found = [trend for trend in trends_of if trend is not None]
+    slopes, margins = slope_and_margin({name: np.array([row[name] for row in partitions]) for name in STATISTICS})
+    number = int(np.isfinite(slopes).sum())
+    slope, margin = (float(np.nansum(values)) if number else None for values in (slopes, margins))
     span = max((end - row["first_at"]).total_seconds() for row in partitions)
     return WindowTrend(
         window_seconds,
         span,
-        partitions=len(found),
-        slope_per_second=sum(t.slope for t in found) if found else None,
-        low_per_second=sum(t.low for t in found) if found else None,
-        high_per_second=sum(t.high for t in found) if found else None,
+        partitions=number,
+        slope_per_second=slope,
+        low_per_second=None if slope is None or margin is None else slope - margin,
+        high_per_second=None if slope is None or margin is None else slope + margin,
     )

@@ -7,14 +7,13 @@ import numpy as np
 
 from lagwise.domain.causes import TROUBLE
 from lagwise.domain.groups import GroupVerdict, status_of, verdict_of
-from lagwise.domain.history import gap_seconds
 from lagwise.domain.verdicts.buckets import hours_of, of_samples
 from lagwise.domain.verdicts.columns import NULL, Array, Columns, taken
 from lagwise.domain.verdicts.evidence import Known, evidence_of, no_previous
 from lagwise.domain.verdicts.logs import logs_of_samples, seen_logs
 from lagwise.domain.verdicts.ownership import group_facts, is_assigned
 from lagwise.domain.verdicts.rollup import RollupNames, parts_of, places_of
-from lagwise.domain.verdicts.samples import known_samples
+from lagwise.domain.verdicts.samples import gap_seconds, known_samples
 from lagwise.domain.verdicts.status import judge
 from lagwise.domain.verdicts.windows import pace_of, whole_hours, whole_hours_until
 from lagwise.traces.csv_files import Row
@@ -95,7 +94,16 @@ def judged(trace: Trace, events: Sequence[Row], times: Sequence[float] | None = 
         )
     )
     names, client = _clients(rows, samples[moments], pairs["group"], evidence["owner"])
-    partitions = {**evidence, **judge(evidence), **pairs, "moment": moments, "view": view, "client": client}
+    partitions = {
+        **evidence,
+        **judge(evidence),
+        **pairs,
+        "commits_seen": evidence["moves"],
+        "lag_slope_per_second": evidence["slope"],
+        "moment": moments,
+        "view": view,
+        "client": client,
+    }
     groups: list[dict[str, JudgedGroup]] = [{} for _ in times]
     rollup_names = RollupNames(rows.topics.names, names, rows.members.names)
     for at, group, one in _groups(trace, rows, partitions, facts, rollup_names):

@@ -21,7 +21,7 @@ _ARGUMENTS_OF_JAVA = ("spark.driver.defaultJavaOptions", "spark.driver.extraJava
 
 
 def start(conf: Mapping[str, str]) -> None:
-    """Start this process's JVM with Spark settings, unless it runs already; a session then talks to it.
+    """Start this process's JVM with Spark settings, unless it runs already; a context then talks to it.
 
     The command line names nothing but files, which are gone when this returns. Whatever pyspark raises is let through.
     """

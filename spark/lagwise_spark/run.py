@@ -1,9 +1,9 @@
-"""The analysis process: one Spark session, a round every interval, forecasts and maintenance of the lake in between."""
+"""The analysis process: one Spark, a round every interval, forecasts and maintenance of the lake in between."""
 
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-from pyspark.sql import SparkSession
+from pyspark import SparkContext
 
 from lagwise.config import Config
 from lagwise.domain.humanise import plural
@@ -24,14 +24,13 @@ from lagwise.platform.log_throttle import LogThrottle
 from lagwise.platform.logs import clean
 from lagwise.platform.program import program
 from lagwise.tables import ALL_TABLES
+from lagwise.tables.kept_rows import KeptRows
 from lagwise.tables.maintenance import maintain
 from lagwise.tables.repair import repair_cause, repairing
 from lagwise.tables.rounds import TICKS
 from lagwise.tables.store import Lake
-from lagwise_spark.jobs.progress import News, read_news, read_progress
 from lagwise_spark.jobs.tick import TickCost, tick
-from lagwise_spark.session import start_session
-from lagwise_spark.tuning import LARGE_BACKLOG, LARGE_GROUP_PARTITIONS
+from lagwise_spark.start import start_spark
 
 _LOG = logging.getLogger("lagwise.spark")
 
@@ -51,6 +50,8 @@ _FORECASTS_FAILED_SECONDS = 3600.0
 _NONE_TO_PLAN_SECONDS = 60.0
 #: After so long capacity verdicts that failed as a whole are tried again.
 _PLAN_FAILED_SECONDS = 600.0
+#: Rows of small files that are kept from round to round: of the last hour's samples nothing is read twice.
+_KEPT_BYTES = 64 * 2**20
 
 T = TypeVar("T")
 
@@ -62,23 +63,24 @@ class _Place:
     lake: Lake
     leadership: Leadership
 
-    def prepare(self) -> list[News]:
-        """Make what does not exist yet, and sign for the writer of the lake; what is new. Raises LagwiseError."""
-        return _repairing(self.lake, self._prepare)
+    def prepare(self) -> None:
+        """Make what does not exist yet, and sign for the writer of the lake. Raises LagwiseError."""
+        repairing(self.lake, self._prepare)
 
-    def _prepare(self) -> list[News]:
+    def _prepare(self) -> None:
         self.lake.create(*ALL_TABLES)
         if self.leadership.lease.hold_id is not None:
             self.lake.mark(TICKS, _HOLD, self.leadership.lease.hold_id)
-        return read_news(self.lake, read_progress(self.lake))
 
 
 @contextmanager
 def _place(config: Config) -> Iterator[_Place]:
     """The place of these settings. Raises ConfigError."""
-    lake = Lake(config.lake_uri, config.lake.resolved_storage_options())
+    lake, marked = (Lake(config.lake_uri, config.lake.resolved_storage_options()) for _ in range(2))
+    lake.kept = KeptRows(_KEPT_BYTES)
     engine = open_engine(config.database_url)
-    mark = partial(lake.last_transaction, TICKS, _HOLD)
+    # By a lake of its own: during a round the other one looks at tables as they were when it began.
+    mark = partial(marked.last_transaction, TICKS, _HOLD)
     leadership = Leadership(Lease(engine, "analysis"), "the analysis", _LOG, mark=mark)
     lake.before_writing = leadership.check
     try:
@@ -87,33 +89,23 @@ def _place(config: Config) -> Iterator[_Place]:
         engine.dispose()
 
 
-def _repairing(lake: Lake, work: Callable[[], T]) -> T:
-    return repairing(lake, work, repaired=_forget_logs)
-
-
-def _forget_logs() -> None:
-    """Have Spark read the tables' logs anew: it keeps what it has read of them."""
-    session = SparkSession.getActiveSession()
-    if session is not None and session._jvm is not None:
-        session._jvm.org.apache.spark.sql.delta.DeltaLog.clearCache()
-
-
 def analyze_once(config: Config) -> TickCost:
     """Start Spark, do one round, stop. Raises LagwiseError where there is nothing to analyse or no way to, or another
     process analyses this lake."""
     with _place(config) as place, place.leadership.taken():
         lake = place.lake
-        session = _session(config, lake, place.prepare())
+        place.prepare()
+        context = _spark(config)
         try:
-            cost = _repairing(lake, lambda: tick(session, lake, config))
-            _forecast(session, lake, config)
+            cost = repairing(lake, lambda: tick(context, lake, config))
+            _forecast(context, lake, config)
             _plan(lake, config)
         except LagwiseError:
             raise
         except Exception as error:  # Spark's own errors run over hundreds of lines
             raise LagwiseError(f"the analysis failed: {_reason(error)}") from error
         finally:
-            session.stop()
+            context.stop()
     if cost is None:
         raise LagwiseError(f"nothing has been collected yet: run `{program()} collect --once` first")
     return cost
@@ -131,9 +123,8 @@ def analyze_forever(config: Config, stop: threading.Event, state: Path) -> None:
         place.leadership.start()
         try:
             while _leads(place.leadership, stop, heart):
-                news = _wait_for_lake(place, config, stop, heart)
-                if news is not None:
-                    _analyze(config, place, news, stop, heart)
+                if _wait_for_lake(place, config, stop, heart):
+                    _analyze(config, place, stop, heart)
         finally:
             place.leadership.stop()
 
@@ -149,12 +140,12 @@ def _leads(leadership: Leadership, stop: threading.Event, heart: Heart) -> bool:
     return False
 
 
-def _analyze(config: Config, place: _Place, news: Sequence[News], stop: threading.Event, heart: Heart) -> None:
-    """Rounds of one session, as long as this process leads."""
+def _analyze(config: Config, place: _Place, stop: threading.Event, heart: Heart) -> None:
+    """Rounds of one Spark, as long as this process leads."""
     lake, leadership = place.lake, place.leadership
     heart.beat("starting Spark")
-    session = _session(config, lake, news)
-    leadership.lost = partial(_cancel_jobs, session)
+    context = _spark(config)
+    leadership.lost = partial(_cancel_jobs, context)
     heart.beat("Spark is up")
     failures = 0
     maintained_at = time.monotonic()
@@ -164,13 +155,13 @@ def _analyze(config: Config, place: _Place, news: Sequence[News], stop: threadin
         while not stop.is_set() and leadership.why_not() is None:
             began = time.monotonic()
             try:
-                cost = _repairing(lake, lambda: tick(session, lake, config))
+                cost = repairing(lake, lambda: tick(context, lake, config))
                 if failures:
                     _LOG.info("rounds succeed again, after %s that failed", failures)
                 failures = 0
                 heart.beat(line_of(cost))
                 if time.monotonic() >= forecast_from:
-                    forecast_from = time.monotonic() + _forecast(session, lake, config)
+                    forecast_from = time.monotonic() + _forecast(context, lake, config)
                 if time.monotonic() >= plan_from:
                     plan_from = time.monotonic() + _plan(lake, config)
             except Exception as error:  # whatever a round dies of, the next one may succeed
@@ -188,54 +179,46 @@ def _analyze(config: Config, place: _Place, news: Sequence[News], stop: threadin
             stop.wait(max(0.0, began + pause - time.monotonic()))
     finally:
         leadership.lost = lambda: None
-        session.stop()
+        context.stop()
 
 
-def _cancel_jobs(session: SparkSession) -> None:
+def _cancel_jobs(context: SparkContext) -> None:
     """End what Spark is doing: another process does it now."""
     try:
-        session.sparkContext.cancelAllJobs()
-    except Exception as error:  # a session that is ending; no job of it can write any more
+        context.cancelAllJobs()
+    except Exception as error:  # Spark is ending; no job of it can write any more
         _LOG.warning("Spark's jobs could not be cancelled: %s", _reason(error))
 
 
-def _wait_for_lake(place: _Place, config: Config, stop: threading.Event, heart: Heart) -> list[News] | None:
-    """What is new in the lake, once it can be used; None where the end comes first, or another process."""
+def _wait_for_lake(place: _Place, config: Config, stop: threading.Event, heart: Heart) -> bool:
+    """Wait until the lake can be used; False where the end comes first, or another process."""
     log_throttle = LogThrottle(_LOG, remind_after_seconds=None)
     while not stop.is_set():
         try:
-            news = place.prepare()
+            place.prepare()
         except NotLeader:
-            return None
+            return False
         except LakeError as error:
             log_throttle.warn("lake", f"{error}; nothing is analysed before it can be used", same="lake")
             heart.beat(str(error))
         else:
             log_throttle.clear("lake", "the lake can be used")
-            return news
+            return True
         stop.wait(config.analysis.interval_seconds)
-    return None
+    return False
 
 
-def _session(config: Config, lake: Lake, news: Sequence[News]) -> SparkSession:
-    pairs = sum(n.group_partitions for n in news)
-    waiting = sum(n.group_partitions * n.new_samples for n in news)
-    return start_session(
-        config.analysis.spark,
-        lake_uri=lake.uri,
-        storage_options=lake.storage_options,
-        log_file=config.state / "logs" / "spark.log",
-        thorough=pairs >= LARGE_GROUP_PARTITIONS or waiting >= LARGE_BACKLOG,
-    )
+def _spark(config: Config) -> SparkContext:
+    return start_spark(config.analysis.spark, log_file=config.state / "logs" / "spark.log")
 
 
-def _forecast(session: SparkSession, lake: Lake, config: Config) -> float:
+def _forecast(context: SparkContext, lake: Lake, config: Config) -> float:
     """Forecast topics that are due; in how many seconds to look again. A failure costs no verdict."""
     from lagwise_spark.jobs.demand import forecast_topics  # imports scipy, which the first verdicts do not need
 
     began = time.monotonic()
     try:
-        topics = _repairing(lake, lambda: forecast_topics(session, lake, config.analysis.forecast))
+        topics = repairing(lake, lambda: forecast_topics(context, lake, config.analysis.forecast))
     except Exception as error:  # the round's verdicts are already written, whatever this fails with
         _LOG.error("forecasts failed and will be tried again in an hour: %s", _reason(error), exc_info=_trace_of(error))
         return _FORECASTS_FAILED_SECONDS
@@ -250,7 +233,7 @@ def _plan(lake: Lake, config: Config) -> float:
     from lagwise_spark.jobs.capacity import plan  # not needed for the first verdicts either
 
     try:
-        judged = _repairing(lake, lambda: plan(lake, config.analysis.capacity, datetime.now(UTC)))
+        judged = repairing(lake, lambda: plan(lake, config.analysis.capacity, datetime.now(UTC)))
     except Exception as error:  # the round's verdicts are already written, whatever this fails with
         _LOG.error(
             "capacity was not judged and will be tried again in ten minutes: %s",
@@ -263,9 +246,8 @@ def _plan(lake: Lake, config: Config) -> float:
 
 def _maintain(lake: Lake, config: Config) -> None:
     try:
-        if repair_cause(lake) is not None:
-            _forget_logs()
-        done = _repairing(lake, lambda: maintain(lake, config.lake.retention))
+        repair_cause(lake)
+        done = repairing(lake, lambda: maintain(lake, config.lake.retention))
         if done.compacted_files or done.deleted_days:
             _LOG.info("maintenance: %s", done)
     except LagwiseError as error:

@@ -20,7 +20,7 @@ def notified_for(world: World, group: str, folder: Path) -> tuple[list[tuple[flo
     trace = read_trace(world.write(folder))
     player, notified, healthy = Player(book()), [], set()
     before, since = None, 0.0
-    for now, evaluation in judged(trace, range(len(trace.sample_times)), 4600):
+    for now, evaluation in judged(trace):
         verdict = evaluation.groups[group]
         reason = verdict.reason.value if verdict.reason else None
         if (verdict.status, reason) != before:

@@ -13,7 +13,6 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from click.testing import CliRunner, Result
 
-from lagwise.domain.trend import Statistics, samples_of, step_of
 from lagwise.platform.logs import DEBUG_VARIABLE
 from lagwise.tables.analysis import GROUP_STATUS, PARTITION_STATUS
 from lagwise.tables.minutes import MINUTES
@@ -22,6 +21,7 @@ from lagwise.tables.store import Lake
 from lagwise_app.cli import cli
 from lagwise_app.terminal.lake_queries import PARTITION_COLUMNS
 from tests.app.judged import HOSTILE, analyzed, append, group, partition, row, sampled
+from tests.domain.lags import statistics_of
 
 pytestmark = pytest.mark.thorough
 
@@ -175,10 +175,7 @@ def test_lag_shows_its_growth(data: str) -> None:
     minutes = []
     for minute in (end - timedelta(minutes=n) for n in range(5, 0, -1)):
         lags = [(t, 10.0 * (t + (minute - end).total_seconds()) + 5000 + t % 2) for t in (5.0, 20.0, 35.0, 50.0)]
-        sums = samples_of(lags)
-        for _ in range(4):
-            sums += step_of(15.0, 150.0)
-        its = {name: getattr(sums, name) for name in Statistics.__dataclass_fields__}
+        its = {name: sums[0] for name, sums in statistics_of([lags], [[(15.0, 150.0)] * 4]).items()}
         key = {"cluster": judged["cluster"], "group": HOSTILE, "topic": HOSTILE, "partition": 0, "minute": minute}
         key |= {"first_at": minute}
         minutes.append(row(MINUTES, **key, **its))

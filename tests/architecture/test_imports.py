@@ -125,7 +125,7 @@ def test_the_rooms_are_there() -> None:
     assert IMPORTS["lagwise.tables.store"] >= {
         "duckdb",
         "lagwise.platform.errors",
-        "lagwise.tables.guard",
+        "lagwise.tables.open_tables",
     }  # imports are seen
 
 

@@ -11,17 +11,17 @@ from typing import Any
 import pytest
 
 from lagwise.config.external_offsets import ExternalOffsetSource, FlinkJobs, OffsetFiles, SparkCheckpoints, SqlOffsets
-from lagwise.domain.evaluation import Evaluation, Moment, evaluate
-from lagwise.domain.evidence import Policy
 from lagwise.domain.vocabulary import Status, UnknownReason
 from lagwise.tables.raw import COMMITS, GROUPS, SAMPLES, WATERMARKS
 from lagwise.tables.service_times import JOBS
+from lagwise.traces.trace import moment, sample_id
 from lagwise_collectors.kafka.source import KafkaSource
 from lagwise_collectors.protocol import Snapshot
 from lagwise_collectors.sample_diff.compare_samples import PreviousSample, compare_samples
 from lagwise_sandbox.broker import KafkaBroker
 from tests.collectors.flink_server import FlinkServer
 from tests.collectors.kafka import Lab, rows
+from tests.traces.judged import Evaluation, judged, trace_of
 
 pytestmark = pytest.mark.broker
 
@@ -50,8 +50,12 @@ class History:
         return self.last
 
     def judged(self) -> Evaluation:
-        assert self.last is not None
-        return evaluate(self.rows, Moment(self.last.sample_id, self.now, Policy()))
+        times = {row["sample_id"]: row["sampled_at"] for row in self.rows["groups"]}
+        number = {sample: sample_id(n) for n, sample in enumerate(times)}
+        rows = {table: [row | {"sample_id": number[row["sample_id"]]} for row in self.rows[table]] for table in TABLES}
+        trace = trace_of(rows, [(at - moment(0.0)).total_seconds() for at in times.values()])
+        ((_, evaluation),) = judged(trace, [len(times) - 1], self.rows["events"])
+        return evaluation
 
     def said(self, group: str) -> tuple[Status, UnknownReason | None]:
         verdict = self.judged().groups[group]
@@ -231,7 +235,7 @@ def test_files_and_checkpoints_together_with_kafka_groups(lab: Lab, tmp_path: Pa
         assert abs(reported - datetime.now(UTC)) < timedelta(minutes=10)
         # A topic that is not there costs the group that names it.
         assert seen.said(lab.name("typo")) == (Status.UNKNOWN, UnknownReason.UNREADABLE)
-        lags = {pair.group: judged.verdict.lag for pair, judged in seen.judged().partitions.items()}
+        lags = {pair.group: row.lag for pair, row in seen.judged().partitions.items()}
         assert lags == {lab.name("plain"): 19, lab.name("mail"): 18, lab.name("query"): 17, lab.name("typo"): None}
         assert rows(snapshot, SAMPLES)[0]["group_partitions"] == 4
 

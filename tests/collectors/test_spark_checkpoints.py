@@ -16,6 +16,7 @@ from lagwise_collectors.external_offsets.model import SourceResult
 from lagwise_collectors.external_offsets.spark_checkpoint import read_spark_checkpoints
 
 if TYPE_CHECKING:
+    from pyspark import SparkContext
     from pyspark.sql import DataFrame, SparkSession
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
@@ -24,7 +25,14 @@ Stream = Callable[..., "DataFrame"]
 
 
 @pytest.fixture(scope="module")
-def stream(spark: "SparkSession") -> Stream:
+def sql(spark: "SparkContext") -> "SparkSession":
+    from pyspark.sql import SparkSession
+
+    return SparkSession(spark)
+
+
+@pytest.fixture(scope="module")
+def stream(sql: "SparkSession") -> Stream:
     """A stream that reads a topic up to these offsets."""
     from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 
@@ -55,10 +63,10 @@ def stream(spark: "SparkSession") -> Stream:
         def streamReader(self, schema: Any) -> TopicReader:
             return TopicReader(self.options)
 
-    spark.dataSource.register(Topic)
+    sql.dataSource.register(Topic)
 
     def made(topic: str, ends: dict[str, int]) -> "DataFrame":
-        reader = spark.readStream.format("topic_of_the_test").option("topic", topic)
+        reader = sql.readStream.format("topic_of_the_test").option("topic", topic)
         return reader.option("ends", json.dumps(ends)).load()
 
     return made
@@ -80,7 +88,7 @@ def offsets(found: SourceResult, group: str) -> dict[tuple[str, int], int | None
     return {(offset.topic, offset.partition): offset.committed for offset in found.groups[group].offsets}
 
 
-def test_what_spark_writes_is_what_is_read(stream: Stream, spark: "SparkSession", tmp_path: Path) -> None:
+def test_what_spark_writes_is_what_is_read(stream: Stream, sql: "SparkSession", tmp_path: Path) -> None:
     from pyspark.errors import StreamingQueryException
 
     run(stream("orders", {"0": 5, "1": 7}), tmp_path / "billing")
@@ -101,16 +109,16 @@ def test_what_spark_writes_is_what_is_read(stream: Stream, spark: "SparkSession"
     assert offsets(read(tmp_path / "billing"), "billing") == {("orders", 0): 9, ("orders", 1): 8}
 
     two = stream("orders", {"0": 5}).union(stream("clicks", {"0": 3}))
-    rate = spark.readStream.format("rate").load().selectExpr("cast(value as string) as value")
+    rate = sql.readStream.format("rate").load().selectExpr("cast(value as string) as value")
     run(two.union(rate), tmp_path / "two")
     assert offsets(read(tmp_path / "two"), "two") == {("orders", 0): 5, ("clicks", 0): 3}
 
 
-def test_the_second_version_of_the_log(stream: Stream, spark: "SparkSession", tmp_path: Path) -> None:
-    spark.conf.set("spark.sql.streaming.offsetLog.formatVersion", "2")
+def test_the_second_version_of_the_log(stream: Stream, sql: "SparkSession", tmp_path: Path) -> None:
+    sql.conf.set("spark.sql.streaming.offsetLog.formatVersion", "2")
     try:
         run(stream("orders", {"0": 5}).union(stream("clicks", {"0": 3})), tmp_path / "two")
     finally:
-        spark.conf.unset("spark.sql.streaming.offsetLog.formatVersion")
+        sql.conf.unset("spark.sql.streaming.offsetLog.formatVersion")
     assert (tmp_path / "two" / "offsets" / "0").read_text().startswith("v2\n")
     assert offsets(read(tmp_path / "two"), "two") == {("orders", 0): 5, ("clicks", 0): 3}

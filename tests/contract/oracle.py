@@ -1,18 +1,17 @@
-"""What the plain-Python definition shows of a trace, in the shape in which it is shown."""
+"""What the plain model of the rules shows of a trace, in the shape in which it is shown."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from lagwise.domain.evaluation import Evaluation, Moment, evaluate
-from lagwise.domain.evidence import Policy
 from lagwise.domain.group_record import number_columns
 from lagwise.domain.groups import GroupVerdict
 from lagwise.domain.lag_forecast import Forecast
-from lagwise.domain.verdict_rollup import Judged, Pair, shown_age
 from lagwise.domain.vocabulary import Status
 from lagwise.traces.trace import Trace, moment, sample_id
 from lagwise_app.replay.shown import NUMBERS, Shown
 from lagwise_app.replay.trace_events import events_of
+from tests.contract.plain_model.evaluation import Moment, evaluate
+from tests.contract.plain_model.records import Evaluation, Judged, Pair, Policy
 
 
 def evaluation_at(trace: Trace, time_s: float, events: Sequence[Mapping[str, Any]]) -> Evaluation:
@@ -38,7 +37,7 @@ def shown_by_oracle(trace: Trace, times: Sequence[float] | None = None) -> list[
 
 def _partition(trace: Trace, time_s: float, pair: Pair, judged: Judged) -> Shown:
     verdict, evidence = judged.verdict, judged.evidence
-    lag_seconds, is_bound = shown_age(judged)
+    lag_seconds, is_bound = judged.shown_age
     numbers = {
         "lag": verdict.lag,
         "lag_seconds": lag_seconds,

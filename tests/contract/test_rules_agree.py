@@ -1,4 +1,4 @@
-"""The rules on columns say what the plain definition says: the same verdict and the same numbers, row by row.
+"""The rules on columns say what the plain model says: the same verdict and the same numbers, row by row.
 
 On every trace, whose stories are what happens in life, and on random histories, whose nastiness is what the rules'
 authors did not think of. A failure names the trace (a random one by its seed: ``history(seed)`` makes it again).
@@ -7,27 +7,27 @@ authors did not think of. A failure names the trace (a random one by its seed: `
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from lagwise.domain.vocabulary import LossCause, Status, UnknownReason
-from lagwise.traces.trace import Trace
+from lagwise.traces.trace import Trace, read_trace
 from lagwise_app.replay.shown import Shown, shown_of
+from tests.contract.differences import differences
 from tests.contract.histories import history
 from tests.contract.oracle import shown_by_oracle
-from tests.contract.test_engines_agree import (
-    EVERY,
-    FOUND_BY_THE_LONG_RUN,
-    differences,
-    in_segments,
-    stretched,
-    unreadable,
-    with_external_offsets,
-)
-from tests.contract.test_losses_agree import overtaken, purged
+from tests.contract.variants import in_segments, overtaken, purged, stretched, unreadable, with_external_offsets
+from tests.traces.make import pairs, steps
 from tests.traces.replayed import replayed, traces
+from tests.traces.world import World
 
 pytestmark = pytest.mark.thorough
+
+#: The plain model reads the whole history at every moment: some moments of each trace are enough.
+EVERY = 7
+#: Seeds on which two ways to judge disagreed once: durations that lie exactly on a limit.
+FOUND_BY_THE_LONG_RUN = (1132,)
 
 
 def compared(batch: list[Trace]) -> Iterator[Shown]:
@@ -107,6 +107,27 @@ def test_on_logs_that_their_readers_purge() -> None:
     for one in compared([purged(history(seed), seed) for seed in range(100)]):
         losing[one.status == Status.LOSING_DATA] += 1
     assert min(losing[True], losing[False]) >= 10, losing
+
+
+def test_on_hours_in_which_a_loss_shows_and_others_in_which_none_does(tmp_path: Path) -> None:
+    """A reader is overtaken for a while, and reads on at the edge of what is kept: from then on what the log start
+    passes beyond the commit of the sample before adds nothing."""
+    world = World("edge", "", minutes=190, interval_s=30, evaluate_every_s=1500)
+    world.topic("t", rate=100, kept_s=600, retention_ms=600_000)
+    group = world.group("g", {"m-1": pairs("t", 1)}, commit_every_s=1)
+    group.speed["t", 0] = steps((0, 500), (700, 0), (1250, 99), (3390, 100))
+    world.run()
+    trace = read_trace(world.write(tmp_path))
+    shown = shown_of(trace)
+    assert differences(shown, shown_by_oracle(trace)) == []
+    reported = [(one.time_s, one.lost) for one in shown if one.topic is not None and one.lost.at_least]
+    assert len(reported) >= 4
+    (before, lost), (last, at_last) = reported[-2:]
+    assert last > before
+    assert at_last == lost._replace(first_seconds=at_last.first_seconds, last_seconds=at_last.last_seconds), (
+        "an hour without a loss adds nothing"
+    )
+    assert at_last.at_least <= group.lost["t", 0] <= at_last.at_most
 
 
 @pytest.mark.long

@@ -1,5 +1,6 @@
 """The SQL by itself: what it answers, over spans, gaps, days and names that try to be SQL."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import pytest
 
 from lagwise.platform.errors import LakeError
 from lagwise.tables.analysis import GROUP_HISTORY, GROUP_STATUS
+from lagwise.tables.data_files import DataFile
 from lagwise.tables.store import Lake
 from lagwise_dashboard.pages.group import group_charts
 from lagwise_dashboard.pages.group.group_charts import ChartMark
@@ -160,10 +162,10 @@ def test_a_file_replaced_between_listing_and_reading_is_looked_for_again(
     listed = Lake._files
     calls = []
 
-    def stale_once(self: Lake, *args: object, **kwargs: object) -> list[str]:
+    def stale_once(self: Lake, *args: object, **kwargs: object) -> list[DataFile]:
         calls.append(1)
         found = listed(self, *args, **kwargs)  # type: ignore[arg-type]  # passed on as it came
-        return [f.replace("part-", "gone-") for f in found] if len(calls) == 1 else found
+        return [replace(f, path=f.path.replace("part-", "gone-")) for f in found] if len(calls) == 1 else found
 
     monkeypatch.setattr(Lake, "_files", stale_once)
     assert overview.counts(lake, None, "").total == len(GROUPS_OF_THE_DEMO)

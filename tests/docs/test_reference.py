@@ -162,7 +162,6 @@ _OTHER = {
     "dashboard.runbook_url": "https://other",
     "analysis.spark.master": "yarn",
     "analysis.spark.driver_memory": "2g",
-    "analysis.spark.ivy_dir": "/tmp/ivy",
     "analysis.spark.conf": "{spark.a: b}",
     "lake.storage_options": "{aws_region: here}",
     "dashboard.host": "0.0.0.0",

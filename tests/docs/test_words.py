@@ -10,9 +10,11 @@ import pytest
 
 from benchmarks.verdicts.burrow import Code
 from benchmarks.verdicts.seen import TROUBLE
-from lagwise.domain import history, lag, status
+from lagwise.config import Cluster
+from lagwise.config.model import AnalysisSettings
 from lagwise.domain.causes import Scope
 from lagwise.domain.loss.skips import FROM_LOG_START
+from lagwise.domain.verdicts import samples, status, windows
 from lagwise.domain.vocabulary import SIMPLE, LossCause, Status, UnknownReason
 from lagwise.traces import csv_files
 from lagwise.traces.trace import read_trace
@@ -84,8 +86,8 @@ class TestStatuses:
 
     def test_its_numbers_are_those_of_the_rules(self) -> None:
         text = " ".join(STATUSES.split())
-        assert f"within {status.Policy().risk_horizon_seconds / 3600:g} h" in text
-        assert f"than its objective ({status.Policy().lag_objective_seconds:g} s)" in text
+        assert f"within {AnalysisSettings().risk_horizon_seconds / 3600:g} h" in text
+        assert f"than its objective ({Cluster.model_fields['lag_objective_seconds'].default:g} s)" in text
 
     def test_words_in_code_style_exist(self) -> None:
         known = {*Status, *UnknownReason, "auto.offset.reset", "lagwise size", "lagwise status"}
@@ -163,8 +165,8 @@ class TestRules:
     @pytest.mark.parametrize(
         ("says", "seconds"),
         [
-            ("within the horizon ({} h)", status.Policy().risk_horizon_seconds / 3600),
-            ("older than the group's objective ({} s)", status.Policy().lag_objective_seconds),
+            ("within the horizon ({} h)", AnalysisSettings().risk_horizon_seconds / 3600),
+            ("older than the group's objective ({} s)", Cluster.model_fields["lag_objective_seconds"].default),
             ("lies above {} % of the produce rate", 100 * status.TREND_SHARE_OF_PRODUCE_RATE),
             ("for three of its own commit cadences (at least {} s)", status.STALLED_AFTER_SECONDS),
             ("at least {} s with an owner", status.STALLED_AFTER_SECONDS),
@@ -181,17 +183,17 @@ class TestRules:
         text = " ".join(RULES.split())
         assert "fewer than three samples" in text and status.MINIMUM_SAMPLES == 3
         assert "three commit cadences" in text and status.TELLING_CADENCES == 3
-        assert "more than 16 minutes" in text and lag.TRANSACTION_HANGS_AFTER_SECONDS == 16 * 60
+        assert "more than 16 minutes" in text and samples.TRANSACTION_HANGS_AFTER_SECONDS == 16 * 60
         assert "before two commits" in text and status.COMMITS_OF_RHYTHM == 2
         assert "it is six cadences" in text and status.TELLING_CADENCES * status.CADENCE_IF_RARE == 6
         assert "before ten commits" in text and status.COMMITS_OF_RHYTHM_IF_RARE == 10
-        assert "needs a minute of samples" in text and status.Policy().minimum_span_seconds == 60
+        assert "needs a minute of samples" in text and AnalysisSettings().minimum_span_seconds == 60
 
     def test_the_named_files_contain_what_it_claims(self) -> None:
-        assert "The rules are in `lagwise/domain/status.py`" in RULES
-        assert "windows they use in `lagwise/domain/history.py`" in RULES
+        assert "The rules are in `lagwise/domain/verdicts/status.py`" in RULES
+        assert "windows they use in `lagwise/domain/verdicts/windows.py`" in RULES
         assert {Path(path) for path in code(RULES) if path.endswith(".py")} == {
-            Path(str(module.__file__)).relative_to(ROOT) for module in (status, history)
+            Path(str(module.__file__)).relative_to(ROOT) for module in (status, windows)
         }
 
 

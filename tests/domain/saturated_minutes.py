@@ -1,10 +1,10 @@
-"""The definition of the saturated minutes that Spark finds (``lagwise_spark.transforms.saturation``), in plain Python.
+"""The definition of saturated minutes, row by row in plain Python.
 
 The rules are those of :mod:`lagwise.domain.capacity.saturation`.
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from lagwise.domain.capacity.saturation import (
@@ -15,7 +15,7 @@ from lagwise.domain.capacity.saturation import (
     SaturatedMinute,
     is_uneasy,
 )
-from lagwise.domain.history import COARSE_SECONDS
+from lagwise.domain.verdicts.buckets import FIVE_MINUTES_SECONDS
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ def habit_of(five_minutes: Sequence[Bucket]) -> Habit:
     The cadence is that of the liveliest five minutes, so that a standstill does not lengthen it; who commits too rarely
     for that is judged by the whole hour. Cadences shorter than the sampling interval look as long as that.
     """
-    half = COARSE_SECONDS / 2
+    half = FIVE_MINUTES_SECONDS / 2
     peak = max((b.last_committed - b.first_committed) / max(half, b.last_at - b.first_at) for b in five_minutes)
     moves = sum(b.moves for b in five_minutes)
     lively = [b.backlog_seconds / b.moves for b in five_minutes if b.moves >= 2 and b.backlog_seconds > 0]
@@ -91,11 +91,13 @@ def saturated_minutes(
     *,
     members: Mapping[float, int] | None = None,
     unrest: Iterable[tuple[float, float]] = (),
+    counts: Callable[[Bucket], bool] = lambda _: True,
 ) -> list[SaturatedMinute]:
     """The saturated minutes of one hour, from the minutes of all partitions that a group or a member reads of a topic.
 
     ``members`` is how many consumers had a part in it, by minute. ``unrest`` are the times in which rebalances took
-    place: minutes that touch one, or the time after it, do not count.
+    place: minutes that touch one, or the time after it, do not count. ``counts`` says of which partitions it is, where
+    that changes; when the others moved is known as well.
     """
     by_minute: dict[float, list[tuple[Bucket, bool]]] = {}
     moved_at: dict[int, float] = {}
@@ -103,7 +105,8 @@ def saturated_minutes(
         if bucket.last_moved_at is not None:
             moved_at[bucket.partition] = bucket.last_moved_at
         is_saturated = _is_saturated(bucket, habits.get(bucket.partition), moved_at.get(bucket.partition))
-        by_minute.setdefault(bucket.start, []).append((bucket, is_saturated))
+        if counts(bucket):
+            by_minute.setdefault(bucket.start, []).append((bucket, is_saturated))
     uneasy = list(unrest)
     found = []
     for start, all_of_it in by_minute.items():

@@ -1,10 +1,11 @@
 """The rhythm in which a group-partition commits, and the pauses that are usual with it."""
 
-import pytest
+import numpy as np
 
-from lagwise.domain.commit_cadence import cadence_of, usual_pause_of
-from lagwise.domain.history import HOUR_SECONDS, Observation
-from tests.domain.observed import seen
+from lagwise.domain.verdicts.buckets import HOUR_SECONDS
+from lagwise.domain.verdicts.evidence import cadence_of
+from tests.domain.observed import Sample, Watched, pace, paces, seen
+from tests.traces.judged import plain
 
 # commits seen, seconds with a backlog, standstill, usual pause → seconds from commit to commit
 CADENCES = (
@@ -18,13 +19,20 @@ CADENCES = (
 )
 
 
-@pytest.mark.parametrize(
-    ("moves", "backlog", "standstill", "usual", "seconds"),
-    [r[2:] for r in CADENCES],
-    ids=[f"{r[0]} {r[1]}" for r in CADENCES],
-)
-def test_cadence(moves: int, backlog: float, standstill: float, usual: float | None, seconds: float | None) -> None:
-    assert cadence_of(moves, backlog, standstill, usual) == seconds
+def test_cadence() -> None:
+    moves, backlog, standstill, usual = zip(*(row[2:6] for row in CADENCES), strict=True)
+    rows = {
+        "moves": np.array(moves),
+        "backlog_seconds": np.array(backlog),
+        "usual_pause_seconds": np.array(usual, np.float64),
+        "unmoved_seconds": np.array(standstill),
+        "drained_seconds": np.full(len(moves), np.nan),
+        "lag": np.ones(len(moves), np.int64),
+        "lag_seconds": np.array(standstill),
+        "lag_seconds_is_lower_bound": np.zeros(len(moves), bool),
+    }
+    found = plain(cadence_of(rows)["commit_cadence_seconds"])
+    assert dict(zip([row[:2] for row in CADENCES], found, strict=True)) == {row[:2]: row[6] for row in CADENCES}
 
 
 MINUTE = 60.0
@@ -36,7 +44,7 @@ def history(
     every: tuple[float, float] | None = None,
     interval: float = MINUTE,
     drained: bool = False,
-) -> list[Observation]:
+) -> list[Sample]:
     """Samples of a partition on which ten records a second are written. The group commits at every sample, but in
     pauses (from, to), seconds, and in those of ``every`` period (period, how long of it): the last commit is at the
     pause's beginning, the next at its end. Some are unread at every sample unless it ``drained`` what there is."""
@@ -85,22 +93,23 @@ PAUSES = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("observations", "recreated", "pause"), [r[2:] for r in PAUSES], ids=[f"{r[0]:02d} {r[1]}" for r in PAUSES]
-)
-def test_usual_pause(observations: list[Observation], recreated: float | None, pause: float | None) -> None:
-    interval = observations[1].at - observations[0].at
+def watched(samples: list[Sample], recreated: float | None) -> Watched:
     recreated_at = None if recreated is None else hour(recreated)
-    assert usual_pause_of(observations, observations[-1].at, interval, recreated_at=recreated_at) == pause
+    return Watched(samples, samples[-1].at, samples[1].at - samples[0].at, recreated_at)
+
+
+def test_usual_pause() -> None:
+    found = paces([watched(samples, recreated) for _, _, samples, recreated, _ in PAUSES])
+    pauses = [one.usual_pause_seconds for one in found]
+    assert dict(zip([row[:2] for row in PAUSES], pauses, strict=True)) == {row[:2]: row[4] for row in PAUSES}
 
 
 def test_without_samples_there_is_none() -> None:
-    assert usual_pause_of([], 0.0, 15.0) is None
+    assert pace([], 0.0).usual_pause_seconds is None
 
 
 def test_the_day_before_does_not_count() -> None:
     """Runs every ten minutes on the first day, commits at every sample since: a day later nothing is left of them."""
     changed = history(50, *[(600.0 * n, 600.0 * n + 540.0) for n in range(6 * 24)])
-    at = {n: changed[: int(n * 60) + 1] for n in (24, 30, 43, 49)}
-    found = {n: usual_pause_of(its, its[-1].at, MINUTE) for n, its in at.items()}
-    assert found == {24: 540.0, 30: 540.0, 43: None, 49: None}
+    found = paces([watched(changed[: n * 60 + 1], None) for n in (24, 30, 43, 49)])
+    assert [one.usual_pause_seconds for one in found] == [540.0, 540.0, None, None]

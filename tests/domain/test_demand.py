@@ -1,15 +1,21 @@
-"""The definition of what a topic was sent: hours from high watermarks, their rates, what a history is enough for."""
+"""What a topic was sent: hours from high watermarks, their rates, what a history is enough for."""
 
 import math
 import random
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 
+import numpy as np
 import pytest
 
+from lagwise.domain.capacity import topic_hours as columns
 from lagwise.domain.capacity.demand import rate_of_bucket, too_little
-from tests.domain.topic_hours import EndMinute, TopicHour, bucket_of_rate, rates_of, topic_hours
+from lagwise.domain.verdicts.columns import NULL, taken
+from tests.domain import topic_hours as rows
+from tests.domain.topic_hours import EndMinute, TopicHour, bucket_of_rate, rates_of
 
 START = datetime(2026, 3, 2, 7, 0, tzinfo=UTC)
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 GAP = 120.0
 
 
@@ -19,26 +25,72 @@ def end(minute: int, first: int, last: int, *, partition: int = 0, was_reset: bo
     return EndMinute(partition, at, at + timedelta(seconds=5), at + timedelta(seconds=50), first, last, was_reset)
 
 
+def topic_hours(ends: Sequence[EndMinute]) -> list[TopicHour]:
+    """The hours of one topic, by columns and by rows alike."""
+    made = of_topics([ends], START.replace(minute=0, hour=0))[0]
+    assert made == rows.topic_hours(ends, GAP)
+    return made
+
+
+def of_topics(topics: Sequence[Sequence[EndMinute]], start: datetime) -> list[list[TopicHour]]:
+    """The hours of several topics from ``start`` on, by columns."""
+    keyed = [(topic, end) for topic, its in enumerate(topics) for end in its]
+    keyed.sort(key=lambda pair: (pair[1].partition, pair[0], pair[1].minute))
+    ends = [end for _, end in keyed]
+    made = columns.topic_hours(
+        {
+            "topic": np.array([topic for topic, _ in keyed], np.int64),
+            "log": np.array([topic + len(topics) * end.partition for topic, end in keyed], np.int64),
+            "partition": np.array([end.partition for end in ends], np.int64),
+            **{name: times([getattr(end, name) for end in ends]) for name in ("minute", "first_at", "last_at")},
+            "first_high_watermark": np.array([end.first_high_watermark for end in ends], np.int64),
+            "last_high_watermark": np.array([end.last_high_watermark for end in ends], np.int64),
+            "reset_at": np.where([end.was_reset for end in ends], times([end.last_at for end in ends]), NULL),
+        },
+        int(times([start])[0]),
+        GAP,
+    )
+    found: list[list[TopicHour]] = [[] for _ in topics]
+    for number in range(len(made.rows["topic"])):
+        row = {name: values[number].item() for name, values in made.rows.items()}
+        for name in ("hour", "max_at"):
+            row[name] = EPOCH + timedelta(microseconds=row[name])
+        rates, records = (taken(its, its["row"] == number) for its in (made.rates, made.partition_records))
+        topic = found[row.pop("topic")]
+        topic.append(
+            TopicHour(
+                **row,
+                rates=dict(zip(rates["bucket"].tolist(), rates["minutes"].tolist(), strict=True)),
+                partition_records=dict(zip(records["partition"].tolist(), records["records"].tolist(), strict=True)),
+            )
+        )
+    return found
+
+
+def times(values: Sequence[datetime]) -> np.ndarray:
+    return np.array([(at - EPOCH) // timedelta(microseconds=1) for at in values], np.int64)
+
+
 def only(hours: list[TopicHour]) -> TopicHour:
     assert len(hours) == 1
     return hours[0]
 
 
 def test_a_step_reaches_from_the_last_sample_of_one_minute_to_that_of_the_next() -> None:
-    hour = only(topic_hours([end(0, 0, 45), end(1, 60, 105), end(2, 120, 165)], GAP))
+    hour = only(topic_hours([end(0, 0, 45), end(1, 60, 105), end(2, 120, 165)]))
     assert (hour.records, hour.seconds, hour.minutes, hour.partitions) == (165, 165.0, 3, 1)
     assert hour.rate_per_second == hour.max_rate_per_second == 1.0
     assert hour.max_at == START, "of equal ones the first"
 
 
 def test_what_was_written_during_a_gap_is_unknown_and_no_burst() -> None:
-    hour = only(topic_hours([end(0, 0, 45), end(30, 900_000, 900_045)], GAP))
+    hour = only(topic_hours([end(0, 0, 45), end(30, 900_000, 900_045)]))
     assert (hour.records, hour.minutes, hour.max_rate_per_second) == (90, 2, 1.0)
 
 
 def test_a_recreated_topic_makes_no_negative_and_no_huge_rate() -> None:
-    down = only(topic_hours([end(0, 1_000_000, 1_000_045), end(1, 0, 45, was_reset=True), end(2, 60, 105)], GAP))
-    up = only(topic_hours([end(0, 0, 45), end(1, 5_000_000, 5_000_045, was_reset=True), end(2, 60, 105)], GAP))
+    down = only(topic_hours([end(0, 1_000_000, 1_000_045), end(1, 0, 45, was_reset=True), end(2, 60, 105)]))
+    up = only(topic_hours([end(0, 0, 45), end(1, 5_000_000, 5_000_045, was_reset=True), end(2, 60, 105)]))
     assert (down.records, down.max_rate_per_second) == (150, 1.0)
     # The third minute went back without being told as a reset: that is no rate at all.
     assert (up.records, up.minutes) == (90, 2)
@@ -46,31 +98,57 @@ def test_a_recreated_topic_makes_no_negative_and_no_huge_rate() -> None:
 
 def test_a_minute_counts_when_every_partition_was_sampled() -> None:
     both = [end(m, 60 * m, 60 * m + 45, partition=p) for m in range(3) for p in (0, 1)]
-    hour = only(topic_hours([e for e in both if (e.minute, e.partition) != (START + timedelta(minutes=1), 1)], GAP))
+    hour = only(topic_hours([e for e in both if (e.minute, e.partition) != (START + timedelta(minutes=1), 1)]))
     assert (hour.partitions, hour.minutes) == (2, 2)
     assert hour.rate_per_second == pytest.approx(2.0, rel=0.35)
-    assert only(topic_hours(both, GAP)).minutes == 3
+    assert only(topic_hours(both)).minutes == 3
 
 
 def test_the_records_of_each_partition_are_of_the_minutes_that_count() -> None:
     both = [end(m, 60 * m * (1 + p), (60 * m + 45) * (1 + p), partition=p) for m in range(3) for p in (0, 1)]
-    assert only(topic_hours(both, GAP)).partition_records == {0: 165, 1: 330}
-    hour = only(topic_hours([e for e in both if (e.minute, e.partition) != (START + timedelta(minutes=1), 1)], GAP))
+    assert only(topic_hours(both)).partition_records == {0: 165, 1: 330}
+    hour = only(topic_hours([e for e in both if (e.minute, e.partition) != (START + timedelta(minutes=1), 1)]))
     assert hour.partition_records == {0: 105, 1: 330}
     assert sum(hour.partition_records.values()) == hour.records
     still = [end(m, 7, 7, partition=p) for m in range(3) for p in (0, 1)]
-    assert only(topic_hours(still, GAP)).partition_records == {0: 0, 1: 0}
+    assert only(topic_hours(still)).partition_records == {0: 0, 1: 0}
 
 
 def test_one_sample_is_no_rate() -> None:
     at = START + timedelta(seconds=5)
-    assert topic_hours([EndMinute(0, START, at, at, 7, 7, False)], GAP) == []
-    assert topic_hours([], GAP) == []
+    assert topic_hours([EndMinute(0, START, at, at, 7, 7, False)]) == []
+    assert topic_hours([]) == []
 
 
 def test_the_first_step_of_an_hour_begins_in_the_hour_before() -> None:
-    first, second = topic_hours([end(59, 0, 45), end(60, 60, 105)], GAP)
+    first, second = topic_hours([end(59, 0, 45), end(60, 60, 105)])
     assert (first.records, second.records, second.seconds) == (45, 60, 60.0)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_columns_and_rows_agree_on_random_histories(seed: int) -> None:
+    """Of several topics, with gaps, resets, logs that go back, single samples and partitions that come and go."""
+    noise = random.Random(seed)
+    topics = [list(random_ends(noise, partition)) for partition in [noise.randrange(1, 5) for _ in range(4)]]
+    start = START.replace(hour=noise.choice([0, 8, 9]), minute=0)
+    expected = [[hour for hour in rows.topic_hours(ends, GAP) if hour.hour >= start] for ends in topics]
+    # Of what lies more than a gap before, nothing is needed.
+    early = start - timedelta(seconds=GAP)
+    assert of_topics([[end for end in ends if end.minute >= early] for ends in topics], start) == expected
+    assert any(expected)
+
+
+def random_ends(noise: random.Random, partitions: int) -> Iterator[EndMinute]:
+    for partition in range(partitions):
+        high = noise.randrange(10_000)
+        for minute in range(noise.choice([0, 0, 70]), noise.choice([180, 180, 100])):
+            before = high
+            was_reset = noise.random() < 0.02
+            high = noise.randrange(500) if was_reset else high + noise.choice([0, -5, 60, noise.randrange(9_000_000)])
+            at = START + timedelta(minutes=minute)
+            first, last = sorted(at + timedelta(seconds=noise.randrange(120) / 2) for _ in range(2))
+            if noise.random() < 0.9:
+                yield EndMinute(partition, at, first, last, min(before, high), high, was_reset)
 
 
 def test_rates_are_accurate_to_within_two_percent() -> None:
@@ -86,7 +164,7 @@ def test_quantiles_of_a_history() -> None:
         before, high = high, high + (0 if minute % 5 == 0 else noise.randrange(60, 60_000))
         ends.append(end(minute, before, high))
         rates.append((high - before) / (45 if minute == 0 else 60))
-    found = rates_of(topic_hours(ends, GAP))
+    found = rates_of(topic_hours(ends))
     assert found is not None
     rates.sort()
     assert found.minutes == len(rates)
@@ -96,7 +174,7 @@ def test_quantiles_of_a_history() -> None:
 
 
 def test_nothing_written_and_nothing_known() -> None:
-    found = rates_of(topic_hours([end(m, 9, 9) for m in range(10)], GAP))
+    found = rates_of(topic_hours([end(m, 9, 9) for m in range(10)]))
     assert found is not None
     assert (found.peak_per_second, found.p50_per_second, found.p99_per_second, found.minutes) == (0.0, 0.0, 0.0, 10)
     assert rates_of([]) is None
@@ -107,7 +185,7 @@ def test_one_burst_is_the_peak_and_no_quantile() -> None:
     for minute in range(600):
         before, high = high, high + (6_000_000 if minute == 333 else 60)
         ends.append(end(minute, before, high))
-    found = rates_of(topic_hours(ends, GAP))
+    found = rates_of(topic_hours(ends))
     assert found is not None
     assert found.peak_per_second == pytest.approx(100_000)
     assert found.peak_at == START + timedelta(minutes=333)

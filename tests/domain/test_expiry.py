@@ -1,8 +1,13 @@
 """When the committed offsets of a group without members will be forgotten, by the rules of KIP-211."""
 
-import pytest
+from collections.abc import Sequence
 
-from lagwise.domain.ownership import GroupFacts, seconds_to_expiry
+import numpy as np
+
+from lagwise.domain.verdicts.evidence import seconds_to_expiry
+from lagwise.domain.verdicts.ownership import Names, described_by
+from tests.domain.observed import times
+from tests.traces.judged import plain
 
 KEPT = 1000.0
 NOW = 5000.0
@@ -24,23 +29,24 @@ CASES = (
 )
 
 
-@pytest.mark.parametrize(
-    ("state", "kind", "empty_since", "committed_since", "committed_at", "seconds"),
-    [case[1:] for case in CASES],
-    ids=[case[0] for case in CASES],
-)
-def test_seconds_to_expiry(
-    state: str,
-    kind: str,
-    empty_since: float | None,
-    committed_since: float,
-    committed_at: float | None,
-    seconds: float | None,
-) -> None:
-    facts = GroupFacts(state=state, type=kind, empty_since=empty_since)
-    assert seconds_to_expiry(facts, committed_since, NOW, KEPT, committed_at=committed_at) == seconds
+def expiries(cases: Sequence[tuple[str, str, float | None, float, float | None]], kept: float) -> list[float | None]:
+    states, types, empty_since, committed_since, committed_at = zip(*cases, strict=True)
+    names = Names(sorted({*states}), sorted({*types}), ())
+    numbers = (np.array([of.index(one) for one in its]) for of, its in ((names.states, states), (names.types, types)))
+    rows = described_by(names, *numbers) | {
+        "empty_since": times(empty_since),
+        "committed_since": times(committed_since),
+        "committed_at": times(committed_at),
+        "as_of": times([NOW] * len(cases)),
+        "offsets_retention_seconds": np.full(len(cases), kept),
+    }
+    return plain(seconds_to_expiry(rows))
+
+
+def test_seconds_to_expiry() -> None:
+    found = expiries([case[1:6] for case in CASES], KEPT)
+    assert dict(zip([case[0] for case in CASES], found, strict=True)) == {case[0]: case[6] for case in CASES}
 
 
 def test_without_a_known_retention_there_is_no_expiry_time() -> None:
-    facts = GroupFacts(state="Empty", type="classic", empty_since=100.0)
-    assert seconds_to_expiry(facts, 100.0, NOW, None, committed_at=100.0) is None
+    assert expiries([("Empty", "classic", 100.0, 100.0, 100.0)], np.nan) == [None]

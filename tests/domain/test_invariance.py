@@ -11,29 +11,26 @@ constants and the policy only, and with these in other units they say the same.
 """
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import fields, replace
 from datetime import timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lagwise.domain import lag as lags
-from lagwise.domain import status as rules
-from lagwise.domain.evaluation import evaluate
-from lagwise.domain.evidence import Evidence, Policy
-from lagwise.domain.loss.retention import Jumps
-from lagwise.domain.status import judge
-from lagwise.domain.trend import Trend
-from lagwise.domain.verdict_rollup import Pair
+from lagwise.domain.verdicts import loss, retention, samples
+from lagwise.domain.verdicts import status as rules
 from lagwise.domain.vocabulary import Status
-from lagwise.traces.trace import Trace, read_trace
-from tests.domain.judged_histories import Row, Rows, cases, changed
+from lagwise.traces.trace import Row, Trace, read_trace
+from tests.contract.plain_model.records import Evidence, Jumps, Policy, Trend
+from tests.domain.judged_evidence import judged as judged_evidence
+from tests.domain.judged_histories import histories, verdicts
 from tests.domain.test_status import ROWS
-from tests.traces.judged import judged
+from tests.traces.judged import Pair, judged
 
 pytestmark = pytest.mark.thorough
 
@@ -46,54 +43,54 @@ class TestHistories:
     @settings(max_examples=100)
     @given(st.integers(0, 299), st.lists(st.integers(0, 100_000), min_size=8, max_size=8, unique=True))
     def test_partitions_of_any_numbers(self, which: int, numbers: list[int]) -> None:
-        case = cases()[which % len(cases())]
-        found = evaluate(changed(case.rows, lambda _, row: _renumbered(row, numbers)), case.at)
-        assert {pair: judged.verdict for pair, judged in found.partitions.items()} == {
-            Pair(pair.group, pair.topic, numbers[pair.partition]): judged.verdict
-            for pair, judged in case.evaluation.partitions.items()
-        }
-        for name, verdict in case.evaluation.groups.items():
-            now = found.groups[name]
-            assert (now.status, now.reason) == (verdict.status, verdict.reason)
-            assert now.numbers.lag_records == verdict.numbers.lag_records
-            assert now.partitions_by_status == verdict.partitions_by_status
+        one = histories()[which % len(histories())]
+        changed = one.changed(lambda _, row: _renumbered(row, numbers))
+        for found, before in zip(one.judged_again(changed), one.evaluations, strict=True):
+            assert verdicts(found) == {
+                Pair(pair.group, pair.topic, numbers[pair.partition]): its for pair, its in verdicts(before).items()
+            }
+            for name, verdict in before.groups.items():
+                now = found.groups[name]
+                assert (now.status, now.reason) == (verdict.status, verdict.reason)
+                assert now.numbers.lag_records == verdict.numbers.lag_records
+                assert now.partitions_by_status == verdict.partitions_by_status
 
     @pytest.mark.parametrize("times", [2, 1000])
     def test_lag_in_any_unit(self, times: int) -> None:
         """Records in thousands, or batches of two: the same words, lag and losses so many times as large."""
         compared: Counter[Status] = Counter()
-        for case in cases():
-            rows = _with_offsets(case.rows, lambda offset: offset * times)
-            found = evaluate(rows, case.at)
-            for pair, before in case.evaluation.partitions.items():
-                if _one_record_matters(before.evidence, case.at.policy):
-                    continue
-                now = found.partitions[pair].verdict
-                assert (now.status, now.reason, now.reasons) == _words(before.verdict), (case, pair)
-                assert now.lag == (None if before.verdict.lag is None else times * before.verdict.lag), (case, pair)
-                assert now.records_lost == times * before.verdict.records_lost, (case, pair)
-                for name in ("seconds_to_catch_up", "seconds_to_loss"):
-                    assert getattr(now, name) == pytest.approx(getattr(before.verdict, name)), (case, pair)
-                compared[now.status] += 1
+        for one in histories():
+            found = one.judged_again(one.changed(_with_offsets(lambda offset: offset * times)))
+            for now_, before_ in zip(found, one.evaluations, strict=True):
+                for pair, before in before_.partitions.items():
+                    if _one_record_matters(before, before):
+                        continue
+                    now = now_.partitions[pair]
+                    assert _words(now) == _words(before), (str(one), pair)
+                    assert now.lag == (None if before.lag is None else times * before.lag), (str(one), pair)
+                    assert now.records_lost == times * before.records_lost, (str(one), pair)
+                    for name in ("seconds_to_catch_up", "seconds_to_loss"):
+                        assert getattr(now, name) == pytest.approx(getattr(before, name)), (str(one), pair)
+                    compared[now.status] += 1
         assert set(compared) >= set(Status) - {Status.CATCHING_UP}
         assert sum(compared.values()) > 200
 
     def test_lag_is_between_nothing_and_all_there_is(self) -> None:
         """Never negative, never invented: of what could not be read there is none, and no more than the log holds."""
         known = 0
-        for case in cases():
-            for pair, its in case.evaluation.partitions.items():
-                e, lag = its.evidence, its.verdict.lag
-                if lag is None:
-                    continue
-                assert e.high_watermark is not None, (case, pair)
-                assert e.log_start is not None, (case, pair)
-                assert 0 <= lag <= max(0, e.high_watermark - e.log_start), (case, pair)
-                # Without a commit it is known only where there is no record at all.
-                committed = e.log_start if e.committed is None else e.committed
-                assert e.committed is not None or e.log_start == e.high_watermark, (case, pair)
-                assert lag <= e.high_watermark - committed, (case, pair)
-                known += 1
+        for one in histories():
+            for evaluation in one.evaluations:
+                for pair, row in evaluation.partitions.items():
+                    if row.lag is None:
+                        continue
+                    assert row.high_watermark is not None, (str(one), pair)
+                    assert row.log_start is not None, (str(one), pair)
+                    assert 0 <= row.lag <= max(0, row.high_watermark - row.log_start), (str(one), pair)
+                    # Without a commit it is known only where there is no record at all.
+                    committed = row.log_start if row.committed is None else row.committed
+                    assert row.committed is not None or row.log_start == row.high_watermark, (str(one), pair)
+                    assert row.lag <= row.high_watermark - committed, (str(one), pair)
+                    known += 1
         assert known > 200
 
 
@@ -112,14 +109,11 @@ class TestRules:
 
     @pytest.mark.parametrize("times", [1 / 1024, 1 / 8, 4, 1024])
     def test_time_in_any_unit(self, times: float, monkeypatch: pytest.MonkeyPatch) -> None:
-        for name in vars(rules):
-            if name.endswith("_SECONDS"):
-                monkeypatch.setattr(rules, name, getattr(rules, name) * times)
-        hangs_after = lags.TRANSACTION_HANGS_AFTER_SECONDS
-        monkeypatch.setattr(lags, "TRANSACTION_HANGS_AFTER_SECONDS", hangs_after * times)
-        for row in ROWS:
-            verdict = judge(_in_seconds_of(row.evidence, times), _policy_in_seconds_of(row.policy, times))
-            assert (verdict.status, verdict.reason, verdict.reasons) == (row.status, row.reason, row.reasons), row.name
+        for module, name in self.lengths():
+            monkeypatch.setattr(module, name, getattr(module, name) * times)
+        cases = [(_in_seconds_of(r.evidence, times), _policy_in_seconds_of(r.policy, times)) for r in ROWS]
+        for row, verdict in zip(ROWS, judged_evidence(cases), strict=True):
+            assert _words(verdict) == (row.status, row.reason, row.reasons), row.name
             assert (verdict.lag, verdict.records_lost) == (row.lag, row.lost), row.name
             expected = None if row.to_loss is None else row.to_loss * times
             assert verdict.seconds_to_loss == pytest.approx(expected), row.name
@@ -127,19 +121,23 @@ class TestRules:
     @pytest.mark.parametrize("times", [2, 1024])
     def test_lag_in_any_unit(self, times: int) -> None:
         compared: Counter[Status] = Counter()
-        for row in ROWS:
-            if _one_record_matters(row.evidence, row.policy):
-                continue
-            verdict = judge(_in_records_of(row.evidence, times), row.policy)
-            assert (verdict.status, verdict.reason, verdict.reasons) == (row.status, row.reason, row.reasons), row.name
+        rows = [row for row in ROWS if not _one_record_matters(row.evidence, row.policy)]
+        found = judged_evidence([(_in_records_of(row.evidence, times), row.policy) for row in rows])
+        for row, verdict in zip(rows, found, strict=True):
+            assert _words(verdict) == (row.status, row.reason, row.reasons), row.name
             assert verdict.lag == (None if row.lag is None else row.lag * times), row.name
             assert verdict.seconds_to_loss == pytest.approx(row.to_loss), row.name
             compared[verdict.status] += 1
         assert set(compared) == set(Status)
 
+    def lengths(self) -> list[tuple[Any, str]]:
+        """The constants that are lengths of time, each with its module."""
+        modules = (rules, loss, retention, samples)
+        return [(module, name) for module in modules for name in vars(module) if name.endswith("_SECONDS")]
+
     def test_every_length_of_time_is_a_named_constant(self) -> None:
         """Guards the test above: were a number of seconds written into a rule, it would not be in other units."""
-        named = {name for name in vars(rules) if name.endswith("_SECONDS")}
+        named = {name for _, name in self.lengths()}
         assert named >= {"STALLED_AFTER_SECONDS", "STOPPED_AFTER_SECONDS", "UNSEEN_AFTER_SECONDS"}
         timed = {f.name for f in fields(Evidence) if "second" in f.name}
         assert timed == {*TIMES, *RATES, "lag_seconds_is_lower_bound"}
@@ -186,7 +184,7 @@ def _words(verdict: Any) -> tuple[Any, ...]:
     return verdict.status, verdict.reason, verdict.reasons
 
 
-def _one_record_matters(e: Evidence, policy: Policy) -> bool:
+def _one_record_matters(e: Evidence | SimpleNamespace, policy: Policy | SimpleNamespace) -> bool:
     """Whether a bound of one record is what decides: fewer than one per sample, or a trend of less than one."""
     produced = e.produce_rate_per_second or 0.0
     if produced * policy.interval_seconds < 1:
@@ -216,11 +214,8 @@ def _in_records_of(e: Evidence, times: int) -> Evidence:
     return replace(e, **{name: _times(getattr(e, name), times) for name in RECORDS})
 
 
-def _with_offsets(rows: Rows, change: Any) -> Rows:
-    def with_other(_: str, row: Row) -> Row:
-        return {**row, **{name: change(row[name]) for name in OFFSETS if row.get(name) is not None}}
-
-    return changed(rows, with_other)
+def _with_offsets(change: Callable[[int], int]) -> Callable[[str, Row], Row]:
+    return lambda _, row: {**row, **{name: change(row[name]) for name in OFFSETS if row.get(name) is not None}}
 
 
 def _renumbered(row: Row, numbers: list[int]) -> Row:
@@ -257,6 +252,6 @@ def _misses(trace: Trace, every: int) -> Iterator[str]:
             if truth.partition is None:
                 shown = evaluation.groups[truth.group]
             else:
-                shown = evaluation.partitions[Pair(truth.group, str(truth.topic), truth.partition)].verdict
+                shown = evaluation.partitions[Pair(truth.group, str(truth.topic), truth.partition)]
             if not truth.is_met_by(shown.status, shown.reason):
                 yield f"{trace.name} at {at:g} s: expected {truth.words}, shown {shown.status} {shown.reason or ''}"

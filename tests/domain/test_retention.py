@@ -1,23 +1,62 @@
 """When unread records will be deleted. Each row says why its answer is right."""
 
+from collections.abc import Sequence
 from fractions import Fraction
 from itertools import count
+from math import inf
+from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lagwise.domain.log_history import earlier_log_start, is_deleted_by_request
-from lagwise.domain.loss.retention import (
-    jumps_of,
-    log_start_rate,
+from lagwise.domain.verdicts.buckets import MINUTE
+from lagwise.domain.verdicts.columns import NULL, Array, Ranges
+from lagwise.domain.verdicts.evidence import is_deleted_by_request
+from lagwise.domain.verdicts.logs import Jumps, Logs, SeenLogs
+from lagwise.domain.verdicts.loss import seconds_to_deletion
+from lagwise.domain.verdicts.retention import (
+    limits_of,
     longest_kept_seconds,
-    seconds_to_deletion,
     seconds_to_log_start,
     seconds_to_truncation,
-    soonest,
 )
-from lagwise.domain.time_lag import WatermarkPoint, log_of
+from tests.domain.observed import HOUR as START
+from tests.domain.watched_logs import Point, logs
+from tests.traces.judged import plain
+
+
+def floats(values: Sequence[float | None]) -> Array:
+    return np.array(values, np.float64)
+
+
+def wholes(values: Sequence[int | None]) -> Array:
+    return np.array([NULL if value is None else value for value in values], np.int64)
+
+
+def by_name(table: Sequence[tuple[Any, ...]], found: list[Any]) -> dict[Any, Any]:
+    """What was found of each row of a table."""
+    return dict(zip([row[:2] for row in table], found, strict=True))
+
+
+def expected(table: Sequence[tuple[Any, ...]]) -> dict[Any, Any]:
+    return {row[:2]: row[-1] for row in table}
+
+
+def deletions(age: Sequence[float], kept: Array, growth: Sequence[float]) -> list[float | None]:
+    """Of readers whose records get older at these rates."""
+    produced, no = np.full(len(age), 10.0), np.zeros(len(age), bool)
+    rows = {
+        "age": floats(age),
+        "consumed": produced * (1 - floats(growth)),
+        "produced": produced,
+        "steady_produce_rate_per_second": np.full(len(age), np.nan),
+        "grows": ~no,
+        **dict.fromkeys(("near_edge", "standing", "behind"), no),
+    }
+    return plain(seconds_to_deletion(rows, kept, np.full(len(age), np.nan)))
+
 
 # age of the oldest unread record, retention, growth of the age → seconds to its deletion
 DELETIONS = (
@@ -32,11 +71,9 @@ DELETIONS = (
 )
 
 
-@pytest.mark.parametrize(
-    ("age", "retention", "growth", "seconds"), [r[2:] for r in DELETIONS], ids=[f"{r[0]} {r[1]}" for r in DELETIONS]
-)
-def test_deletion(age: float, retention: float | None, growth: float, seconds: float | None) -> None:
-    assert seconds_to_deletion(age, retention, growth) == seconds
+def test_deletion() -> None:
+    age, kept, growth = zip(*(row[2:5] for row in DELETIONS), strict=True)
+    assert by_name(DELETIONS, deletions(age, floats(kept), growth)) == expected(DELETIONS)
 
 
 HOUR, WEEK = 3600.0, 7 * 86_400.0
@@ -53,15 +90,10 @@ LAST_DELETIONS = (
 )
 
 
-@pytest.mark.parametrize(
-    ("age", "retention", "segment", "growth", "seconds"),
-    [r[2:] for r in LAST_DELETIONS],
-    ids=[f"{r[0]} {r[1]}" for r in LAST_DELETIONS],
-)
-def test_last_deletion(
-    age: float, retention: float | None, segment: float | None, growth: float, seconds: float | None
-) -> None:
-    assert seconds_to_deletion(age, longest_kept_seconds(retention, segment), growth) == seconds
+def test_last_deletion() -> None:
+    age, kept, segment, growth = zip(*(row[2:6] for row in LAST_DELETIONS), strict=True)
+    kept_at_most = longest_kept_seconds({"retention_seconds": floats(kept), "segment_seconds": floats(segment)})
+    assert by_name(LAST_DELETIONS, deletions(age, kept_at_most, growth)) == expected(LAST_DELETIONS)
 
 
 # log start and high watermark at the ends of buckets → by how much it jumps, where the log ended before it last did
@@ -82,9 +114,20 @@ HISTORIES = (
 )
 
 
-@pytest.mark.parametrize(("ends", "jumps"), [r[2:] for r in HISTORIES], ids=[f"{r[0]} {r[1]}" for r in HISTORIES])
-def test_jumps(ends: list[tuple[int, int]], jumps: tuple[int, int] | None) -> None:
-    assert jumps_of(ends) == jumps
+def test_jumps() -> None:
+    numbers = np.arange(len(HISTORIES))
+    ends = [(number, minute, *end) for number, row in enumerate(HISTORIES) for minute, end in enumerate(row[2])]
+    log, minute, log_start, high = np.array(ends).T
+    rows = {"log": log, "minute": minute * MINUTE + START}
+    for which in ("first", "last"):
+        rows |= {f"{which}_at": rows["minute"], f"{which}_high_watermark": high, f"{which}_log_start": log_start}
+    none = Ranges(numbers, numbers)
+    its = Ranges(np.searchsorted(log, numbers), np.searchsorted(log, numbers, "right"))
+    as_of = np.full(len(numbers), START + 10 * MINUTE)
+    seen = SeenLogs(Logs({}, rows, {}), as_of, none, its, np.full(len(numbers), NULL), np.zeros(len(numbers), bool))
+    found = seen.jumps(np.ones(len(numbers), bool))
+    pairs = zip(plain(found.records), plain(found.high_watermark), strict=True)
+    assert by_name(HISTORIES, [None if one[0] is None else one for one in pairs]) == expected(HISTORIES)
 
 
 # records between log start and group, records a jump, written since the last one, written and read per second → seconds
@@ -103,14 +146,15 @@ TRUNCATIONS = (
 )
 
 
-@pytest.mark.parametrize(
-    ("margin", "records", "since", "written", "read", "seconds"),
-    [r[2:] for r in TRUNCATIONS],
-    ids=[f"{r[0]} {r[1]}" for r in TRUNCATIONS],
-)
-def test_truncation(margin: int, records: int, since: int, written: float, read: float, seconds: float | None) -> None:
-    rates = {"produce_rate_per_second": written, "consume_rate_per_second": read}
-    assert seconds_to_truncation(margin, records, since, **rates) == seconds
+def truncations(margin: Any, records: Any, since: Any, written: Any, read: Any) -> list[float | None]:
+    jumps = Jumps(np.array(records), np.full(len(records), 5000))
+    found = seconds_to_truncation(np.array(margin), jumps, 5000 + np.array(since), np.array(written), np.array(read))
+    return plain(found)
+
+
+def test_truncation() -> None:
+    found = truncations(*zip(*(row[2:7] for row in TRUNCATIONS), strict=True))
+    assert by_name(TRUNCATIONS, found) == expected(TRUNCATIONS)
 
 
 @given(
@@ -125,15 +169,8 @@ def test_truncation_is_what_happens(margin: int, records: int, done: int, writte
     since, read = records * done // 100, Fraction(written * kept, 100)
     moments = (Fraction(jump * records - since, written) for jump in count(1))
     lost_at = next(at for jump, at in enumerate(moments, 1) if jump * records > margin + read * at)
-    rates = {"produce_rate_per_second": float(written), "consume_rate_per_second": float(read)}
-    assert seconds_to_truncation(margin, records, since, **rates) == pytest.approx(float(lost_at))
-
-
-def test_soonest_leaves_out_what_never_comes() -> None:
-    assert soonest(None, 5.0, 3.0) == 3.0
-    assert soonest(0.0, 5.0) == 0.0
-    assert soonest(None, None) is None
-    assert soonest() is None
+    found = truncations([margin], [records], [since], [float(written)], [float(read)])
+    assert found == pytest.approx([float(lost_at)])
 
 
 # measured rate, records in the log, log start, retention → records per second
@@ -142,17 +179,29 @@ RATES = (
     (2, "what the log holds was written within its retention", None, 600, 5, 100.0, 6.0),
     (3, "nothing was deleted yet", None, 600, 0, 100.0, None),
     (4, "no limit of time", None, 600, 5, None, None),
-    (5, "a limit that keeps nothing", None, 600, 5, 0.0, None),
+    (5, "a limit that keeps nothing: all of it at once", None, 600, 5, 0.0, inf),
 )
 
 
-@pytest.mark.parametrize(
-    ("measured", "records", "start", "retention", "rate"), [r[2:] for r in RATES], ids=[f"{r[0]} {r[1]}" for r in RATES]
-)
-def test_rate_of_the_log_start(
-    measured: float | None, records: int, start: int, retention: float | None, rate: float | None
-) -> None:
-    assert log_start_rate(measured, records, start, retention) == rate
+def approaches(
+    margin: Sequence[int], measured: Sequence[float | None], read: Sequence[float], **log: Sequence[Any]
+) -> list[float | None]:
+    """Of logs that hold nothing that says how fast they are deleted, unless ``log`` says so."""
+    nothing = [0] * len(margin)
+    start = np.array(log.get("start", nothing))
+    ends = {"log_start": start, "high_watermark": start + np.array(log.get("records", nothing))}
+    limits = {"retention_seconds": floats(log.get("retention", [None] * len(margin)))}
+    return plain(seconds_to_log_start(np.array(margin), limits, floats(measured), ends, floats(read)))
+
+
+def test_rate_of_the_log_start() -> None:
+    """It comes nearer by 6,000 records at this rate."""
+    measured, records, start, retention, _ = zip(*(row[2:] for row in RATES), strict=True)
+    ahead, standing = [6000] * len(RATES), [0.0] * len(RATES)
+    found = approaches(ahead, measured, standing, records=records, start=start, retention=retention)
+    assert by_name(
+        RATES, [None if seconds is None else 6000 / seconds if seconds else inf for seconds in found]
+    ) == expected(RATES)
 
 
 # records between log start and group, rate of the log start and of the group → seconds
@@ -165,42 +214,41 @@ APPROACHES = (
 )
 
 
-@pytest.mark.parametrize(
-    ("margin", "rate", "read", "seconds"), [r[2:] for r in APPROACHES], ids=[f"{r[0]} {r[1]}" for r in APPROACHES]
-)
-def test_approach_of_the_log_start(margin: int, rate: float | None, read: float, seconds: float | None) -> None:
-    assert seconds_to_log_start(margin, rate, read) == seconds
+def test_approach_of_the_log_start() -> None:
+    assert by_name(APPROACHES, approaches(*zip(*(row[2:5] for row in APPROACHES), strict=True))) == expected(APPROACHES)
 
 
 class TestWhoDeleted:
     """A log of ten records a second whose first 3,000 are gone: the newest of them is 300 s old after 600 s."""
 
-    LOG = log_of([WatermarkPoint(15.0 * n, 150 * n, 3000 if n == 40 else 0) for n in range(41)])
-
-    @pytest.mark.parametrize(
-        ("why", "topic", "by_request"),
-        [
-            ("nothing is deleted for its age or size", {"retention_ms": -1, "retention_bytes": -1}, True),
-            ("no size is known where none is set", {"retention_ms": -1}, True),
-            ("it would be kept for a week", {"retention_ms": 604_800_000}, True),
-            ("just about half as old as is kept", {"retention_ms": 601_000}, True),
-            ("more than half as old: the limit goes by times that clients set", {"retention_ms": 599_000}, False),
-            ("older than is kept", {"retention_ms": 60_000}, False),
-            ("how large it is nobody knows", {"retention_ms": -1, "retention_bytes": 1_000_000}, False),
-            ("what is kept is not known", {"retention_ms": None, "retention_bytes": None}, False),
-            ("the topic is not known", None, False),
-        ],
+    LOG = tuple(Point(15.0 * n, 150 * n, 3000 if n == 40 else 0) for n in range(41))
+    #: Why, retention.ms, retention.bytes → whether it was a client.
+    LIMITS = (
+        ("nothing is deleted for its age or size", -1, -1, True),
+        ("no size is known where none is set", -1, None, True),
+        ("it would be kept for a week", 604_800_000, None, True),
+        ("just about half as old as is kept", 601_000, None, True),
+        ("more than half as old: the limit goes by times that clients set", 599_000, None, False),
+        ("older than is kept", 60_000, None, False),
+        ("how large it is nobody knows", -1, 1_000_000, False),
+        ("what is kept is not known, or the topic is not", None, None, False),
     )
-    def test_it_was_a_client(self, why: str, topic: dict[str, int | None] | None, by_request: bool) -> None:
-        row = None if topic is None else {"cleanup_policy": "delete", **topic}
-        assert is_deleted_by_request(row, self.LOG, 600.0) is by_request, why
+
+    def by_request(self, points: Sequence[Point], *limits: tuple[int | None, int | None]) -> list[bool]:
+        by_time, by_size = zip(*limits, strict=True)
+        yes = np.ones(len(limits), bool)
+        topics = {"retention_ms": wholes(by_time), "retention_bytes": wholes(by_size), "deletes": yes, "compacts": ~yes}
+        seen = logs([points] * len(limits), [600.0] * len(limits))
+        return is_deleted_by_request(seen, limits_of(topics | {"segment_ms": wholes([None] * len(limits))})).tolist()
+
+    def test_it_was_a_client(self) -> None:
+        found = self.by_request(self.LOG, *(row[1:3] for row in self.LIMITS))
+        assert by_name([(row[0], None) for row in self.LIMITS], found) == {(r[0], None): r[3] for r in self.LIMITS}
 
     def test_what_is_older_than_the_history_is_unknown(self) -> None:
-        points = [p._replace(high_watermark=p.high_watermark + 5000) for p in self.LOG.points]
-        week = {"cleanup_policy": "delete", "retention_ms": 604_800_000}
-        assert not is_deleted_by_request(week, log_of(points), 600.0)
+        points = [p._replace(high_watermark=p.high_watermark + 5000) for p in self.LOG]
+        assert self.by_request(points, (604_800_000, None)) == [False]
 
     def test_where_the_log_began_a_minute_before(self) -> None:
-        assert earlier_log_start(self.LOG, 600.0) == 0
-        assert earlier_log_start(self.LOG, 660.0) == 3000
-        assert earlier_log_start(log_of(self.LOG.points[40:]), 600.0) is None
+        seen = logs([self.LOG, self.LOG, self.LOG[40:]], [600.0, 660.0, 600.0])
+        assert plain(seen.earlier_log_start()) == [0, 3000, None]

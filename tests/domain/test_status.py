@@ -6,15 +6,14 @@ the code does), and give every number that is not the default. Changing a row th
 """
 
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import pytest
 
-from lagwise.domain.evidence import Evidence, Policy
-from lagwise.domain.loss.retention import Jumps
-from lagwise.domain.status import judge
-from lagwise.domain.trend import Trend
 from lagwise.domain.vocabulary import LossCause, Status, UnknownReason
+from tests.contract.plain_model.records import Evidence, Jumps, Policy, Trend
+from tests.domain.judged_evidence import judged
 
 LOSING_DATA, AT_RISK, STOPPED, STALLED, REWOUND, FALLING_BEHIND, LAGGING, CATCHING_UP, OK, GHOST, UNKNOWN = Status
 
@@ -1888,9 +1887,15 @@ ROWS = (
 )
 
 
+@pytest.fixture(scope="module")
+def verdicts() -> list[SimpleNamespace]:
+    """The verdict on every row: they are judged together."""
+    return judged([(row.evidence, row.policy) for row in ROWS])
+
+
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row.number:03d} {row.name}")
-def test_verdict(row: Row) -> None:
-    verdict = judge(row.evidence, row.policy)
+def test_verdict(row: Row, verdicts: list[SimpleNamespace]) -> None:
+    verdict = verdicts[row.number - 1]
     assert (verdict.status, verdict.reason, verdict.reasons) == (row.status, row.reason, row.reasons), row.why
     assert (verdict.lag, verdict.records_lost) == (row.lag, row.lost), row.why
     assert verdict.seconds_to_catch_up == pytest.approx(row.to_catch_up), row.why
@@ -1932,5 +1937,5 @@ def test_reasons_are_ordered_and_begin_with_the_status() -> None:
 def test_without_readers_the_rate_is_zero_whatever_the_window_still_holds(
     evidence: Evidence, status: Status, rate_per_second: float
 ) -> None:
-    verdict = judge(replace(evidence, consume_rate_per_second=4.0), POLICY)
+    (verdict,) = judged([(replace(evidence, consume_rate_per_second=4.0), POLICY)])
     assert (verdict.status, verdict.consume_rate_per_second) == (status, rate_per_second)

@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 import pytest
 
-from lagwise.domain.trend import T_99
-from tests.domain.lags import INTERVAL, is_significant, line, over, trend
+from lagwise.domain.verdicts.trend import T_99
+from tests.domain.lags import INTERVAL, is_significant, line, over, statistics_of, trend, trends
 
 
 class Noise(NamedTuple):
@@ -61,8 +61,8 @@ def walks(noise: Noise, slope: float) -> list[list[tuple[float, float]]]:
 @pytest.mark.parametrize("noise", NOISES, ids=lambda noise: f"{noise.number:02d} {noise.why}")
 def test_an_interval_misses_the_slope_about_once_in_a_hundred_times(noise: Noise) -> None:
     slope = 0.4
-    found = [trend(samples) for samples in walks(noise, slope)]
-    missed = sum(not one.low <= slope <= one.high for one in found) / noise.runs
+    found = trends(statistics_of(walks(noise, slope)))
+    missed = sum(one is None or not one.low <= slope <= one.high for one in found) / noise.runs
     assert noise.fewest <= missed <= noise.most
 
 
@@ -91,7 +91,8 @@ def test_the_sawtooth_of_a_slow_committer_is_no_trend(window: int, shortest: int
     for cadence in range(shortest, window // 4 + 1, step * step):
         phases = range(0, cadence, 5 * step * step)
         samples = int(window / INTERVAL)
-        assert [p for p in phases if is_significant(trend(sawtooth(cadence, p, samples)))] == [], cadence
+        found = trends(statistics_of([sawtooth(cadence, phase, samples) for phase in phases]))
+        assert [p for p, one in zip(phases, found, strict=True) if one is None or is_significant(one)] == [], cadence
 
 
 def test_through_too_short_a_window_the_sawtooth_would_be_one() -> None:

@@ -4,21 +4,14 @@ import math
 import statistics
 from itertools import pairwise
 
+import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from lagwise.domain.trend import (
-    MINIMUM_SAMPLES,
-    T_99,
-    TELLING_SAMPLES,
-    Statistics,
-    Trend,
-    samples_of,
-    step_of,
-    trend_of,
-)
-from tests.domain.lags import INTERVAL, Samples, is_significant, line, over, statistics_of, trend
+from lagwise.domain.verdicts.buckets import STATISTICS, shifted
+from lagwise.domain.verdicts.trend import MINIMUM_SAMPLES, T_99, TELLING_SAMPLES
+from tests.domain.lags import INTERVAL, Samples, Trend, is_significant, line, over, statistics_of, trend, trends
 
 reproducible = settings(max_examples=150)
 
@@ -51,16 +44,13 @@ NONE: tuple[tuple[int, str, Samples, int], ...] = (
 )
 
 
-@pytest.mark.parametrize(("samples", "steps"), [row[2:] for row in NONE], ids=[f"{row[0]} {row[1]}" for row in NONE])
-def test_no_trend_is_none_and_not_a_slope_of_zero(samples: Samples, steps: int) -> None:
-    merged = samples_of(samples)
-    for _ in range(steps):
-        merged += step_of(INTERVAL, 45.0)
-    assert trend_of(merged) is None
+def test_no_trend_is_none_and_not_a_slope_of_zero() -> None:
+    found = trends(statistics_of([row[2] for row in NONE], [[(INTERVAL, 45.0)] * row[3] for row in NONE]))
+    assert {row[:2]: one for row, one in zip(NONE, found, strict=True)} == {row[:2]: None for row in NONE}
 
 
 def test_the_minimum_of_samples_and_one_step_are_enough() -> None:
-    assert trend_of(samples_of(line(MINIMUM_SAMPLES, 3.0)) + step_of(INTERVAL, 45.0)) is not None
+    assert trends(statistics_of([line(MINIMUM_SAMPLES, 3.0)], [[(INTERVAL, 45.0)]])) != [None]
 
 
 def by_the_book(samples: Samples) -> Trend:
@@ -107,7 +97,7 @@ def sampled(gaps_and_lags: list[tuple[int, int]]) -> list[tuple[float, float]]:
 @given(GAPS_AND_LAGS)
 def test_the_sums_agree_with_the_residuals(gaps_and_lags: list[tuple[int, int]]) -> None:
     samples = sampled(gaps_and_lags)
-    assert_same(trend_of(statistics_of(samples)), by_the_book(samples))
+    assert_same(trend(samples), by_the_book(samples))
 
 
 @reproducible
@@ -118,14 +108,18 @@ def test_neither_buckets_nor_the_origin_of_time_change_anything(
     """Each bucket counts from its own origin and holds the steps into its samples; a window is their sum."""
     samples = sampled(gaps_and_lags)
     bounds = [0, *sorted(cut for cut in cuts if cut < len(samples)), len(samples)]
-    merged = Statistics()
-    for start, end in pairwise(bounds):
-        own_origin = samples[start][0]
-        bucket = samples_of((t - own_origin, lag) for t, lag in samples[start:end])
-        for before, now in pairwise(samples[max(0, start - 1) : end]):
-            bucket += step_of(now[0] - before[0], now[1] - before[1])
-        merged += bucket.shifted(own_origin - origin)
-    assert_same(trend_of(merged), by_the_book(samples))
+    parts = list(pairwise(bounds))
+    origins = [samples[start][0] for start, _ in parts]
+    buckets = statistics_of(
+        [[(t - own, lag) for t, lag in samples[start:end]] for own, (start, end) in zip(origins, parts, strict=True)],
+        [
+            [(now[0] - before[0], now[1] - before[1]) for before, now in pairwise(samples[max(0, start - 1) : end])]
+            for start, end in parts
+        ],
+    )
+    same_origin = shifted(buckets, np.array(origins) - origin)
+    (found,) = trends({name: same_origin[name].sum(keepdims=True) for name in STATISTICS})
+    assert_same(found, by_the_book(samples))
 
 
 @reproducible
@@ -164,8 +158,8 @@ def test_what_happened_behind_gaps_counts_although_no_step_shows_it() -> None:
     """A collector looked in three times for a minute: level each time, at another level. That is no certain growth."""
     levels = (0.0, 900.0, 300.0)
     looks = [[(1000.0 * look + INTERVAL * n, level) for n in range(5)] for look, level in enumerate(levels)]
-    merged = sum((statistics_of(samples) for samples in looks), Statistics())
-    found = trend_of(merged)
+    buckets = statistics_of(looks)
+    (found,) = trends({name: buckets[name].sum(keepdims=True) for name in STATISTICS})
     assert found is not None
     assert found.slope > 0
     assert not is_significant(found)

@@ -1,4 +1,4 @@
-"""The definition of what Spark writes to `topic_hours` and `demand`, in plain Python, one topic at a time.
+"""What is written to `topic_hours` and `demand`, in plain Python, one topic at a time.
 
 The rules are those of :mod:`lagwise.domain.capacity.demand`.
 """

@@ -9,7 +9,6 @@ from lagwise.tables.capacity import CAPACITY, DEMAND, FORECASTS, OBSERVED_CAPACI
 from lagwise.tables.schema import Table
 from lagwise.tables.service_times import SERVICE_TIMES
 from lagwise.tables.store import Lake
-from lagwise_spark.jobs import write
 from lagwise_spark.jobs.capacity import AGAIN_AFTER
 from tests.app.judged import append, partition, row
 
@@ -36,7 +35,7 @@ def reads(lake: Lake, name: str, *, members: int = 4, partitions: int = 12, rate
 def judged_again(lake: Lake) -> None:
     """The statuses of a round so much later that the capacity verdicts are due."""
     again = [{**r, "as_of": r["as_of"] + AGAIN_AFTER} for r in lake.read(PARTITION_STATUS).to_pylist()]
-    write.replace_small(lake, PARTITION_STATUS, PARTITION_STATUS.from_rows(again))
+    lake.replace(PARTITION_STATUS, PARTITION_STATUS.from_rows(again))
 
 
 def some(table: Table, **values: Any) -> dict[str, Any]:

@@ -1,21 +1,21 @@
-"""What the plain-Python definition says of a lake's raw samples, and whether its statuses say the same."""
+"""What the plain model of the rules says of a lake's raw samples, and whether its statuses say the same."""
 
 import math
 from collections.abc import Sequence
 from typing import Any
 
-from lagwise.domain.evaluation import Moment, evaluate
-from lagwise.domain.verdict_rollup import Judged, Pair, shown_age
 from lagwise.domain.vocabulary import Status
 from lagwise.tables.analysis import PARTITION_STATUS
 from lagwise.tables.raw import COMMITS, GROUPS, MEMBERS, TOPICS, WATERMARKS
 from lagwise.tables.store import Lake
+from tests.contract.plain_model.evaluation import Moment, evaluate
+from tests.contract.plain_model.records import Judged, Pair
 
 
 def holds_what_is_defined(lake: Lake, moment: Moment, *, ever: Sequence[str] = ()) -> dict[Pair, dict[str, Any]]:
     """Assert that it does, number by number, for every group-partition; the numbers are returned.
 
-    Rounds forget the groups named in ``ever``, which were there long ago: the definition forgets nothing.
+    Rounds forget the groups named in ``ever``, which were there long ago: the model forgets nothing.
     """
     raw = {table.name: lake.read(table).to_pylist() for table in (WATERMARKS, COMMITS, GROUPS, MEMBERS, TOPICS)}
     defined = {pair: expected(judged) for pair, judged in evaluate(raw, moment).partitions.items()}
@@ -31,7 +31,7 @@ def holds_what_is_defined(lake: Lake, moment: Moment, *, ever: Sequence[str] = (
 
 def expected(judged: Judged) -> dict[str, Any]:
     evidence, verdict = judged.evidence, judged.verdict
-    age, is_bound = shown_age(judged)
+    age, is_bound = judged.shown_age
     return {
         "status": str(verdict.status),
         "reason": str(verdict.reason) if verdict.reason else None,

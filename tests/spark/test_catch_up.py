@@ -18,7 +18,7 @@ from lagwise.tables.store import Lake
 from tests.spark.recorder import Recorder
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark import SparkContext
 
     from lagwise_spark.jobs.progress import News
 
@@ -76,12 +76,13 @@ def contents(lake: Lake) -> dict[str, list[str]]:
 
 
 def stretch(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Everything but the open minute is caught up on, twelve minutes at a time."""
+    """Everything but the open minute is caught up on, in slices of ten minutes, two of them in a job."""
     from lagwise_spark.jobs import catch_up
 
     monkeypatch.setattr(catch_up, "ROWS_PER_ROUND", 0)
     monkeypatch.setattr(catch_up, "MINUTES_PER_ROUND", 1)
-    monkeypatch.setattr(catch_up, "LONGEST_STRETCH_MINUTES", 12)
+    monkeypatch.setattr(catch_up, "SAMPLES_PER_TASK", 120)
+    monkeypatch.setattr(catch_up, "TASKS_PER_CORE", 1)
 
 
 @pytest.fixture
@@ -89,7 +90,7 @@ def stretched(monkeypatch: pytest.MonkeyPatch) -> None:
     stretch(monkeypatch)
 
 
-def run(spark: "SparkSession", lake: Lake) -> Any:
+def run(spark: "SparkContext", lake: Lake) -> Any:
     from lagwise_spark.jobs.tick import tick
 
     return tick(spark, lake, Config(data=str(Path(lake.uri).parent)))
@@ -98,7 +99,7 @@ def run(spark: "SparkSession", lake: Lake) -> Any:
 @pytest.mark.spark
 @pytest.mark.timeout(600)
 def test_stretches_equal_rounds(
-    spark: "SparkSession", lake: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    spark: "SparkContext", lake: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     in_rounds = Lake(str(tmp_path / "rounds" / "lake"))
     in_rounds.create(*ALL_TABLES)
@@ -118,7 +119,7 @@ def test_stretches_equal_rounds(
 @pytest.mark.spark
 @pytest.mark.timeout(600)
 @pytest.mark.usefixtures("stretched")
-def test_catching_up_again_replaces(spark: "SparkSession", lake: Lake, tmp_path: Path) -> None:
+def test_catching_up_again_replaces(spark: "SparkContext", lake: Lake, tmp_path: Path) -> None:
     """What was cut short, and what a late sample reopens, is written over and not twice."""
     at_once = Lake(str(tmp_path / "other" / "lake"))
     at_once.create(*ALL_TABLES)
@@ -163,7 +164,7 @@ def test_a_little_is_left_to_the_round() -> None:
     from lagwise_spark.jobs.catch_up import is_a_round
 
     assert is_a_round(news(5, 1_000_000)), "a round of a large cluster"
-    assert is_a_round(news(60, 250)), "an hour of a small one"
+    assert is_a_round(news(23, 250)), "a while of a small one"
     assert not is_a_round(news(60, 10_000))
     assert not is_a_round(news(24 * 60, 250))
 
@@ -180,28 +181,16 @@ def test_observing_waits_for_a_round_that_made_little_but_not_for_days() -> None
     assert not may_wait(hours(49), 24 * 60), "where every round is a day's, none would ever observe"
 
 
-def test_slices_cover_a_stretch_without_a_gap() -> None:
+def test_slices_cover_the_time_without_a_gap() -> None:
     """As many as there are cores, a multiple where a task could not hold them, none shorter than worth its gap."""
-    from lagwise_spark.jobs.slices import SAMPLES_PER_TASK, SHORTEST_SLICE, Stretch, slices
+    from lagwise_spark.jobs.catch_up import SAMPLES_PER_TASK, SHORTEST_SLICE, slices_of
 
     end = START + timedelta(minutes=100)
-    for samples_per_second, count in ((1.0, 3), (SAMPLES_PER_TASK / 600, 12), (SAMPLES_PER_TASK, 20)):
-        stretch = Stretch("c", START, end, timedelta(minutes=2), samples_per_second, [])
-        found = list(slices(stretch, cores=3))
+    for samples_per_second, count in ((1.0, 3), (SAMPLES_PER_TASK / 600, 11), (SAMPLES_PER_TASK, 21)):
+        found = list(slices_of(START, end, samples_per_second, cores=3))
         assert len(found) == count
         assert found[0][0] == START
         assert found[-1][1] == end
         assert all(one[1] == other[0] for one, other in pairwise(found))
-        assert all(until - start >= SHORTEST_SLICE for start, until in found[:-1])
-
-
-def test_stretches_cover_the_time_without_a_gap() -> None:
-    from lagwise_spark.jobs.catch_up import stretches
-
-    end = START + timedelta(hours=24, minutes=7)
-    for group_partitions, longest in ((1, 240), (10_000, 120), (101_000, 11), (5_000_000, 5)):
-        found = list(stretches(START, end, group_partitions))
-        assert found[0][0] == START
-        assert found[-1][1] == end
-        assert all(one[1] == other[0] for one, other in pairwise(found))
-        assert max(until - start for start, until in found) == timedelta(minutes=longest)
+        assert all(until.minute % 5 == 0 for _, until in found[:-1])
+        assert all(until - start >= SHORTEST_SLICE for start, until in found[1:-1])

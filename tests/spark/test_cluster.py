@@ -4,7 +4,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from lagwise.tables.rounds import TICKS
 from lagwise.tables.store import Lake
 from tests.spark.recorder import Recorder
 from tests.spark.standalone import WORKERS, executors_of, standalone_cluster
+from tests.spark.test_demand import write_histories
 
 pytestmark = [pytest.mark.spark, pytest.mark.process]
 
@@ -34,8 +35,40 @@ from lagwise_spark.jobs import catch_up
 catch_up.ROWS_PER_ROUND, catch_up.MINUTES_PER_ROUND = 0, 1
 main()
 """
+#: Forecasting on a cluster, with a folder that its executors' Python looks into first, and for a horizon.
+FORECASTING = """
+import sys
+from lagwise.config import SparkSettings
+from lagwise.config.model import ForecastSettings
+from lagwise.tables.store import Lake
+from lagwise_spark.jobs.demand import forecast_topics
+from lagwise_spark.start import start_spark
+url, hiding, lake, horizon_days = sys.argv[1:]
+conf = {"spark.executor.memory": "512m", "spark.executorEnv.PYTHONPATH": hiding}
+context = start_spark(SparkSettings(master=url, conf=conf))
+print(forecast_topics(context, Lake(lake), ForecastSettings(horizon_days=int(horizon_days))))
+"""
+#: A job on a cluster, with a folder for notes. Its first task ends the executor that runs it, once.
+LOSING = """
+import sys
+from pathlib import Path
+import psutil
+import pyarrow as pa
+from lagwise.config import SparkSettings
+from lagwise_spark.start import start_spark
+from lagwise_spark.tasks.running import gathered
+url, folder = sys.argv[1:]
+def work(number):
+    note = Path(folder, "killed")
+    if number == 0 and not note.exists():
+        note.touch()
+        psutil.Process().parent().parent().kill()  # above the daemon of the Python workers
+    yield "numbers", pa.table({"number": [number]})
+context = start_spark(SparkSettings(master=url, conf={"spark.executor.memory": "512m"}))
+print(gathered(context, work, list(range(4)))["numbers"]["number"].to_pylist())
+"""
 #: A module of this content hides a package of the same name.
-HIDDEN = "raise ImportError('executors have nothing of ours')"
+HIDDEN = "raise ImportError('executors do without this')"
 
 
 class SlowRecorder(Recorder):
@@ -89,11 +122,11 @@ def analyzed(data: Path, *python: str, **environment: str) -> None:
 @pytest.mark.timeout(600)
 def test_a_cluster_gives_the_same_tables(cluster: tuple[str, Path], tmp_path: Path) -> None:
     """A round in one process leaves statuses and minutes; a copy of that lake goes on on the cluster. Both catch up
-    first: on the cluster in the executors' Python, which has nothing of ours."""
+    first: on the cluster in the executors' Python, which has nothing of ours, and only numpy and pyarrow besides."""
     url, logs = cluster
     alone, together, hiding = tmp_path / "alone", tmp_path / "together", tmp_path / "hiding"
     hiding.mkdir()
-    for package in ("lagwise", "lagwise_spark"):
+    for package in ("lagwise", "lagwise_spark", "deltalake", "pandas"):
         (hiding / f"{package}.py").write_text(HIDDEN, encoding="utf-8")
     recorder = recorder_of(alone)
     record(recorder, 40)
@@ -102,6 +135,7 @@ def test_a_cluster_gives_the_same_tables(cluster: tuple[str, Path], tmp_path: Pa
     record(recorder, 70)
     shutil.copytree(alone, together)
     analyzed(alone, "-c", CATCHING_UP, LAGWISE_ANALYSIS__SPARK__MASTER="local[2]")
+    before = executors_of(logs)
     analyzed(
         together,
         "-c",
@@ -109,7 +143,7 @@ def test_a_cluster_gives_the_same_tables(cluster: tuple[str, Path], tmp_path: Pa
         LAGWISE_ANALYSIS__SPARK__MASTER=url,
         LAGWISE_ANALYSIS__SPARK__CONF=f"{{spark.executor.memory: 512m, spark.executorEnv.PYTHONPATH: '{hiding}'}}",
     )
-    assert executors_of(logs) == WORKERS, "the round ran on both workers"
+    assert executors_of(logs) == before + WORKERS, "the round ran on both workers"
     for table in ANALYSIS_TABLES:
         mine, theirs = (content(Lake(str(data / "lake")), table) for data in (alone, together))
         # An hour of history is too little for a forecast, and no file is damaged.
@@ -128,7 +162,58 @@ def test_executors_without_python_are_reported(tmp_path: Path) -> None:
         LAGWISE_ANALYSIS__SPARK__CONF="{spark.pyspark.python: there-is-no-such-python}",
     )
     assert done.returncode == 1
-    assert "with numpy and pyarrow on Spark's executors: install them there" in " ".join(done.stderr.split())
+    assert "with numpy, pyarrow and deltalake on Spark's executors: install them there" in " ".join(done.stderr.split())
+
+
+@pytest.mark.timeout(300)
+def test_forecasts_are_made_by_executors_that_have_the_models(cluster: tuple[str, Path], tmp_path: Path) -> None:
+    """They have nothing of ours. Where the models are missing, too, it says what to install."""
+    url, _ = cluster
+    lake = Lake(str(tmp_path / "lake"))
+    lake.create(*ALL_TABLES)
+    topics = write_histories(lake)
+    hidden = {"lagwise": HIDDEN, "lagwise_spark": HIDDEN}
+    forecast = forecast_on(url, tmp_path / "ours", hidden, lake)
+    assert (forecast.returncode, forecast.stdout.strip()) == (0, str(len(topics))), forecast.stderr
+    assert len({row["topic"] for row in lake.read(FORECASTS).to_pylist()}) == len(topics) - 1, "one is too new"
+    missing = "raise ModuleNotFoundError('No module named statsforecast')"
+    lacking = forecast_on(url, tmp_path / "theirs", {**hidden, "statsforecast": missing}, lake, horizon_days=30)
+    assert lacking.returncode == 1
+    needs = "MissingRequirement: forecasting needs Python"
+    assert needs in lacking.stderr
+    assert "with numpy, scipy, pandas, pyarrow and statsforecast on Spark's executors" in lacking.stderr
+
+
+@pytest.mark.timeout(300)
+def test_tasks_of_a_lost_executor_are_done_again(cluster: tuple[str, Path], tmp_path: Path) -> None:
+    url, _ = cluster
+    done = subprocess.run(
+        [sys.executable, "-c", LOSING, url, str(tmp_path)],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(str(Path(p)) for p in sys.path if p)},
+        capture_output=True,
+        text=True,
+        timeout=200,
+        check=False,
+    )
+    assert (done.returncode, done.stdout.strip()) == (0, "[0, 1, 2, 3]"), done.stderr
+    assert (tmp_path / "killed").exists()
+
+
+def forecast_on(
+    url: str, hiding: Path, hidden: Mapping[str, str], lake: Lake, *, horizon_days: int = 90
+) -> "subprocess.CompletedProcess[str]":
+    """Forecast what is due on a cluster whose executors find these modules in the place of packages."""
+    hiding.mkdir()
+    for package, content in hidden.items():
+        (hiding / f"{package}.py").write_text(content, encoding="utf-8")
+    return subprocess.run(
+        [sys.executable, "-c", FORECASTING, url, str(hiding), lake.uri, str(horizon_days)],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(str(Path(p)) for p in sys.path if p)},
+        capture_output=True,
+        text=True,
+        timeout=200,
+        check=False,
+    )
 
 
 def recorder_of(data: Path) -> Recorder:

@@ -22,7 +22,7 @@ from tests.spark.recorder import Recorder
 from tests.tables.test_repair import cut, entry, rot
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark import SparkContext
 
 pytestmark = pytest.mark.spark
 
@@ -48,11 +48,10 @@ def sampled(recorder: Recorder, samples: int) -> None:
     recorder.write()
 
 
-def round_(spark: "SparkSession", lake: Lake, config: Config) -> Any:
+def round_(spark: "SparkContext", lake: Lake, config: Config) -> Any:
     from lagwise_spark.jobs.tick import tick
-    from lagwise_spark.run import _forget_logs
 
-    return repairing(lake, lambda: tick(spark, lake, config), repaired=_forget_logs)
+    return repairing(lake, lambda: tick(spark, lake, config))
 
 
 def checkpoint_of(lake: Lake, table: Table) -> Path:
@@ -79,7 +78,7 @@ def damaged(lake: Lake, table: Table, file: Path, damage: Callable[[Path], Any])
     return table.path, str(file.relative_to(lake.location(table)))
 
 
-def test_a_round_goes_on_over_damaged_files(spark: "SparkSession", lake: Lake, config: Config) -> None:
+def test_a_round_goes_on_over_damaged_files(spark: "SparkContext", lake: Lake, config: Config) -> None:
     """Each kind of damage, a file in every table that has any."""
     recorder = Recorder(lake, START, gathers=True)
     sampled(recorder, 20)

@@ -7,16 +7,15 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from lagwise.config import Config
-from lagwise.domain.evaluation import Moment
-from lagwise.domain.evidence import Policy
-from lagwise.domain.verdict_rollup import Pair
 from lagwise.tables.minutes import DAYS, HOURS
 from lagwise.tables.store import Lake
+from tests.contract.plain_model.evaluation import Moment
+from tests.contract.plain_model.records import Pair, Policy
 from tests.spark.defined import holds_what_is_defined
 from tests.spark.recorder import Recorder
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark import SparkContext
 
 pytestmark = pytest.mark.spark
 
@@ -56,7 +55,7 @@ def offsets(at: int) -> tuple[dict[str, dict[int, int]], dict[str, str], dict[An
 
 
 @pytest.mark.timeout(900)
-def test_spark_agrees_with_the_definition(spark: "SparkSession", lake: Lake) -> None:
+def test_spark_agrees_with_the_plain_model(spark: "SparkContext", lake: Lake) -> None:
     from lagwise_spark.jobs.tick import tick
 
     config = Config(data=str(Path(lake.uri).parent))

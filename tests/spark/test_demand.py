@@ -7,19 +7,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 
 from lagwise.config import Config
-from lagwise.config.model import ForecastSettings
-from lagwise.domain.history import gap_seconds
+from lagwise.config.model import ForecastSettings, RetentionSettings
+from lagwise.domain.verdicts.samples import gap_seconds
 from lagwise.tables.capacity import DEMAND, FORECASTS, TOPIC_HOURS
+from lagwise.tables.maintenance import maintain
 from lagwise.tables.minutes import WATERMARK_MINUTES
 from lagwise.tables.store import Lake
 from tests.domain.topic_hours import EndMinute, TopicHour, bucket_of_rate, rates_of, topic_hours
 from tests.spark.recorder import Recorder
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark import SparkContext
 
 pytestmark = pytest.mark.spark
 
@@ -61,7 +63,7 @@ def shown(lake: Lake, topic: str) -> list[TopicHour]:
 
 
 @pytest.mark.timeout(600)
-def test_hours_are_what_is_defined(spark: "SparkSession", lake: Lake) -> None:
+def test_hours_are_what_is_defined(spark: "SparkContext", lake: Lake) -> None:
     """Over rounds that finish an hour each, one that catches up, a late sample, a gap, a truncated and a re-created
     topic, an unreadable partition and one that is added."""
     from lagwise_spark.jobs.tick import tick
@@ -156,8 +158,35 @@ def write_histories(lake: Lake, days: int = 35) -> dict[str, np.ndarray]:
     return series
 
 
+def test_of_a_past_day_only_the_topics_wanted_are_read(lake: Lake) -> None:
+    """Those of each cluster, from files that maintenance has sorted: a damaged page among other topics is not seen."""
+    from lagwise_spark.tasks.demand import made_demand
+    from lagwise_spark.tasks.lake_files import LakeFiles
+
+    hour = START.replace(minute=0)
+    for after in range(2):
+        [row] = history("", np.array([5.0 + after]), hour + timedelta(hours=after))
+        rows = [row | {"cluster": c, "topic": f"topic-{t:05d}"} for t in range(8_000) for c in ("test", "other")]
+        lake.append(TOPIC_HOURS, TOPIC_HOURS.from_rows(rows))
+    maintain(lake, RetentionSettings(), now=START + timedelta(days=3))
+    [merged] = lake.files(TOPIC_HOURS)
+    names = pq.read_metadata(merged).row_group(0).column(TOPIC_HOURS.without_day.names.index("topic"))
+    content = bytearray(Path(merged).read_bytes())
+    content[names.dictionary_page_offset + names.total_compressed_size // 2] ^= 1
+    Path(merged).write_bytes(content)
+
+    files = LakeFiles(lake.uri, {}, {TOPIC_HOURS.name: [merged]})
+    until = hour + timedelta(hours=2)
+    due = [("test", "topic-07000"), ("other", "topic-07500"), ("test", "topic-07999")]
+    found = dict(made_demand(files, 90, [{"cluster": c, "topic": t, "until": until} for c, t in due]))[DEMAND.name]
+    assert sorted((r["cluster"], r["topic"]) for r in found.to_pylist()) == sorted(due)
+    assert {(r["history_hours"], r["peak_per_second"], r["first_hour"]) for r in found.to_pylist()} == {(2, 12.0, hour)}
+    with pytest.raises(OSError, match=f"cannot read {merged}"):
+        dict(made_demand(files, 90, [{"cluster": "test", "topic": "topic-00000", "until": until}]))
+
+
 @pytest.mark.timeout(600)
-def test_topics_are_forecast_the_stalest_first_and_once(spark: "SparkSession", lake: Lake) -> None:
+def test_topics_are_forecast_the_stalest_first_and_once(spark: "SparkContext", lake: Lake) -> None:
     from lagwise_spark.jobs.demand import forecast_topics
 
     series = write_histories(lake)
@@ -213,7 +242,7 @@ def test_topics_are_forecast_the_stalest_first_and_once(spark: "SparkSession", l
 
 
 @pytest.mark.timeout(600)
-def test_what_becomes_due(spark: "SparkSession", lake: Lake) -> None:
+def test_what_becomes_due(spark: "SparkContext", lake: Lake) -> None:
     from lagwise_spark.jobs.demand import forecast_topics
 
     write_histories(lake)

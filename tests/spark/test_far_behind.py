@@ -14,7 +14,7 @@ from lagwise.tables.store import Lake
 from tests.spark.recorder import Recorder
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark import SparkContext
 
 pytestmark = pytest.mark.spark
 
@@ -61,7 +61,7 @@ def write_history(lake: Lake, reset_at: datetime | None = None, burst_at: dateti
 
 
 @pytest.mark.parametrize("together", [False, True], ids=["each by itself", "with one beyond all history"])
-def test_the_age_is_known_as_far_back_as_the_history(spark: "SparkSession", lake: Lake, together: bool) -> None:
+def test_the_age_is_known_as_far_back_as_the_history(spark: "SparkContext", lake: Lake, together: bool) -> None:
     from lagwise_spark.jobs.tick import tick
 
     write_history(lake)
@@ -84,7 +84,7 @@ def test_the_age_is_known_as_far_back_as_the_history(spark: "SparkSession", lake
         assert rows["forever"]["lag_seconds"] == pytest.approx(HISTORY.total_seconds() + 15)
 
 
-def test_a_cluster_that_is_gone_takes_nothing_of_anothers_history(spark: "SparkSession", lake: Lake) -> None:
+def test_a_cluster_that_is_gone_takes_nothing_of_anothers_history(spark: "SparkContext", lake: Lake) -> None:
     """What lies between the end of its own history and the look-back of the one that is there."""
     from lagwise_spark.jobs.tick import tick
 
@@ -102,7 +102,7 @@ def test_a_cluster_that_is_gone_takes_nothing_of_anothers_history(spark: "SparkS
     assert not rows["late"]["lag_seconds_is_lower_bound"]
 
 
-def test_only_informative_rows_of_the_history_are_kept(spark: "SparkSession", lake: Lake) -> None:
+def test_only_informative_rows_of_the_history_are_kept(spark: "SparkContext", lake: Lake) -> None:
     """Around each offset and each jump of the log start, of the log as it is since its reset."""
     from lagwise_spark.jobs.far_behind import telling_rows
 

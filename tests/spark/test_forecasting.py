@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from lagwise_spark.transforms.forecasting import (
+from lagwise_spark.tasks.forecasting import (
     LEAST_HOURS,
     LEAST_WEEKLY_HOURS,
     RateForecast,

@@ -1,6 +1,6 @@
-"""Rounds over hours of history: the live tables, coarse ones included, hold what the definition reads from raw samples.
+"""Rounds over hours of history: the live tables, coarse ones included, hold what the plain model makes of samples.
 
-The definition reads every sample from the beginning; the rounds read minutes, five minutes, the latest sample and the
+The model reads every sample from the beginning; the rounds read minutes, five minutes, the latest sample and the
 statuses of the round before. Replay and the contract test know only minutes.
 """
 
@@ -11,16 +11,15 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from lagwise.config import Config
-from lagwise.domain.evaluation import Moment
-from lagwise.domain.evidence import Policy
-from lagwise.domain.verdict_rollup import Pair
 from lagwise.tables.minutes import FIVE_MINUTES, MINUTES, WATERMARK_FIVE_MINUTES
 from lagwise.tables.store import Lake
+from tests.contract.plain_model.evaluation import Moment
+from tests.contract.plain_model.records import Pair, Policy
 from tests.spark.defined import holds_what_is_defined
 from tests.spark.recorder import Recorder
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark import SparkContext
 
 pytestmark = pytest.mark.spark
 
@@ -59,7 +58,7 @@ def offsets(at: int) -> tuple[dict[str, dict[int, int]], dict[str, str], dict[An
 
 
 @pytest.mark.timeout(600)
-def test_spark_agrees_with_the_definition(spark: "SparkSession", lake: Lake) -> None:
+def test_spark_agrees_with_the_plain_model(spark: "SparkContext", lake: Lake) -> None:
     from lagwise_spark.jobs.tick import tick
 
     config = Config(data=str(Path(lake.uri).parent))

@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 import pytest
 
 from lagwise.config import Config
@@ -18,7 +19,7 @@ from tests.spark.recorder import Recorder
 from tests.spark.test_rebalance_stats import append
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark import SparkContext
 
 pytestmark = pytest.mark.spark
 
@@ -80,11 +81,15 @@ def version(lake: Lake) -> int:
 
 
 @pytest.mark.timeout(900)
-def test_spark_agrees_with_the_definition(spark: "SparkSession", lake: Lake, world: World) -> None:
+def test_spark_agrees_with_the_definition(
+    spark: "SparkContext", lake: Lake, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from lagwise_spark.jobs import round_inputs
     from lagwise_spark.jobs.observed import observe
     from lagwise_spark.jobs.progress import read_news, read_progress
     from lagwise_spark.jobs.tick import tick
 
+    monkeypatch.setattr(round_inputs, "PAIRS_PER_TASK", 4)  # several ranges, of which one has all of `orders`
     config = Config(data=str(Path(lake.uri).parent))
     recorder = Recorder(lake, START, gathers=True)
     at = START + timedelta(seconds=OUTAGE[1])
@@ -149,7 +154,7 @@ def test_spark_agrees_with_the_definition(spark: "SparkSession", lake: Lake, wor
 
 @pytest.mark.timeout(900)
 def test_after_an_outage_a_round_observes_no_more_than_it_may(
-    spark: "SparkSession", lake: Lake, world: World, monkeypatch: pytest.MonkeyPatch
+    spark: "SparkContext", lake: Lake, world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from lagwise_spark.jobs import catch_up, observed
     from lagwise_spark.jobs.tick import tick
@@ -164,3 +169,19 @@ def test_after_an_outage_a_round_observes_no_more_than_it_may(
     later = START + timedelta(hours=1)
     assert hours == [set(), {START}, {START, later}, {START, later}]
     assert capacity(lake)["billing", "orders", None]["rate_per_second"] == pytest.approx(world.truth, rel=0.1)
+
+
+def test_of_very_many_readers_those_with_most_saturated_minutes_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    from lagwise_spark.tasks import observing
+
+    monkeypatch.setattr(observing, "MOST_READERS", 2)
+    names = [("a", None), ("b", None), ("b", "m"), ("c", "m")]
+    minutes = [100, 10, 20, 15]
+    rows = [
+        {"cluster": "test", "group": group, "topic": "orders", "member": member, "start": 60.0 * n}
+        for (group, member), count in zip(names, minutes, strict=True)
+        for n in range(count)
+    ]
+    found = observing.of_most(pa.Table.from_pylist(rows)).to_pylist()
+    assert found == [row for row in rows if (row["group"], row["member"]) in (("a", None), ("b", "m"))]
+    assert observing.of_most(pa.Table.from_pylist(rows[:120])).num_rows == 120, "as many as two readers have at most"

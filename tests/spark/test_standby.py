@@ -26,7 +26,7 @@ from lagwise.tables.store import Lake
 from tests.spark.recorder import Recorder
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark import SparkContext
 
 pytestmark = pytest.mark.process
 
@@ -70,7 +70,7 @@ def test_a_second_analysis_waits_without_spark(tmp_path: Path) -> None:
 
 @pytest.mark.spark
 def test_a_round_that_a_takeover_ends_writes_nothing_and_is_no_failure(
-    spark: "SparkSession",
+    spark: "SparkContext",
     lake: Lake,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -103,10 +103,10 @@ def test_a_round_that_a_takeover_ends_writes_nothing_and_is_no_failure(
         turn.check()
 
     lake.before_writing = replaced_meanwhile
-    monkeypatch.setattr(run, "_session", lambda *_: spark)
+    monkeypatch.setattr(run, "_spark", lambda *_: spark)
     monkeypatch.setattr(spark, "stop", lambda: None)
     heart = health.Heart(tmp_path / "state", health.ANALYSIS)
-    run._analyze(Config(data=str(tmp_path)), run._Place(lake, turn), [], threading.Event(), heart)
+    run._analyze(Config(data=str(tmp_path)), run._Place(lake, turn), threading.Event(), heart)
     (line,) = [record.getMessage() for record in caplog.records if record.name == "lagwise.spark"]
     assert line.startswith("process 7 on host-b (since ")
     assert line.endswith(" UTC) runs the analysis; this process is on standby")

@@ -14,7 +14,7 @@ from lagwise.tables.store import Lake
 from tests.spark.recorder import Recorder
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark import SparkContext
 
 pytestmark = pytest.mark.spark
 
@@ -26,7 +26,7 @@ def config(lake: Lake) -> Config:
     return Config(data=str(Path(lake.uri).parent))
 
 
-def run(spark: "SparkSession", lake: Lake, config: Config) -> Any:
+def run(spark: "SparkContext", lake: Lake, config: Config) -> Any:
     from lagwise_spark.jobs.tick import tick
 
     return tick(spark, lake, config)
@@ -37,12 +37,12 @@ def statuses(lake: Lake) -> dict[tuple[str, int], tuple[str, str | None]]:
     return {(r["group"], r["partition"]): (r["status"], r["reason"]) for r in rows}
 
 
-def test_nothing_collected_is_not_a_round(spark: "SparkSession", lake: Lake, config: Config) -> None:
+def test_nothing_collected_is_not_a_round(spark: "SparkContext", lake: Lake, config: Config) -> None:
     assert run(spark, lake, config) is None
     assert lake.read(TICKS).num_rows == 0
 
 
-def test_verdicts_follow_the_history(spark: "SparkSession", lake: Lake, config: Config) -> None:
+def test_verdicts_follow_the_history(spark: "SparkContext", lake: Lake, config: Config) -> None:
     """Twenty minutes across midnight UTC: one group keeps pace, one stands still with an owner, one without."""
     recorder = Recorder(lake, START)
     for _ in range(80):
@@ -77,7 +77,7 @@ def test_verdicts_follow_the_history(spark: "SparkSession", lake: Lake, config: 
     assert minutes == {START + timedelta(minutes=m) for m in range(19)}, "the minute of the last sample is still open"
 
 
-def test_each_group_is_held_to_the_objective_that_names_it(spark: "SparkSession", lake: Lake, config: Config) -> None:
+def test_each_group_is_held_to_the_objective_that_names_it(spark: "SparkContext", lake: Lake, config: Config) -> None:
     """Three groups, always two minutes behind."""
     entry = {"groups": {"include": ["hasty-.*"]}, "lag_objective_seconds": 60}
     patient = {"groups": {"include": [".*-patient"]}, "lag_objective_seconds": 600}
@@ -94,7 +94,7 @@ def test_each_group_is_held_to_the_objective_that_names_it(spark: "SparkSession"
     assert shown == {"hasty-patient": "lagging", "very-patient": "ok", "others": "lagging"}
 
 
-def test_readers_of_the_files_see_times_in_utc(spark: "SparkSession", lake: Lake, config: Config) -> None:
+def test_readers_of_the_files_see_times_in_utc(spark: "SparkContext", lake: Lake, config: Config) -> None:
     """The dashboard reads the files themselves; times without a zone among them break its arithmetic."""
     recorder = Recorder(lake, START)
     for _ in range(8):
@@ -107,7 +107,7 @@ def test_readers_of_the_files_see_times_in_utc(spark: "SparkSession", lake: Lake
         assert found.num_rows
 
 
-def test_a_round_done_again_changes_nothing(spark: "SparkSession", lake: Lake, config: Config) -> None:
+def test_a_round_done_again_changes_nothing(spark: "SparkContext", lake: Lake, config: Config) -> None:
     recorder = Recorder(lake, START)
     for _ in range(20):
         recorder.sample({"orders": {0: recorder.elapsed}}, {("g", "orders", 0): (recorder.elapsed, "m")})
@@ -124,9 +124,9 @@ def test_a_round_done_again_changes_nothing(spark: "SparkSession", lake: Lake, c
     assert lake.read(STATUS_CHANGES).num_rows == changes
 
 
-def test_a_round_leaves_nothing_in_memory(spark: "SparkSession", lake: Lake, config: Config) -> None:
+def test_a_round_leaves_nothing_in_memory(spark: "SparkContext", lake: Lake, config: Config) -> None:
     def held() -> set[int]:
-        every = spark.sparkContext._jsc.getPersistentRDDs()
+        every = spark._jsc.getPersistentRDDs()
         return {number for number, rdd in every.items() if rdd.isCheckpointed()}
 
     recorder = Recorder(lake, START)
@@ -138,7 +138,7 @@ def test_a_round_leaves_nothing_in_memory(spark: "SparkSession", lake: Lake, con
 
 
 def test_rounds_in_steps_equal_one_round_at_the_end(
-    spark: "SparkSession", lake: Lake, config: Config, tmp_path: Path
+    spark: "SparkContext", lake: Lake, config: Config, tmp_path: Path
 ) -> None:
     other = Lake(str(tmp_path / "other"))
     other.create(*_all_tables())
@@ -161,7 +161,7 @@ def test_rounds_in_steps_equal_one_round_at_the_end(
     assert sorted(map(str, mine)) == sorted(map(str, theirs))
 
 
-def test_a_late_sample_reopens_its_minute(spark: "SparkSession", lake: Lake, config: Config) -> None:
+def test_a_late_sample_reopens_its_minute(spark: "SparkContext", lake: Lake, config: Config) -> None:
     recorder = Recorder(lake, START)
     for i in range(20):
         recorder.sample({"orders": {0: 10 * i}}, {("g", "orders", 0): (10 * i, "m")}, withheld=i == 6)
@@ -173,7 +173,7 @@ def test_a_late_sample_reopens_its_minute(spark: "SparkSession", lake: Lake, con
     assert _samples_of(lake, late) == 4
 
 
-def test_a_torn_write_is_not_data(spark: "SparkSession", lake: Lake, config: Config) -> None:
+def test_a_torn_write_is_not_data(spark: "SparkContext", lake: Lake, config: Config) -> None:
     recorder = Recorder(lake, START)
     for i in range(10):
         recorder.sample({"orders": {0: 100}}, {("g", "orders", 0): (100, "m")}, torn=i == 5)
@@ -181,8 +181,8 @@ def test_a_torn_write_is_not_data(spark: "SparkSession", lake: Lake, config: Con
     assert sum(r["samples"] for r in lake.read(MINUTES).to_pylist()) == 7, "two minutes of four samples, one torn"
 
 
-def test_more_than_a_hundred_commits_are_read(spark: "SparkSession", lake: Lake, config: Config) -> None:
-    """Delta writes a checkpoint by then; a jar that does not fit this Spark fails only there."""
+def test_more_than_a_hundred_commits_are_read(spark: "SparkContext", lake: Lake, config: Config) -> None:
+    """By then the log of the table has checkpoints."""
     recorder = Recorder(lake, START)
     for i in range(105):
         recorder.sample({"orders": {0: i}}, {("g", "orders", 0): (i, "m")})

@@ -23,6 +23,7 @@ from lagwise.tables.storage import Storage
 from lagwise.tables.store import Lake
 from lagwise.tables.tolerant import TolerantLake
 from lagwise_dashboard.queries import base
+from lagwise_spark.tasks.lake_files import KeyRange, LakeFiles
 from tests.app.judged import append, row
 from tests.fixtures.object_store import Bucket
 from tests.tables.test_store import AT, groups
@@ -50,6 +51,15 @@ def test_what_is_written_is_read(lake: Lake) -> None:
         {"group": "c", "sampled_at": LATER},
     ]
     assert lake.query("select count(*) as n from group_status", over=[GROUP_STATUS]).to_pylist() == [{"n": 0}]
+
+
+def test_the_name_that_hadoop_has_for_the_store_works(bucket: Bucket, lake: Lake) -> None:
+    same = Lake(lake.uri.replace("s3://", "s3a://"), bucket.options)
+    same.append(GROUPS, groups("d"))
+    for one in (lake, same):
+        files = LakeFiles(one.uri, one.storage_options, {GROUPS.name: one.files(GROUPS)})
+        assert sorted(files.rows(GROUPS, ["group"], KeyRange())["group"].to_pylist()) == ["a", "b", "c", "d"]
+        assert sorted(one.read(GROUPS)["group"].to_pylist()) == ["a", "b", "c", "d"]
 
 
 def test_files_of_other_times_are_not_fetched(lake: Lake) -> None:

@@ -14,10 +14,11 @@ from lagwise.platform.errors import LakeError
 from lagwise.tables import ALL_TABLES
 from lagwise.tables.analysis import GROUP_STATUS
 from lagwise.tables.duckdb_connection import connected
+from lagwise.tables.open_tables import TABLE_PROPERTIES
 from lagwise.tables.raw import GROUPS
 from lagwise.tables.rounds import TICKS
 from lagwise.tables.schema import TIMESTAMP
-from lagwise.tables.store import TABLE_PROPERTIES, Lake
+from lagwise.tables.store import Lake
 
 AT = datetime(2026, 3, 1, 23, 59, 59, 999_999, tzinfo=UTC)
 
@@ -127,7 +128,15 @@ def test_what_does_not_fit_into_memory_goes_to_the_systems_temporary_files() -> 
 def test_a_lake_of_an_older_version_is_refused_and_not_misread(lake: Lake) -> None:
     rmtree(lake.location(GROUPS))
     write_deltalake(lake.location(GROUPS), pa.table({"cluster": ["shop"], "sample_id": ["s"]}))
-    with pytest.raises(LakeError, match=r"lacks .*: an older Lagwise made it\. Move that lake away"):
+    with pytest.raises(LakeError, match=r"lacks .*: another version of Lagwise made it\. Move that lake away"):
+        Lake(lake.uri).open(GROUPS)
+
+
+def test_a_table_with_a_column_that_nobody_writes_is_refused(lake: Lake) -> None:
+    rmtree(lake.location(GROUPS), ignore_errors=True)
+    surplus = GROUPS.arrow.append(pa.field("mood", pa.string()))
+    write_deltalake(lake.location(GROUPS), surplus.empty_table())
+    with pytest.raises(LakeError, match=r"groups also has mood: another version of Lagwise made it"):
         Lake(lake.uri).open(GROUPS)
 
 

@@ -9,13 +9,13 @@ import pyarrow as pa
 import pytest
 from deltalake import write_deltalake
 
-from lagwise.domain.trend import Statistics, samples_of, step_of, trend_of
 from lagwise.tables.analysis import PARTITION_STATUS
 from lagwise.tables.minutes import DAYS, FIVE_MINUTES, MINUTES, WATERMARK_MINUTES
 from lagwise.tables.schema import Table
 from lagwise.tables.store import Lake
 from lagwise.tables.trends import WindowTrend, in_words, trends
 from tests.app.judged import append, row
+from tests.domain import lags as sampled
 
 #: A quarter past an hour and a few seconds: the day's whole hours end with that hour.
 AS_OF = datetime(2026, 3, 2, 13, 15, 7, tzinfo=UTC)
@@ -27,13 +27,12 @@ INTERVAL = timedelta(seconds=30)
 Lag = Callable[[datetime], float]
 
 
-def statistics(lag: Lag, since: datetime, until: datetime, origin: datetime) -> Statistics:
+def statistics(lag: Lag, since: datetime, until: datetime, origin: datetime) -> dict[str, Any]:
     """What a bucket holds of the samples in [since, until): the step into the first of them comes from before."""
     times = [since + INTERVAL * n for n in range(-1, int((until - since) / INTERVAL))]
-    merged = samples_of(((at - origin).total_seconds(), lag(at)) for at in times[1:])
-    for before, at in pairwise(times):
-        merged += step_of((at - before).total_seconds(), lag(at) - lag(before))
-    return merged
+    samples = [((at - origin).total_seconds(), lag(at)) for at in times[1:]]
+    steps = [((at - before).total_seconds(), lag(at) - lag(before)) for before, at in pairwise(times)]
+    return sampled.statistics_of([samples], [steps])
 
 
 def rows(table: Table, lags: Iterable[Lag], starts: Iterable[datetime], length: timedelta) -> pa.Table:
@@ -45,7 +44,7 @@ def rows(table: Table, lags: Iterable[Lag], starts: Iterable[datetime], length: 
             key = {"cluster": "c", "group": "g", "topic": "t", "partition": partition, "minute": start}
             key |= {"until": start + length} if table is DAYS else {}
             key |= {"first_at": start}
-            made.append(key | {name: getattr(sums, name) for name in Statistics.__dataclass_fields__})
+            made.append(key | {name: values[0] for name, values in sums.items()})
     return table.from_rows(made)
 
 
@@ -68,9 +67,14 @@ def write(lake: Lake, *lags: Lag, first: datetime = HOURS_FROM) -> None:
         lake.append(DAYS, rows(DAYS, lags, [first], HOURS_UNTIL - first))
 
 
-def defined(lag: Lag, seconds: float) -> Any:
-    since = HOURS_FROM if seconds == 86_400 else END - timedelta(seconds=seconds)
-    return trend_of(statistics(lag, since, END, END))
+def defined(lag: Lag, seconds: float) -> sampled.Trend:
+    return trend_since(lag, HOURS_FROM if seconds == 86_400 else END - timedelta(seconds=seconds))
+
+
+def trend_since(lag: Lag, since: datetime) -> sampled.Trend:
+    (found,) = sampled.trends(statistics(lag, since, END, END))
+    assert found is not None
+    return found
 
 
 def line(slope: float, at_end: float = 1e6) -> Lag:
@@ -128,8 +132,7 @@ def test_until_the_newest_hour_is_merged_the_day_is_an_hour_longer(lake: Lake) -
     before = rows(DAYS, [line(2.5)], [HOURS_FROM - hour], 23 * hour)
     write_deltalake(lake.location(DAYS), before, mode="overwrite")
     day = trends(lake, "c", "g", AS_OF)[-1]
-    expected = trend_of(statistics(line(2.5), HOURS_FROM - hour, END, END))
-    assert expected is not None
+    expected = trend_since(line(2.5), HOURS_FROM - hour)
     assert (day.window_seconds, day.length) == (86_400.0, "24 h")
     assert day.slope_per_second == pytest.approx(expected.slope, rel=1e-6)
 
@@ -142,8 +145,7 @@ def test_what_came_before_a_re_creation_is_another_log(lake: Lake) -> None:
     lake.append(WATERMARK_MINUTES, WATERMARK_MINUTES.from_rows([row]))
     found = trends(lake, "c", "g", AS_OF)
     assert [t.window_seconds for t in found] == [300.0, 900.0]
-    nine = trend_of(statistics(line(1.0), at + timedelta(minutes=1), END, END))
-    assert nine is not None
+    nine = trend_since(line(1.0), at + timedelta(minutes=1))
     assert found[1].slope_per_second == pytest.approx(nine.slope)
 
 

@@ -1,61 +1,121 @@
-"""A long trace of one group, judged by the definition: only the part of the history that verdicts look at is handed
-to it, because it goes through everything that it is given."""
+"""Traces as the rules of the analysis judge them, in plain values."""
 
-from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from functools import cached_property
+from types import SimpleNamespace
+from typing import Any, NamedTuple
 
-from lagwise.domain.evaluation import Evaluation, Moment, evaluate
-from lagwise.domain.evidence import Policy
-from lagwise.domain.history import COARSE_SECONDS, DAY_SECONDS, HOUR_SECONDS, LOOKBACK_SECONDS
-from lagwise.traces.trace import Row, Trace, moment, sample_id
-from lagwise_app.replay.trace_events import events_of
+import numpy as np
 
-#: The longest window but for the day, which only periodic jobs and rare committers need, with whole buckets at its
-#: beginning, a gap before them, and some.
-LOOKED_AT_S = LOOKBACK_SECONDS + 3 * COARSE_SECONDS
-#: The day, with the hour that is not whole yet and some.
-DAY_LOOKED_AT_S = DAY_SECONDS + HOUR_SECONDS
+from lagwise.domain.groups import GroupVerdict
+from lagwise.domain.loss.records import Lost
+from lagwise.domain.verdicts.columns import NULL, Array, Columns, seconds_between
+from lagwise.domain.verdicts.loss import LOSS_CAUSES
+from lagwise.domain.verdicts.status import HELD, REASONS, STATUSES
+from lagwise.domain.vocabulary import Status
+from lagwise.traces.judged import JudgedTrace
+from lagwise.traces.judged import judged as judged_trace
+from lagwise.traces.trace import Row, Trace
+from lagwise_app.replay.trace_events import group_events_of
+
+#: Numbers of names and of rows say nothing by themselves, and times only by how long ago they were.
+_NUMBERS = (
+    "group",
+    "topic",
+    "partition",
+    "log",
+    "view",
+    "moment",
+    "client",
+    "leader",
+    "state",
+    "type",
+    "error",
+    "as_of",
+)
+
+
+class Pair(NamedTuple):
+    """A group-partition."""
+
+    group: str
+    topic: str
+    partition: int
+
+
+class Evaluation:
+    """The verdicts at one moment of a trace."""
+
+    def __init__(self, its: JudgedTrace, moment: int) -> None:
+        self._its, self._moment = its, moment
+        self.groups: Mapping[str, GroupVerdict] = {name: one.verdict for name, one in its.groups[moment].items()}
+
+    @cached_property
+    def partitions(self) -> dict[Pair, SimpleNamespace]:
+        """Each group-partition with all that is known of it, and its verdict."""
+        its, rows = self._its, self._its.partitions
+        chosen = np.flatnonzero(rows["moment"] == self._moment)
+        names = zip(*(rows[name][chosen].tolist() for name in ("group", "topic", "partition")), strict=True)
+        pairs = [Pair(its.group_names[group], its.topic_names[topic], number) for group, topic, number in names]
+        part = {name: column[..., chosen] for name, column in rows.items()}
+        return dict(zip(pairs, in_plain_values(part), strict=True))
 
 
 def judged(
-    trace: Trace, samples: Sequence[int], looked_at_s: float = DAY_LOOKED_AT_S
+    trace: Trace, samples: Sequence[int] | None = None, events: Sequence[Row] | None = None
 ) -> Iterator[tuple[float, Evaluation]]:
-    """The verdicts at these samples (by their numbers), each with its time, from so many seconds of history."""
-    rows = {table: sorted(its_rows, key=lambda row: str(row["sample_id"])) for table, its_rows in trace.rows.items()}
-    ids = {table: [str(row["sample_id"]) for row in its_rows] for table, its_rows in rows.items()}
-    events = group_events(trace)
-    # The log start's jumps are looked for in all of the history there is.
-    is_by_size = any(row["retention_bytes"] is not None for row in trace.rows["topics"])
-    policy = Policy(trace.sample_interval_s, trace.lag_objective_s, trace.risk_horizon_s)
-    for index in samples:
-        time_s = trace.sample_times[index]
-        first = sample_id(bisect_left(trace.sample_times, time_s - looked_at_s))
-        last = sample_id(index)
-        seen: dict[str, list[Row]] = {"topics": trace.rows["topics"], "events": events}
-        for table in ("commits", "watermarks", "groups"):
-            begin = 0 if table == "watermarks" and is_by_size else bisect_left(ids[table], first)
-            seen[table] = rows[table][begin : bisect_right(ids[table], last)]
-        seen["members"] = rows["members"][bisect_left(ids["members"], last) : bisect_right(ids["members"], last)]
-        yield (
-            time_s,
-            evaluate(seen, Moment(last, moment(time_s), policy, trace.offsets_retention_s, trace.lag_objectives_s)),
-        )
+    """The verdicts at these samples (by their numbers; by default at all), each with its time."""
+    times = [trace.sample_times[n] for n in (range(len(trace.sample_times)) if samples is None else samples)]
+    its = judged_trace(trace, group_events_of(trace) if events is None else events, times)
+    yield from ((time_s, Evaluation(its, moment)) for moment, time_s in enumerate(times))
 
 
-def group_events(trace: Trace) -> list[Row]:
-    """What a collector would have told of the groups: told from the samples in which a group is not described as in
-    the one before, and from those before them; in between nothing can have happened to it."""
-    described: list[list[object]] = [[] for _ in trace.sample_times]
-    for table, columns in (("groups", ("group", "state", "type")), ("members", ("group", "member_id", "assignment"))):
-        for row in trace.rows[table]:
-            described[int(row["sample_id"])].append([row[column] for column in columns])
-    numbers = range(1, len(described))
-    kept = sorted({0, *(n for i in numbers if described[i] != described[i - 1] for n in (i - 1, i))})
-    renamed = {sample_id(old): sample_id(new) for new, old in enumerate(kept)}
+def trace_of(
+    rows: dict[str, list[Row]],
+    sample_times: Sequence[float],
+    interval_s: float = 15.0,
+    offsets_retention_s: float | None = None,
+) -> Trace:
+    """A trace of these rows of raw tables, judged by the default policy."""
+    return Trace(
+        name="rows",
+        story="",
+        sample_interval_s=interval_s,
+        evaluate_every_s=interval_s,
+        offsets_retention_s=offsets_retention_s,
+        lag_objective_s=300.0,
+        risk_horizon_s=6 * 3600.0,
+        sample_times=tuple(sample_times),
+        rows=rows,
+        truth=(),
+    )
 
-    def few(rows: Sequence[Mapping[str, object]]) -> list[Row]:
-        return [{**r, "sample_id": renamed[str(r["sample_id"])]} for r in rows if str(r["sample_id"]) in renamed]
 
-    times = tuple(trace.sample_times[n] for n in kept)
-    return events_of(replace(trace, sample_times=times, rows={table: few(rows) for table, rows in trace.rows.items()}))
+def in_plain_values(rows: Columns) -> list[SimpleNamespace]:
+    """Verdicts with the evidence they rest on, one by one; None for null."""
+    words = {"status": STATUSES, "reason": REASONS, "loss_cause": LOSS_CAUSES}
+    made: dict[str, list[Any]] = {
+        name: [None if number < 0 else of[number] for number in rows[name].tolist()] for name, of in words.items()
+    }
+    made["reasons"] = [
+        _reasons(status, held) for status, held in zip(made["status"], rows["holds"].T.tolist(), strict=True)
+    ]
+    ages = [plain(seconds_between(rows[name], rows["as_of"])) for name in ("first_lost_at", "last_lost_at")]
+    lost = zip(rows["lost_at_least"].tolist(), rows["lost_at_most"].tolist(), *ages, strict=True)
+    made["lost"] = [Lost(*one) for one in lost]
+    made["has_owner"] = (rows["owner"] >= 0).tolist()
+    for name, column in rows.items():
+        if name not in (*made, *_NUMBERS, "owner", "holds") and not name.endswith(("_at", "_since")):
+            made[name] = plain(column)
+    return [SimpleNamespace(**dict(zip(made, values, strict=True))) for values in zip(*made.values(), strict=True)]
+
+
+def _reasons(status: Status, held: Sequence[bool]) -> tuple[Status, ...]:
+    reasons = tuple(word for word, holds in zip(HELD, held, strict=True) if holds)
+    return reasons if status in reasons else (*reasons, status)
+
+
+def plain(values: Array) -> list[Any]:
+    """The values as Python has them; None for null."""
+    is_null = np.isnan(values) if values.dtype == np.float64 else values == NULL
+    return [None if null else value for value, null in zip(values.tolist(), is_null.tolist(), strict=True)]

@@ -3,7 +3,7 @@
 Each function below is one story: what happens in the world, and then what is true of it. The truth is written from
 the story alone, by these rules and never from what Lagwise says:
 
-* Verdicts may be late by three samples (``GRACE``) on top of the time that the definition itself takes: 60 s until an
+* Verdicts may be late by three samples (``GRACE``) on top of the time that the rules themselves take: 60 s until an
   owned partition is stalled, 30 s until an unowned one is stopped.
 * Where the lag is going can only be told after minutes. For ``TREND`` after it has turned, the old and the new
   direction are both right, and so is ``lagging`` in between; what is never right in between is left out.

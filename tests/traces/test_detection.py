@@ -1,7 +1,7 @@
 """How soon a dead consumer is `stopped` and a hanging one `stalled`: within 90 s, sampled every 15 s, where there is
 something to read at every sample.
 
-On worlds of one group, wherever the moment falls between two samples and two commits, by the definition; and on every
+On worlds of one group, wherever the moment falls between two samples and two commits; and on every
 trace in which it happens.
 """
 

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import pytest
 
-from lagwise.domain.history import MINUTE_SECONDS
+from lagwise.domain.verdicts.buckets import MINUTE_SECONDS
 from lagwise.traces.trace import Trace, read_trace
 from tests.traces.judged import judged
 from tests.traces.make import STORIES

@@ -1,7 +1,7 @@
 """A day of healthy, noisy traffic on a hundred groups: nobody is in trouble, and nobody is said to be.
 
 What CI judges is the first hour and a quarter of every group; ``make test-long`` judges every sample of the day, and
-has Spark say the same of a part of it.
+that part with all groups together.
 """
 
 from bisect import bisect_right
@@ -10,18 +10,16 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from multiprocessing import get_context
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
-from lagwise.traces.trace import Trace, read_trace
+from lagwise.traces.trace import read_trace
+from lagwise_app.replay.shown import shown_of
 from tests.traces import noise
-from tests.traces.judged import LOOKED_AT_S, group_events, judged
+from tests.traces.judged import judged
 
 pytestmark = pytest.mark.thorough
 
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 #: What CI judges: this much of the day, every so many samples.
 HOURS, EVERY = 1.25, 12
@@ -34,7 +32,7 @@ def unhealthy(number: int, hours: float, every: int) -> list[str]:
     samples = range(settled + number % every, len(trace.sample_times), every)
     found = []
     count = 0
-    for at, evaluation in judged(trace, samples, LOOKED_AT_S):
+    for at, evaluation in judged(trace, samples):
         for group, verdict in evaluation.groups.items():
             count += 1
             if verdict.status not in noise.WELL:
@@ -59,13 +57,10 @@ def test_no_false_alarm_in_the_whole_day(number: int) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.spark
 @pytest.mark.timeout(3600)
-def test_spark_agrees_with_the_definition_on_all_groups_together(spark: "SparkSession") -> None:
-    from tests.contract.spark_replay import shown_of
-
+def test_no_false_alarm_with_all_groups_together() -> None:
     trace = replace(noise.trace_of(range(noise.GROUPS), HOURS), evaluate_every_s=300.0)
-    (shown,) = shown_of(spark, [trace])
+    shown = shown_of(trace)
     of_groups = [one for one in shown if one.partition is None and one.time_s >= noise.SETTLED_S]
     assert len(of_groups) == noise.GROUPS * (1 + round((HOURS * 3600 - noise.SETTLED_S) / 300))
     assert Counter(one.status for one in of_groups if one.status not in noise.WELL) == Counter()
@@ -114,17 +109,3 @@ def test_the_written_trace_equals_the_judged_trace(tmp_path: Path, monkeypatch: 
     monkeypatch.setattr("sys.argv", ["noise", str(tmp_path), "--groups", "2", "--first", "3", "--hours", "0.5"])
     noise.main()
     assert read_trace(tmp_path / noise.NAME) == noise.trace_of(range(3, 5), 0.5)
-
-
-def test_a_part_of_the_history_is_judged_like_the_whole() -> None:
-    """The definition goes through all that it is given; what it is given here is all that it looks at."""
-    from tests.contract.oracle import evaluation_at
-
-    trace: Trace = noise.trace_of([18], 4.0)
-    events = group_events(trace)
-    samples = [60, 400, 700, len(trace.sample_times) - 1]
-    for index, (at, part) in zip(samples, judged(trace, samples, LOOKED_AT_S), strict=True):
-        assert at == trace.sample_times[index]
-        whole = evaluation_at(trace, at, events)
-        assert {p: j.verdict for p, j in part.partitions.items()} == {p: j.verdict for p, j in whole.partitions.items()}
-        assert part.groups == whole.groups

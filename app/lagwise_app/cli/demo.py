@@ -38,8 +38,8 @@ def demo(
     """Run everything on a real broker, Kafka or RocketMQ, with consumers that misbehave on purpose.
 
     Starts a broker on loopback, producers, consumers (healthy, falling behind, stalled, stopped, …) and the whole
-    product. Then compares the status of each group with the expected one. The first run downloads the jars of the
-    broker and of Delta. Needs Java 17 or newer.
+    product. Then compares the status of each group with the expected one. The first run downloads the broker's
+    jars. Needs Java 17 or newer.
 
     With --for, exits with 0 if every group has the expected status at the end, otherwise with 1. Without, Ctrl-C ends
     it with 0.

@@ -12,9 +12,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lagwise.domain.history import gap_seconds
 from lagwise.domain.loss import skips as rules
 from lagwise.domain.loss.skips import Leap, SkippingReader, is_reset_to_end, is_skip
+from lagwise.domain.verdicts.samples import gap_seconds
 
 Array = np.ndarray[Any, np.dtype[Any]]
 

@@ -1,16 +1,14 @@
 """How a query is declared and run."""
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from datetime import datetime
-from queue import Empty, Full, LifoQueue
 from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
 
 import duckdb
 import pyarrow as pa
 
 from lagwise.platform.errors import LakeError
-from lagwise.tables.duckdb_connection import OUR_MISTAKES, connected
+from lagwise.tables.duckdb_connection import OUR_MISTAKES, borrowed
 from lagwise.tables.schema import Table
 from lagwise.tables.store import Lake
 from lagwise.tables.tolerant import TolerantLake
@@ -102,35 +100,8 @@ def bucket_seconds(since: datetime, until: datetime, *, at_least: float = 1.0) -
     return max(at_least, (until - since).total_seconds() / MAX_POINTS)
 
 
-#: Connections for the next questions, as opening one takes longer than most questions. As many as there are questions
-#: at one moment, on a machine whose cores are all at work.
-_idle_connections: LifoQueue[duckdb.DuckDBPyConnection] = LifoQueue(4)
-
-
-@contextmanager
-def _connection() -> Iterator[duckdb.DuckDBPyConnection]:
-    """A connection for one question. Each is a database of its own in memory, so that no question sees another's views;
-    what a question made is rolled back. One that failed is closed, whatever is wrong with it."""
-    try:
-        connection = _idle_connections.get_nowait()
-    except Empty:
-        # Answers are cached; files cached as well would only make the process grow.
-        connection = connected(threads=2, enable_external_file_cache=False)
-    try:
-        connection.begin()
-        yield connection
-        connection.rollback()
-    except BaseException:
-        connection.close()
-        raise
-    try:
-        _idle_connections.put_nowait(connection)
-    except Full:
-        connection.close()
-
-
 def _run_once(lake: Lake, tables: Tables, sql: str, parameters: Parameters) -> pa.Table:
-    with _connection() as connection:
+    with borrowed() as connection:
         for table, limit in tables.items():
             if isinstance(limit, datetime):
                 lake.scan(connection, table, since=limit)

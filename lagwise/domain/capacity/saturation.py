@@ -2,9 +2,9 @@
 
 A consumer that keeps up processes what arrives: its throughput shows the demand, not its capacity. Only while records
 wait for it all the time does its throughput show its capacity. (Flink's autoscaler measures the same, as the observed
-true processing rate.) This module finds those stretches of time and cuts them into blocks of whole commit cadences;
-:mod:`lagwise.domain.capacity.observed` makes an estimate of them. Spark finds the minutes
-(``lagwise_spark.transforms.saturation``).
+true processing rate.) This module cuts those stretches of time into blocks of whole commit cadences.
+:mod:`lagwise.domain.capacity.saturated_minutes` finds their minutes; :mod:`lagwise.domain.capacity.observed` makes an
+estimate of the blocks.
 
 That something is unread does not mean that there is a backlog: a commit that comes every minute leaves up to a minute
 of records that are read already, and a pipeline always has some on their way. So a backlog must be worth a time at the
@@ -17,7 +17,7 @@ from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from lagwise.domain.history import MINUTE_SECONDS
+from lagwise.domain.verdicts.buckets import MINUTE_SECONDS
 
 #: A backlog must be worth so many seconds at the partition's best pace.
 LEAST_BACKLOG_SECONDS = 30.0

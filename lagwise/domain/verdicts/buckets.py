@@ -18,13 +18,15 @@ from lagwise.domain.verdicts.columns import (
     is_first,
     last_index,
     picked,
+    runs,
     start_of,
 )
 from lagwise.domain.verdicts.samples import steps_of
 
-MINUTE = 60 * MICROS
-FIVE_MINUTES = 5 * MINUTE
-HOUR = 60 * MINUTE
+#: Lengths of buckets in seconds …
+MINUTE_SECONDS, FIVE_MINUTES_SECONDS, HOUR_SECONDS = 60, 300, 3600
+#: … and in microseconds.
+MINUTE, FIVE_MINUTES, HOUR = (s * MICROS for s in (MINUTE_SECONDS, FIVE_MINUTES_SECONDS, HOUR_SECONDS))
 
 #: Sums over samples (t in seconds since the start of the bucket, lag in records) and over steps: they add up once they
 #: share an origin of time.
@@ -93,14 +95,11 @@ def shifted(rows: Columns, by_seconds: Array) -> dict[str, Array]:
 def merged(rows: Columns, length: int) -> dict[str, Array]:
     """Buckets of this length (microseconds) from shorter ones, in order of pair and time."""
     start = start_of(length, rows["minute"])
-    firsts = np.flatnonzero(is_first(rows["pair"], start))
-    parts = Ranges(firsts, np.append(firsts[1:], len(start)) if len(firsts) else firsts)
+    parts = runs(rows["pair"], start)
     in_bucket = shifted(rows, (rows["minute"] - start) / MICROS)
     return {
-        "pair": rows["pair"][firsts],
-        "minute": start[firsts],
-        "first_at": rows["first_at"][firsts],
-        "first_committed": rows["first_committed"][firsts],
+        "minute": parts.first(start),
+        **{name: parts.first(rows[name]) for name in ("pair", "first_at", "first_committed")},
         **{name: parts.last(rows[name]) for name in ("last_at", "last_committed", "last_lag")},
         **{name: parts.sum(in_bucket[name]) for name in STATISTICS},
         **_merged(parts, rows),
@@ -147,9 +146,7 @@ def hours_of(rows: Columns) -> dict[str, Array]:
         start_of(HOUR, np.maximum(began, 0)) == start_of(HOUR, rows["minute"]), pauses(rows, since), np.nan
     )
     hours = merged(rows, HOUR)
-    firsts = np.flatnonzero(is_first(rows["pair"], start_of(HOUR, rows["minute"])))
-    parts = Ranges(firsts, np.append(firsts[1:], len(pause)) if len(firsts) else firsts)
-    longest = parts.max(np.where(np.isnan(pause), -1.0, pause), empty=-1)
+    longest = runs(rows["pair"], start_of(HOUR, rows["minute"])).max(np.where(np.isnan(pause), -1.0, pause), empty=-1)
     return hours | {"longest_pause_seconds": np.where(longest < 0, np.nan, longest)}
 
 

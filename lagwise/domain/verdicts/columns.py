@@ -165,3 +165,9 @@ class Ranges:
 def ranges_of(keys: Array, ordered: Array) -> Ranges:
     """Where each of these keys stands in a column in which they are in order."""
     return Ranges(np.searchsorted(ordered, keys, "left"), np.searchsorted(ordered, keys, "right"))
+
+
+def runs(*keys: Array) -> Ranges:
+    """The rows that follow one another with the same keys: a part for each series."""
+    first = np.flatnonzero(is_first(*keys))
+    return Ranges(first, np.append(first, len(keys[0]))[1:])

@@ -11,12 +11,11 @@ from lagwise.domain.verdicts.columns import NULL, Array, Columns, seconds_betwee
 from lagwise.domain.verdicts.logs import Jumps, SeenLogs, written_per_second
 from lagwise.domain.verdicts.retention import longest_kept_seconds, rate_while_behind, seconds_to_overtaking
 from lagwise.domain.verdicts.samples import is_held_back, lag_of, reads_from
+from lagwise.domain.verdicts.windows import LOOKBACK_SECONDS
 
 #: What is younger than this share of a limit the limit has not deleted: ages are told from samples, the limit goes by
 #: timestamps that clients may have set a little earlier.
 SHARE_OF_LIMIT = 0.5
-#: Nobody knows the age of what was deleted before this.
-LOOKBACK_SECONDS = 3600.0
 
 
 @dataclass(frozen=True)
@@ -69,21 +68,11 @@ def evidence_of(known: Known) -> dict[str, Array]:
     last_stable = rows["last_stable"]
     stable_age, _ = log.age_of(last_stable, log.place_of(last_stable))
     rows["last_stable_seconds"] = np.where(last_stable == NULL, np.nan, stable_age)
-    rows["is_held_back"] = is_held_back(committed, high, last_stable, rows["last_stable_seconds"])
-
-    was_committed = (pace["moved_at"] != NULL) | (previous["committed"] != NULL) | previous["was_expired"]
-    has_owner, has_ends = rows["owner"] >= 0, (high != NULL) & (rows["log_start"] != NULL)
-    # Nothing is committed because there never was anything to read: somebody owns the partition, and it holds no
-    # record. Clients built on librdkafka commit nothing there.
-    rows["has_nothing_to_commit"] = (
-        has_ends & (rows["log_start"] == high) & has_owner & (committed == NULL) & ~was_committed
-    )
-    lag = np.where(rows["has_nothing_to_commit"], 0, lag_of(rows, rows["is_held_back"]))
-    # Unread records that still exist; null is not known.
-    rows["lag"] = lag
+    rows["ever_committed"] = (pace["moved_at"] != NULL) | (previous["committed"] != NULL) | previous["was_expired"]
+    rows |= unread(rows)
+    lag = rows["lag"]
 
     # Age of the oldest unread record, and whether it is only a lower bound: it is older than the history.
-    rows["reads_from"] = reads_from(rows)
     position = np.maximum(rows["reads_from"], rows["log_start"])
     place = log.place_of(position)
     age, is_lower_bound = log.age_of(position, place)
@@ -101,22 +90,45 @@ def evidence_of(known: Known) -> dict[str, Array]:
     # That nothing could be read is no sign of life.
     rows["drained_seconds"] = np.where(rows["is_held_back"], np.nan, seconds_between(pace["drained_at"], as_of))
     rows["rewound_seconds"] = seconds_between(pace["rewound_at"], as_of)
-    rows |= _cadence(rows)
+    rows |= cadence_of(rows)
 
     # That nothing is committed is believed only of a partition that could be read, or is not watched any more: Kafka
     # hides the commits on a topic that the collector may not describe as if there were none.
+    has_ends = (high != NULL) & (rows["log_start"] != NULL)
     rows["is_readable"] = (facts["error"] < 0) & (has_ends | ((committed == NULL) & ~rows["has_row"]))
-    rows["ever_committed"] = was_committed
     same_commit = (committed != NULL) & (previous["committed"] == committed)
     is_older = (log.recreated_at != NULL) & (rows["committed_since"] < log.recreated_at)
     # The topic was deleted and created again after the commit.
     rows["is_recreated"] = is_older | (same_commit & previous["was_recreated"])
-    rows["is_deleted_by_request"] = _is_deleted_by_request(log, known.limits)
+    rows["is_deleted_by_request"] = is_deleted_by_request(log, known.limits)
     rows["earlier_log_start"] = log.earlier_log_start()
-    rows["has_left_topic"] = facts["is_reading"] & known.group_is_assigned & ~known.topic_is_assigned
+    rows["has_left_topic"] = has_left_topic(facts["is_reading"], known.topic_is_assigned, known.group_is_assigned)
     rows["checkpoint_age_seconds"] = seconds_between(facts["checkpointed_at"], as_of)
-    rows["seconds_to_expiry"] = _seconds_to_expiry(rows)
+    rows["seconds_to_expiry"] = seconds_to_expiry(rows)
     return rows
+
+
+def unread(rows: Columns) -> dict[str, Array]:
+    """What is unread, from the offsets of the latest sample, its owner, ``last_stable_seconds`` and whether it was
+    ``ever_committed``."""
+    committed, high = rows["committed"], rows["high_watermark"]
+    is_held = is_held_back(committed, high, rows["last_stable"], rows["last_stable_seconds"])
+    is_empty = (high != NULL) & (rows["log_start"] == high)
+    has_nothing_to_commit = is_empty & (rows["owner"] >= 0) & (committed == NULL) & ~rows["ever_committed"]
+    return {
+        "is_held_back": is_held,
+        # Nothing is committed because there never was anything to read: somebody owns the partition, and it holds no
+        # record. Clients built on librdkafka commit nothing there.
+        "has_nothing_to_commit": has_nothing_to_commit,
+        # Unread records that still exist; null is not known.
+        "lag": np.where(has_nothing_to_commit, 0, lag_of(rows, is_held)),
+        "reads_from": reads_from(rows),
+    }
+
+
+def has_left_topic(is_reading: Array, topic_is_assigned: Array, group_is_assigned: Array) -> Array:
+    """Whether a stable group, or a job that runs, is assigned other topics, and not this one."""
+    return is_reading & group_is_assigned & ~topic_is_assigned
 
 
 def _overtaking(known: Known, log: SeenLogs, position: Array, place: Array, rows: Columns) -> dict[str, Array]:
@@ -157,7 +169,7 @@ def _committed_since(rows: Columns, previous: Columns) -> Array:
     return np.where(since == NULL, rows["as_of"], since)
 
 
-def _cadence(rows: Columns) -> dict[str, Array]:
+def cadence_of(rows: Columns) -> dict[str, Array]:
     """For how long the offset has stood still while there was something to read, and the usual time between commits.
 
     It stands still since it moved, since there was last nothing to read, and since the oldest unread record was
@@ -180,7 +192,7 @@ def _cadence(rows: Columns) -> dict[str, Array]:
     }
 
 
-def _is_deleted_by_request(log: SeenLogs, limits: Columns) -> Array:
+def is_deleted_by_request(log: SeenLogs, limits: Columns) -> Array:
     """Whether a client had the log's oldest records deleted (DeleteRecords): no limit that is known can have, because
     the newest of them was too young, or because there is none. By how much a limit of size was exceeded nobody knows;
     nor does anybody know the age of what was there before the history."""
@@ -190,7 +202,7 @@ def _is_deleted_by_request(log: SeenLogs, limits: Columns) -> Array:
     return log.has_history & by_time_only & (np.isnan(retention) | is_young)
 
 
-def _seconds_to_expiry(rows: Columns) -> Array:
+def seconds_to_expiry(rows: Columns) -> Array:
     """Time until the broker forgets the committed offsets of a group without members (KIP-211); NaN is never.
 
     They are kept for ``offsets.retention.minutes`` after the group became empty and after they were committed. When a

@@ -28,6 +28,7 @@ from lagwise.domain.verdicts.columns import (
     picked,
     ranges_of,
     ratio,
+    runs,
     seconds_between,
     start_of,
     taken,
@@ -165,7 +166,7 @@ class SeenLogs:
         records, high_before = (np.full(len(wanted), NULL) for _ in range(2))
         part, row = Ranges(self.ends.start[cases], self.ends.stop[cases]).rows()
         case = cases[part]
-        levels, highs, owner = self._levels(case, row)
+        levels, highs, owner = self.bucket_ends(case, row)
         order = np.lexsort((highs, levels, owner))
         levels, highs, owner = levels[order], highs[order], owner[order]
         # One row per level, with the highest high watermark that was seen at it.
@@ -181,7 +182,7 @@ class SeenLogs:
         records[cases] = picked(sizes, of_case.start + (of_case.sizes - 1) // 2, of_case.sizes > 0)
         return Jumps(records, high_before)
 
-    def _levels(self, case: Array, row: Array) -> tuple[Array, Array, Array]:
+    def bucket_ends(self, case: Array, row: Array) -> tuple[Array, Array, Array]:
         """Log start and high watermark at the first and at the last sample of each bucket, as seen at the moment of
         the case, and the case."""
         ends = taken(self.logs.ends, row)
@@ -232,3 +233,47 @@ def written_per_second(log: SeenLogs, pace: Columns) -> tuple[Array, Array]:
     produced = np.where(is_day & ~np.isnan(of_day), of_day, measured)
     of_hour = np.where(is_day, np.nan, rates[HOUR_WINDOW])
     return produced, np.where(np.isnan(produced), np.nan, np.fmin(produced, of_hour))
+
+
+@dataclass(frozen=True)
+class LogBuckets:
+    """Minutes, or longer stretches, of logs: what is kept of a history.
+
+    Attributes:
+        rows: log, minute, first_ and last_ at, high_watermark, log_start, reset_at, recreated_at. What came before the
+            last reset of the bucket is another log, and left out.
+        points: the points of each bucket, among those of the history.
+    """
+
+    rows: Columns
+    points: Ranges
+
+
+def log_buckets(logs: Logs, length: int) -> LogBuckets:
+    """A history in buckets of this length (microseconds), each since its last reset."""
+    ends, resets = logs.ends, logs.resets
+    start = start_of(length, ends["minute"])
+    bucket = runs(ends["log"], start)
+    log, begin = bucket.first(ends["log"]), bucket.first(start)
+    of_log = ranges_of(log, resets["log"])
+    within = Ranges(of_log.bisect_left(resets["at"], begin), of_log.bisect_left(resets["at"], begin + length))
+    reset_at = within.last(resets["at"])
+    recreated = np.where(resets["is_recreation"], resets["at"], NULL)
+    kept = Ranges(bucket.bisect_left(ends["last_at"], reset_at), bucket.stop)
+    of_points = ranges_of(log, logs.points["log"])
+    points = Ranges(
+        of_points.bisect_left(logs.points["at"], np.maximum(begin, reset_at)),
+        of_points.bisect_left(logs.points["at"], begin + length),
+    )
+    names = ("at", "high_watermark", "log_start")
+    return LogBuckets(
+        {
+            "log": log,
+            "minute": begin,
+            **{f"first_{name}": kept.first(ends[f"first_{name}"]) for name in names},
+            **{f"last_{name}": kept.last(ends[f"last_{name}"]) for name in names},
+            "reset_at": reset_at,
+            "recreated_at": within.max(recreated),
+        },
+        points,
+    )

@@ -31,7 +31,7 @@ def loss_of(p: Columns) -> dict[str, Array]:
     }
     has_lag = p["has_lag"] & (p["committed"] != NULL)
     margin = np.where(has_lag, p["reads_from"] - p["log_start"], 0)
-    by_time = _by_age(p, kept, p["overtaken_seconds"])
+    by_time = seconds_to_deletion(p, kept, p["overtaken_seconds"])
     loses_ground = standing | p["grows"]
     by_size = seconds_to_truncation(margin, jumps_in(p), p["high_watermark"], p["produced"], consumed)
     by_size = np.where(loses_ground & p["retention_is_by_size"], by_size, np.nan)
@@ -41,7 +41,7 @@ def loss_of(p: Columns) -> dict[str, Array]:
     deletion = np.where(has_lag, np.fmin(np.fmin(by_time, by_size), by_start), np.nan)
     seconds = np.fmin(deletion, p["seconds_to_expiry"])
     is_by_deletion = seconds == deletion
-    at_latest = _by_age(p, longest_kept_seconds(p), p["overtaken_at_latest_seconds"])
+    at_latest = seconds_to_deletion(p, longest_kept_seconds(p), p["overtaken_at_latest_seconds"])
     # About as old as is kept: there the lag need not grow while records are lost, it is cut off. An age is known to
     # within an interval.
     is_at_edge = p["has_lag"] & (age + p["interval_seconds"] >= kept)
@@ -56,7 +56,7 @@ def loss_of(p: Columns) -> dict[str, Array]:
     }
 
 
-def _by_age(p: Columns, kept: Array, overtaken: Array) -> Array:
+def seconds_to_deletion(p: Columns, kept: Array, overtaken: Array) -> Array:
     """When unread records are as old as is kept: of those that are written, where retention overtakes the reader, or
     else, at today's rates, of those to come; NaN is never. ``age`` grows by a second a second for a group that reads
     nothing, by 1 − consumed / produced for one that reads too slowly. Kafka deletes whole segments, whose newest record

@@ -68,9 +68,8 @@ def group_facts(known: Membership, views: Columns) -> dict[str, Array]:
         return picked(rows[name], recent.stop - 1, is_there, null)
 
     state, type_ = latest("state", -1), latest("type", -1)
-    is_empty = are_in(known.names.states, frozenset({GroupState.EMPTY}), state)
-    unknown = frozenset({GroupState.UNKNOWN, *REBALANCING_STATES})
-    return {
+    described = described_by(known.names, state, type_)
+    return described | {
         "is_there": is_there,
         "state": state,
         "type": type_,
@@ -85,17 +84,24 @@ def group_facts(known: Membership, views: Columns) -> dict[str, Array]:
         "samples_of_unrest": np.where(is_there, np.minimum(unsettled + rebalances, recent.sizes), 0),
         "group_samples": np.where(is_there, recent.sizes, 0),
         # When a group without members lost its last one; null where it has members, or that was not seen.
-        "empty_since": np.where(is_empty, _empty_since(known.events, happened), NULL),
-        "is_empty": is_empty,
-        # Its state says who owns what.
-        "is_settled": (state >= 0) & ~are_in(known.names.states, unknown, state),
-        # It reads all that it is to read.
-        "is_reading": are_in(known.names.states, frozenset(READING_STATES), state),
-        "is_without_protocol": are_in(known.names.types, WITHOUT_PROTOCOL, type_),
-        "is_flink": are_in(known.names.types, frozenset({Engine.FLINK}), type_),
+        "empty_since": np.where(described["is_empty"], _empty_since(known.events, happened), NULL),
         # When its Flink job last completed a checkpoint, or started where it has completed none, and how often it does.
         "checkpointed_at": latest("checkpointed_at"),
         "checkpoint_interval_seconds": latest("checkpoint_interval_seconds", np.nan),
+    }
+
+
+def described_by(names: Names, state: Array, type_: Array) -> dict[str, Array]:
+    """What the state and the type of a group say."""
+    unknown = frozenset({GroupState.UNKNOWN, *REBALANCING_STATES})
+    return {
+        "is_empty": are_in(names.states, frozenset({GroupState.EMPTY}), state),
+        # Its state says who owns what.
+        "is_settled": (state >= 0) & ~are_in(names.states, unknown, state),
+        # It reads all that it is to read.
+        "is_reading": are_in(names.states, frozenset(READING_STATES), state),
+        "is_without_protocol": are_in(names.types, WITHOUT_PROTOCOL, type_),
+        "is_flink": are_in(names.types, frozenset({Engine.FLINK}), type_),
     }
 
 

@@ -7,15 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from lagwise.domain.causes import STANDING, Place
+from lagwise.domain.causes import Place
 from lagwise.domain.lag_forecast import Forecast
 from lagwise.domain.loss.records import Lost
 from lagwise.domain.partition_rollup import PartitionsInStatus
-from lagwise.domain.verdicts.columns import NULL, Array, Columns, Ranges, is_first, seconds_between, taken
+from lagwise.domain.verdicts.columns import NULL, Array, Columns, Ranges, runs, seconds_between, taken
 from lagwise.domain.verdicts.loss import LOSS_CAUSES
-from lagwise.domain.verdicts.status import HELD, REASONS, STATUSES
-
-_STANDING = [HELD.index(status) for status in sorted(STANDING)]
+from lagwise.domain.verdicts.status import REASONS, STATUSES
 
 
 @dataclass(frozen=True)
@@ -31,23 +29,15 @@ class RollupNames:
 def parts_of(rows: Columns, names: RollupNames) -> dict[int, list[PartitionsInStatus]]:
     """The partitions of each view, summed up by status, reason and cause of the nearest loss.
 
-    ``rows`` are evidence and verdicts together, with ``view`` (of a group at a moment), topic, partition, and client:
-    what the owner is called.
+    ``rows`` are verdicts with what they rest on, named as in `partition_status`, and ``view`` (of a group at a moment)
+    and ``client``: what the owner is called. Topics are numbered in the order of their names.
     """
     if not len(rows["view"]):
         return {}
     key = ((rows["view"] * 16 + rows["status"]) * 16 + rows["reason"] + 1) * 4 + rows["loss_cause"] + 1
     order = np.lexsort((rows["partition"], rows["topic"], key))
-    rows, key = (
-        taken({n: v for n, v in rows.items() if n != "holds"}, order)
-        | {
-            "stopped": rows["holds"][HELD.index("stopped")][order],
-            "stalled": rows["holds"][HELD.index("stalled")][order],
-        },
-        key[order],
-    )
-    firsts = np.flatnonzero(is_first(key))
-    parts = Ranges(firsts, np.append(firsts[1:], len(key)))
+    rows, key = taken({name: rows[name] for name in _NEEDED}, order), key[order]
+    parts = runs(key)
     sums = _sums(parts, rows)
     nearest = _first_by(parts, key, rows["seconds_to_loss"], rows["seconds_to_loss_is_upper_bound"],
                         np.nan_to_num(rows["seconds_to_loss_at_latest"], nan=-1.0))  # fmt: skip
@@ -94,6 +84,14 @@ _SAME = (
 )  # fmt: skip
 
 
+_NEEDED = (
+    "view", "status", "reason", "loss_cause", "topic", "partition", "owner", "client", "as_of", "lag", "lag_seconds",
+    "lag_seconds_is_lower_bound", "unmoved_seconds", "produce_rate_per_second", "consume_rate_per_second",
+    "commits_seen", "lag_slope_per_second", "records_lost", "rewound_records", "rewound_at", "transaction_seconds",
+    "high_watermark", "last_stable", "lost_at_least", "lost_at_most", "first_lost_at", "last_lost_at", "stopped",
+    "stalled", "seconds_to_loss", "seconds_to_loss_is_upper_bound", "seconds_to_loss_at_latest",
+    *(f"seconds_to_{what}{end}" for what in ("catch_up", "breach") for end in ("", "_low", "_high")),
+)  # fmt: skip
 _LOST = ("lost_at_least", "lost_at_most", "first_lost_seconds", "last_lost_seconds")
 
 
@@ -122,8 +120,8 @@ def _sums(parts: Ranges, rows: Columns) -> dict[str, Array]:
         "unmoved_seconds": largest(rows["unmoved_seconds"]),
         "produce_rate_per_second": total(rows["produce_rate_per_second"]),
         "consume_rate_per_second": total(rows["consume_rate_per_second"]),
-        "commits_seen": parts.sum(rows["moves"]),
-        "lag_slope_per_second": total(rows["slope"]),
+        "commits_seen": parts.sum(rows["commits_seen"]),
+        "lag_slope_per_second": total(rows["lag_slope_per_second"]),
         "catch_up_seconds": largest(rows["seconds_to_catch_up"]),
         "catch_up_low": largest(rows["seconds_to_catch_up_low"]),
         "catch_up_high": largest(high),
@@ -178,7 +176,7 @@ def _forecast(rows: Columns, row: int, what: str) -> Forecast | None:
 
 def places_of(rows: Columns, chosen: Array, names: RollupNames) -> list[Place]:
     """Whose these partitions are and where they lie; ``rows`` have ``leader`` beside what :func:`parts_of` needs."""
-    stands = rows["holds"][_STANDING][:, chosen].any(axis=0)
+    stands = rows["stopped"][chosen] | rows["stalled"][chosen]
     columns = [rows[name][chosen] for name in ("status", "owner", "leader", "client")]
     those, counts = np.unique(np.stack([*columns, stands.astype(np.int64)]), axis=1, return_counts=True)
     return [

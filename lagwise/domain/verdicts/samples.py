@@ -13,6 +13,14 @@ from lagwise.domain.verdicts.columns import NULL, Array, Columns, before, is_fir
 #: (`transaction.max.timeout.ms`), and a minute is enough to end one that has timed out. One that was open for longer
 #: hangs, until somebody aborts it.
 TRANSACTION_HANGS_AFTER_SECONDS = 960.0
+#: Two successive samples have a gap between them if they are farther apart than this many intervals, and than this.
+GAP_INTERVALS = 3.0
+GAP_SECONDS = 120.0
+
+
+def gap_seconds(interval_seconds: float) -> float:
+    """How far apart two successive samples may be and still count as a step of the history."""
+    return max(GAP_SECONDS, GAP_INTERVALS * interval_seconds)
 
 
 def is_held_back(committed: Array, high_watermark: Array, last_stable: Array, last_stable_seconds: Array) -> Array:
@@ -76,13 +84,15 @@ def is_other_topic(topic_id: Array, first: Array) -> Array:
     return ~first & (topic_id >= 0) & (earlier >= 0) & (earlier != topic_id)
 
 
-def steps_of(samples: Columns, gap_seconds: Array) -> dict[str, Array]:
+def steps_of(samples: Columns, gap: Array) -> dict[str, Array]:
     """Each sample compared with the one before of its pair; samples in order of pair and time.
 
-    A step is two successive samples with neither a gap (``gap_seconds``, of each sample) nor another topic between
-    them. Across a gap an offset can be seen to have moved, but not how often. What was lost: two numbers between which
-    it lies. A sample knows where the group was when its commit was read, and where the log began right after that;
-    between two samples the group went from the one commit to the other, and records were deleted, in an unknown order.
+    A step is two successive samples with neither a gap (more than ``gap`` seconds, of each sample) nor another topic
+    between them. Across a gap an offset can be seen to have moved, but not how often.
+
+    What was lost: two numbers between which it lies. A sample knows where the group was when its commit was read, and
+    where the log began right after that; between two samples the group went from the one commit to the other, and
+    records were deleted, in an unknown order.
 
     * What the log start has passed beyond the last commit that was read before it, was deleted unread: at least.
     * What it has passed beyond the commit of the sample before may have been: at most. A group that finds its records
@@ -95,7 +105,7 @@ def steps_of(samples: Columns, gap_seconds: Array) -> dict[str, Array]:
     first = is_first(samples["pair"])
     is_other = is_other_topic(samples["topic_id"], first)
     seconds = (at - before(at)) / 1e6
-    is_step = ~first & ~is_other & (seconds <= gap_seconds)
+    is_step = ~first & ~is_other & (seconds <= gap)
     moved = ~first & (committed != before(committed))
     # With a log that went back itself a group had to.
     went_back = (

@@ -108,13 +108,17 @@ def judge(e: Columns) -> dict[str, Array]:
     is_ghost = blind_status == _NUMBER[Status.GHOST]
     nobody_reads = is_known & (p["stopped"] | p["stalled"])
     shown_lost = np.where(is_known, loss["records_lost"], 0)
+    status = np.where(is_known, status, blind_status)
     return {
-        "status": np.where(is_known, status, blind_status),
+        "status": status,
         # Why it is unknown; null for every other status.
         "reason": np.where(is_known, reason, np.where(blind_status == _NUMBER[Status.UNKNOWN], blind, -1)),
         # Every status of HELD that holds.
         "holds": holds,
         "is_known": is_known,
+        # Stopped, or stalled, be it with a worse status.
+        "stopped": holds[HELD.index(Status.STOPPED)],
+        "stalled": holds[HELD.index(Status.STALLED)] | (status == _NUMBER[Status.STALLED]),
         "lag": np.where(is_known, e["lag"], NULL),
         "lag_seconds": np.where(is_known, e["lag_seconds"], np.nan),
         "lag_seconds_is_lower_bound": is_known & e["lag_seconds_is_lower_bound"],
@@ -122,8 +126,8 @@ def judge(e: Columns) -> dict[str, Array]:
         "consume_rate_per_second": np.where(nobody_reads, 0.0, e["consume_rate_per_second"]),
         "records_lost": shown_lost,
         **lost_of_day(e, is_ghost, shown_lost),
-        "rewound_records": np.where(is_known & holds[4], e["rewound_records"], NULL),
-        "rewound_at": np.where(is_known & holds[4], e["rewound_at"], NULL),
+        "rewound_records": np.where(is_known & holds[HELD.index(Status.REWOUND)], e["rewound_records"], NULL),
+        "rewound_at": np.where(is_known & holds[HELD.index(Status.REWOUND)], e["rewound_at"], NULL),
         "transaction_seconds": np.where(is_known & e["is_held_back"], e["last_stable_seconds"], np.nan),
         **{name: np.where(is_known, loss[name], np.nan) for name in ("seconds_to_loss", "seconds_to_loss_at_latest")},
         "seconds_to_loss_is_upper_bound": is_known & loss["seconds_to_loss_is_upper_bound"],

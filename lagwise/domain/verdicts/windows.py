@@ -60,9 +60,11 @@ HOURS_OF_USUAL_PAUSE = 2
 #: … and in this share of those in which the group got on: some outages or deployments a day are no rhythm.
 SHARE_OF_HOURS = 0.25
 
-#: Index of the longest of ``WINDOWS_SECONDS``, in which rewinds and commit cadence are looked for, and of the day.
+#: Index of the longest of ``WINDOWS_SECONDS``, and of the day.
 HOUR_WINDOW = len(WINDOWS_SECONDS) - 1
 DAY = len(WINDOWS_SECONDS)
+#: Rewinds and commit cadence are looked for in the longest of them.
+LOOKBACK_SECONDS = WINDOWS_SECONDS[HOUR_WINDOW]
 _ENDS = ("first_at", "first_committed", "last_at", "last_committed")
 
 
@@ -139,6 +141,23 @@ def _usual_pause(hours: Columns, part: Ranges, number: Array, row: Array, interv
     return np.where(usual >= shortest, usual, np.nan)
 
 
+def windows_for(
+    moves: Array, backlog_seconds: Array, interval_seconds: Array, usual_pause_seconds: Array
+) -> tuple[Array, Array, Array]:
+    """The window a trend is judged on, the one that must agree, and whether there is a trend at all: where even a day
+    is too short, the window is the hour, for the rate alone."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        cadence = np.where(moves > 0, backlog_seconds / moves, 0.0)
+    needed = np.maximum(
+        INTERVALS_PER_WINDOW * interval_seconds, CADENCES_PER_WINDOW * np.fmax(cadence, usual_pause_seconds)
+    )
+    window = np.searchsorted([*WINDOWS_SECONDS, DAY_SECONDS], needed)
+    is_measurable = window <= DAY
+    window = np.where(is_measurable, window, HOUR_WINDOW)
+    # The hour and the day are each confirmed by themselves.
+    return window, np.where(window < HOUR_WINDOW, window + 1, window), is_measurable
+
+
 def pace_of(buckets: Columns, days: Columns, cases: Columns) -> dict[str, Array]:
     """How each case moves: the columns of the result, which are explained there.
 
@@ -158,16 +177,7 @@ def pace_of(buckets: Columns, days: Columns, cases: Columns) -> dict[str, Array]
 
     moves = hour.sum(buckets["moves"])
     backlog = np.round(hour.sum(buckets["backlog_seconds"]), 6)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        cadence = np.where(moves > 0, backlog / moves, 0.0)
-    needed = np.maximum(
-        INTERVALS_PER_WINDOW * interval, CADENCES_PER_WINDOW * np.fmax(cadence, days["usual_pause_seconds"])
-    )
-    window = np.searchsorted([*WINDOWS_SECONDS, DAY_SECONDS], needed)
-    is_measurable = window <= DAY
-    window = np.where(is_measurable, window, HOUR_WINDOW)
-    # The hour and the day are each confirmed by themselves.
-    longer = np.where(window < HOUR_WINDOW, window + 1, window)
+    window, longer, is_measurable = windows_for(moves, backlog, interval, days["usual_pause_seconds"])
 
     origin = int(as_of.max(initial=0))
     sums = shifted(buckets, (buckets["minute"] - origin) / MICROS)

@@ -14,7 +14,6 @@ from lagwise.tables.analysis import PARTITION_STATUS
 from lagwise.tables.membership import ASSIGNMENTS
 from lagwise.tables.raw import EVENTS, GROUPS, MEMBERS, TOPICS
 from lagwise.tables.store import Lake
-from lagwise_spark.jobs import write
 from lagwise_spark.jobs.progress import News
 
 Row = Mapping[str, Any]
@@ -56,7 +55,7 @@ def assign(lake: Lake, news: Sequence[News]) -> int:
     made = _made(lake, news, [settled[group] for group in due])
     kept = [row for group, row in before.items() if group in settled and group not in made]
     if made or len(kept) < len(before):
-        write.replace_small(lake, ASSIGNMENTS, ASSIGNMENTS.from_rows([*kept, *made.values()]))
+        lake.replace(ASSIGNMENTS, ASSIGNMENTS.from_rows([*kept, *made.values()]))
     return len(made)
 
 

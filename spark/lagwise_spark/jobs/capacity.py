@@ -13,7 +13,6 @@ from lagwise.domain.capacity.assessment import Assessment, assess
 from lagwise.tables.analysis import PARTITION_STATUS
 from lagwise.tables.capacity import CAPACITY
 from lagwise.tables.store import Lake
-from lagwise_spark.jobs import write
 from lagwise_spark.jobs.capacity_facts import Facts, Row, key_of
 
 #: An answer is looked at again when the status is so much newer: where nothing is collected, nothing is judged again.
@@ -44,7 +43,7 @@ def plan(lake: Lake, settings: CapacitySettings, now: datetime, at_most: int = A
     facts = Facts(lake, settings, now, {(cluster, topic) for cluster, _, topic in due})
     made = {key: _row(readers[key], assess(facts.known(readers[key]), settings.target_utilisation)) for key in due}
     kept = [row for key, row in before.items() if key in readers and key not in made]
-    write.replace_small(lake, CAPACITY, CAPACITY.from_rows([*kept, *made.values()]))
+    lake.replace(CAPACITY, CAPACITY.from_rows([*kept, *made.values()]))
     return len(made)
 
 

@@ -1,63 +1,60 @@
-"""`demand` and `forecasts`: what each topic was sent and will be, a few topics after each round.
+"""`demand` and `forecasts`: what each topic was sent and will be, a few topics after each round."""
 
-The work is done by Spark, a topic a group; the driver looks which topics are due and writes the results, some hundred
-rows a topic.
-"""
-
-from collections.abc import Callable
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
-from deltalake.exceptions import DeltaError
-from pyspark import cloudpickle
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
+from pyspark import SparkContext
 
 from lagwise.config.model import ForecastSettings
-from lagwise.domain.capacity import demand
-from lagwise.platform.errors import LakeError
 from lagwise.tables.capacity import DEMAND, FORECASTS, TOPIC_HOURS
-from lagwise.tables.engine_errors import in_a_line
 from lagwise.tables.store import Lake
-from lagwise_spark.frames import frame, struct_type
 from lagwise_spark.jobs import write
-from lagwise_spark.jobs.slices import python_of_executors
-from lagwise_spark.transforms import forecasting, topic_demand
-
-# Executors of a cluster have Python, but nothing of ours.
-for module in (demand, forecasting, topic_demand):
-    cloudpickle.register_pickle_by_value(module)  # type: ignore[no-untyped-call]  # pyspark leaves it untyped
+from lagwise_spark.tasks.demand import made_demand
+from lagwise_spark.tasks.lake_files import LakeFiles
+from lagwise_spark.tasks.running import gathered
 
 #: Topics without samples for so long are no longer forecast, and then forgotten.
 FORECAST_FOR, KNOWN_FOR = timedelta(days=2), timedelta(days=7)
 
-_OF_FORECASTS = ("cluster", "topic", "made_at", "model", "mase", "baseline_mase")
-_AHEAD = pa.struct([pa.field(c.name, c.type) for c in FORECASTS.columns if c.name not in _OF_FORECASTS])
-_MADE = pa.schema([*DEMAND.arrow, pa.field("ahead", pa.list_(_AHEAD))])
 
-
-def forecast_topics(session: SparkSession, lake: Lake, settings: ForecastSettings) -> int:
+def forecast_topics(context: SparkContext, lake: Lake, settings: ForecastSettings) -> int:
     """Bring up to date the stalest topics that are due; how many these were. Raises MissingRequirement where the
     executors' Python lacks what the models need."""
     due = _due(lake, settings)
-    if not due.num_rows:
+    if not due:
         return 0
-    with python_of_executors("forecasting", "numpy, scipy, pandas, pyarrow and statsforecast"):
-        made = _made(session, lake, due, settings.horizon_days).toArrow().to_pylist()
-    _write(lake, made)
-    return len(made)
+    files = LakeFiles(lake.uri, lake.storage_options, {TOPIC_HOURS.name: lake.files(TOPIC_HOURS)})
+    made = gathered(
+        context,
+        partial(made_demand, files, settings.horizon_days),
+        list(_shares(due, context.defaultParallelism)),
+        name="forecasting",
+        packages="numpy, scipy, pandas, pyarrow and statsforecast",
+    )
+    _write(lake, made[DEMAND.name], made[FORECASTS.name])
+    return int(made[DEMAND.name].num_rows)
 
 
-def _due(lake: Lake, settings: ForecastSettings) -> pa.Table:
+def _shares(due: list[dict[str, Any]], cores: int) -> Iterator[Sequence[dict[str, Any]]]:
+    """One share a core, each of topics that are next to one another by name: in files that are sorted by it, they lie
+    together. Every further share would open all files once more."""
+    due = sorted(due, key=lambda row: (row["topic"], row["cluster"]))
+    size = -(-len(due) // cores)
+    for first in range(0, len(due), size):
+        yield due[first : first + size]
+
+
+def _due(lake: Lake, settings: ForecastSettings) -> list[dict[str, Any]]:
     """Cluster, topic and the end of the last whole hour, of those to be forecast now.
 
     As soon as one is due, others follow that soon will be: reading the history costs the same for one as for many.
     """
     newest = lake.newest_day(TOPIC_HOURS)
-    schema = pa.schema([("cluster", pa.string()), ("topic", pa.string()), ("until", pa.timestamp("us", "UTC"))])
     if newest is None:
-        return schema.empty_table()
+        return []
     since = datetime.fromisoformat(newest).replace(tzinfo=UTC) - FORECAST_FOR
     rows = lake.query(
         """
@@ -85,67 +82,37 @@ def _due(lake: Lake, settings: ForecastSettings) -> pa.Table:
         over=[TOPIC_HOURS, DEMAND],
         since=since,
     )
-    return rows.cast(schema)
+    due: list[dict[str, Any]] = rows.to_pylist()
+    return due
 
 
-def _made(session: SparkSession, lake: Lake, due: pa.Table, horizon_days: int) -> DataFrame:
-    """A row per topic: `demand` with its rows of `forecasts` as a list."""
-    names = due["topic"].to_pylist()
-    hours = session.read.format("delta").load(lake.location(TOPIC_HOURS)).drop("day", "partition_records")
-    # They come in the order of their names: files that are sorted by them need not be read as a whole.
-    hours = hours.where(F.col("topic").between(min(names), max(names)))
-    history = hours.join(F.broadcast(frame(session, due)), ["cluster", "topic"]).where(F.col("hour") < F.col("until"))
-    return history.groupBy("cluster", "topic").applyInArrow(_over(horizon_days, _MADE), struct_type(_MADE))
-
-
-def _over(horizon_days: int, schema: pa.Schema) -> Callable[[pa.Table], pa.Table]:
-    def made(history: pa.Table) -> pa.Table:
-        row = topic_demand.demand_of(history, history["until"][0].as_py(), horizon_days)
-        row |= {name: history[name][0].as_py() for name in ("cluster", "topic")}
-        return pa.Table.from_pylist([row], schema=schema)
-
-    return made
-
-
-def _write(lake: Lake, made: list[dict[str, Any]]) -> None:
+def _write(lake: Lake, demand: pa.Table, ahead: pa.Table) -> None:
+    _write_ahead(lake, demand, ahead)
+    made = demand.to_pylist()
     topics = {(row["cluster"], row["topic"]) for row in made}
     newest = max(row["as_of"] for row in made)
-    _forget(lake, made)
-    ahead = [
-        {name: row.get(name) for name in _OF_FORECASTS} | {"made_at": row["as_of"]} | one
-        for row in made
-        for one in row["ahead"]
-    ]
-    lake.append(FORECASTS, FORECASTS.from_rows(ahead))
     kept = [
         row
         for row in lake.read(DEMAND).to_pylist()
         if (row["cluster"], row["topic"]) not in topics and row["as_of"] > newest - KNOWN_FOR
     ]
     rows = sorted([*kept, *made], key=lambda row: (row["cluster"], row["topic"]))
-    write.replace_small(lake, DEMAND, DEMAND.from_rows(rows))
+    lake.replace(DEMAND, DEMAND.from_rows(rows))
 
 
-def _forget(lake: Lake, made: list[dict[str, Any]]) -> None:
-    """Delete what was forecast from the same hours before: by a round that was cut short before it wrote `demand`, or
-    for another horizon. Usually there is nothing, which the files' statistics tell."""
-    since = min(row["as_of"] for row in made)
-    sql = "select distinct cluster, topic, made_at from forecasts where made_at >= ?"
-    there = lake.query(sql, [since], over=[FORECASTS], since=since).to_pylist()
-    known = {(row["cluster"], row["topic"], row["made_at"]) for row in there}
-    again = [row for row in made if (row["cluster"], row["topic"], row["as_of"]) in known]
-    delta = lake.open(FORECASTS)
-    if not again or delta is None:
+def _write_ahead(lake: Lake, demand: pa.Table, ahead: pa.Table) -> None:
+    """Write forecasts in the place of those that were made of the same hours before: by a round that was cut short
+    before it wrote `demand`, or for another horizon. Usually there are none, which the files' statistics tell."""
+    made = demand.select(["cluster", "topic", "as_of"]).rename_columns(["cluster", "topic", "made_at"])
+    since = min(made["made_at"].to_pylist())
+    sql = "select 1 from forecasts semi join made using (cluster, topic, made_at) limit 1"
+    if not lake.query(sql, over=[FORECASTS], since=since, given={"made": made}).num_rows:
+        lake.append(FORECASTS, ahead)
         return
+    topics: dict[str, list[str]] = {}
+    for cluster, topic in zip(made["cluster"].to_pylist(), made["topic"].to_pylist(), strict=True):
+        topics.setdefault(write.quoted(cluster), []).append(write.quoted(topic))
+    those = " OR ".join(f"(cluster = {cluster} AND topic IN ({', '.join(its)}))" for cluster, its in topics.items())
     # With what was forecast earlier on the same day, which the new rows supersede.
-    topics = (f"(cluster = {_quoted(row['cluster'])} and topic = {_quoted(row['topic'])})" for row in again)
-    those = " or ".join(topics)
-    lake.before_writing()
-    try:
-        delta.delete(f"day >= DATE '{since.astimezone(UTC):%Y-%m-%d}' and ({those})")
-    except (DeltaError, OSError) as error:
-        raise LakeError(f"cannot write to the table {lake.location(FORECASTS)}: {in_a_line(error)}") from error
-
-
-def _quoted(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
+    day = f"{since.astimezone(UTC):%Y-%m-%d}"
+    lake.replace(FORECASTS, ahead, f"day >= DATE '{day}' AND ({those})")

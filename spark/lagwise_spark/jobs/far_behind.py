@@ -11,17 +11,17 @@ from datetime import datetime, timedelta
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import DataFrame, SparkSession
 
-from lagwise.domain.history import LOOKBACK_SECONDS
+from lagwise.domain.verdicts.windows import LOOKBACK_SECONDS
 from lagwise.tables.analysis import PARTITION_STATUS
 from lagwise.tables.minutes import WATERMARK_FIVE_MINUTES
 from lagwise.tables.raw import COMMITS, WATERMARKS
 from lagwise.tables.schema import TIMESTAMP
 from lagwise.tables.store import Lake
-from lagwise_spark.frames import frame
 from lagwise_spark.jobs.progress import News
 
+#: Readers whose oldest unread record is older may soon need what is before the look-back.
+FAR_BEHIND_SECONDS = LOOKBACK_SECONDS - 600
 #: So far back, every sample of the watermarks is used; before that, the first and the last of every five minutes.
 DENSE_HISTORY = timedelta(hours=6)
 
@@ -73,17 +73,17 @@ _TELLING = """
 """
 
 
-def older_history(
-    session: SparkSession, lake: Lake, news: Sequence[News], days: int, sampled_from: datetime
-) -> DataFrame | None:
+def older_history(lake: Lake, news: Sequence[News], days: int, sampled_from: datetime) -> pa.Table | None:
     """Rows of the watermarks' history from before the look-back of each cluster that tell the age of what is read next,
     for those that were far behind at the last round, from their commits and watermarks in the latest samples, all taken
     at or after ``sampled_from``. None where there are none, which is usual. Raises LakeError."""
+    if not _anybody(lake):
+        return None
     ids = [n.latest_id for n in news]
     until = {n.cluster: n.as_of - timedelta(seconds=LOOKBACK_SECONDS) for n in news}
     far = lake.query(
         _FAR_BEHIND,
-        [LOOKBACK_SECONDS - 600, ids, ids],
+        [FAR_BEHIND_SECONDS, ids, ids],
         over=[PARTITION_STATUS, COMMITS, WATERMARKS],
         since=sampled_from,
     )
@@ -93,7 +93,13 @@ def older_history(
     start = min(until.values()) - timedelta(days=days)
     if far["written_at"].null_count == 0:
         start = max(start, pc.min(far["written_at"]).as_py() - timedelta(minutes=10))
-    return frame(session, telling_rows(lake, far.drop_columns("written_at"), start, until))
+    return telling_rows(lake, far.drop_columns("written_at"), start, until)
+
+
+def _anybody(lake: Lake) -> bool:
+    """Whether any reader was far behind at the last round."""
+    sql = "select 1 from partition_status where lag_seconds >= ? or lag_seconds_is_lower_bound limit 1"
+    return bool(lake.query(sql, [FAR_BEHIND_SECONDS], over=[PARTITION_STATUS]).num_rows)
 
 
 def telling_rows(lake: Lake, positions: pa.Table, start: datetime, until: Mapping[str, datetime]) -> pa.Table:

@@ -1,27 +1,30 @@
 """Making hours, and of these the part of a day that lies behind: once an hour, when another one is whole."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
+from functools import partial
 
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
+import pyarrow as pa
+from pyspark import SparkContext
 
-from lagwise.domain.history import HOURS_OF_DAY, gap_seconds
+from lagwise.domain.verdicts.samples import gap_seconds
+from lagwise.domain.verdicts.windows import HOURS_OF_DAY
 from lagwise.tables.capacity import TOPIC_HOURS
 from lagwise.tables.minutes import DAYS, FIVE_MINUTES, HOURS, WATERMARK_FIVE_MINUTES, WATERMARK_MINUTES
 from lagwise.tables.store import Lake
-from lagwise_spark.columns import GROUP_PARTITION
-from lagwise_spark.jobs import read, write
-from lagwise_spark.jobs.minutes import within
+from lagwise_spark.jobs import write
 from lagwise_spark.jobs.progress import News, whole_hours_until
-from lagwise_spark.transforms.coarser import hours
-from lagwise_spark.transforms.day import whole_hours
-from lagwise_spark.transforms.time_lag import resets
-from lagwise_spark.transforms.topic_hours import topic_hours
+from lagwise_spark.jobs.round_inputs import PAIRS_PER_TASK, micros_of, ranges_of_round
+from lagwise_spark.tasks.hours import DayUntil, HourSlice, made_days, made_hours
+from lagwise_spark.tasks.lake_files import KeyRange, LakeFiles
+from lagwise_spark.tasks.running import gathered
+
+#: Hours that are made at once, by the number of their rows.
+ROWS_AT_ONCE = 500_000
 
 
-def finish_hours(session: SparkSession, lake: Lake, news: Sequence[News], contexts: DataFrame) -> list[News]:
+def finish_hours(context: SparkContext, lake: Lake, news: Sequence[News]) -> list[News]:
     """Write the hours that are whole and not yet written, or that late samples have opened again, and replace the rows
     of `days`. The minutes and five minutes of these clusters must have been written. Returns their news with the hours
     that are left to later rounds."""
@@ -31,29 +34,43 @@ def finish_hours(session: SparkSession, lake: Lake, news: Sequence[News], contex
         start, until = n.hours_from, after.hours_from
         if start == until:
             continue
-        rows = within(session, read.stretch(session, lake, FIVE_MINUTES, start, until), n.cluster, start, until)
-        write.replace_between(hours(_in_order(rows)), lake, HOURS, n.cluster, start, until)
-        # The first step of an hour begins with the last sample before it.
-        gap = gap_seconds(n.interval_seconds)
-        early = start - timedelta(seconds=gap)
-        ends = within(session, read.stretch(session, lake, WATERMARK_MINUTES, early, until), n.cluster, early, until)
-        of_topics = topic_hours(ends, gap).where(F.col("hour") >= F.lit(start))
-        write.replace_between(of_topics, lake, TOPIC_HOURS, n.cluster, start, until)
+        cores = context.defaultParallelism
+        ranges = [w.of(n.cluster) for w in ranges_of_round(lake, [n], cores, whole_topics=True)]
+        for since, to in _parts(start, until, ROWS_AT_ONCE, n):
+            made = gathered(context, made_hours, list(_slices(lake, n, since, to, ranges)))
+            for table in (HOURS, TOPIC_HOURS):
+                write.replace_spans(lake, table, {n.cluster: (since, to)}, made[table.name])
         rolled = True
     if rolled:
-        start = min(whole_hours_until(n.as_of) for n in news) - timedelta(hours=HOURS_OF_DAY)
-        recreated = read.since(session, lake, WATERMARK_FIVE_MINUTES, start).where(F.col("recreated_at").isNotNull())
-        day = whole_hours(_in_order(read.since(session, lake, HOURS, start)), resets(recreated), contexts)
-        write.replace(day, lake, DAYS)
+        lake.replace(DAYS, _days(context, lake, news))
     return left
 
 
-def _in_order(rows: DataFrame) -> DataFrame:
-    """The rows of a group-partition in one task, in order of time: sums of fractions come out the same to the last
-    digit, on however many tasks."""
-    return rows.repartition(*GROUP_PARTITION).sortWithinPartitions(*GROUP_PARTITION, "minute")
+def _parts(start: datetime, until: datetime, rows: int, n: News) -> Iterator[tuple[datetime, datetime]]:
+    """The time from ``start`` to ``until`` in parts of whole hours, with about so many rows of `hours` each."""
+    length = timedelta(hours=max(1, rows // max(1, n.group_partitions)))
+    while start < until:
+        yield start, min(until, start + length)
+        start += length
 
 
-def days(session: SparkSession, lake: Lake) -> DataFrame:
+def _slices(lake: Lake, n: News, start: datetime, until: datetime, ranges: Sequence[KeyRange]) -> Iterator[HourSlice]:
+    gap = gap_seconds(n.interval_seconds)
+    for since, to in _parts(start, until, PAIRS_PER_TASK, n):
+        paths = {
+            FIVE_MINUTES.name: lake.files(FIVE_MINUTES, since=since, until=to),
+            WATERMARK_MINUTES.name: lake.files(WATERMARK_MINUTES, since=since - timedelta(seconds=gap), until=to),
+        }
+        files = LakeFiles(lake.uri, lake.storage_options, paths)
+        for within in ranges:
+            yield HourSlice(n.cluster, micros_of(since), micros_of(to), gap, files, within)
+
+
+def _days(context: SparkContext, lake: Lake, news: Sequence[News]) -> pa.Table:
     """The rows of `days`."""
-    return session.read.format("delta").load(lake.location(DAYS))
+    days = [DayUntil(n.cluster, micros_of(whole_hours_until(n.as_of)), n.interval_seconds) for n in news]
+    start = min(whole_hours_until(n.as_of) for n in news) - timedelta(hours=HOURS_OF_DAY)
+    paths = {table.name: lake.files(table, since=start) for table in (HOURS, WATERMARK_FIVE_MINUTES)}
+    ranges = ranges_of_round(lake, news, context.defaultParallelism)
+    work = partial(made_days, LakeFiles(lake.uri, lake.storage_options, paths), days)
+    return gathered(context, work, ranges)[DAYS.name]

@@ -1,18 +1,18 @@
 """`throughput` and `observed_capacity`: once an hour, when another one is whole; after an outage, some in each round.
 
-Spark looks for saturated minutes, of which there are few or none where consumers keep up; minutes are read only of
-topics and hours that had a backlog at all. The driver cuts them into blocks, keeps these by the hour, and estimates
-from a week of them.
+Tasks look for saturated minutes, of which there are few or none where consumers keep up. The driver cuts them into
+blocks, keeps these by the hour, and estimates from a week of them.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
+from pyspark import SparkContext
 
 from lagwise.domain.capacity.observed import Floor, observed_capacity
 from lagwise.domain.capacity.observed_text import capacity_sentence, load_test
@@ -22,23 +22,13 @@ from lagwise.tables.capacity import OBSERVED_CAPACITY, THROUGHPUT
 from lagwise.tables.minutes import FIVE_MINUTES, MINUTES
 from lagwise.tables.raw import EVENTS, MEMBERS
 from lagwise.tables.store import Lake
-from lagwise_spark.columns import GROUP, GROUP_PARTITION, hour_of
-from lagwise_spark.frames import empty, frame, materialised
 from lagwise_spark.jobs import read, write
-from lagwise_spark.jobs.minutes import within
-from lagwise_spark.jobs.progress import News, minute_of
-from lagwise_spark.jobs.progress import hour_of as whole_hour_of
+from lagwise_spark.jobs.progress import News, hour_of, minute_of
 from lagwise_spark.jobs.read import FinishedSample
-from lagwise_spark.transforms.saturation import (
-    GROUP_TOPIC,
-    habits,
-    hourly_throughput,
-    judged,
-    owners,
-    promising,
-    saturated,
-    with_backlog,
-)
+from lagwise_spark.jobs.round_inputs import micros_of, ranges_of_round
+from lagwise_spark.tasks.lake_files import LakeFiles
+from lagwise_spark.tasks.observing import OF_READER, SATURATED_MINUTES, HourSpan, observed_hours, of_most
+from lagwise_spark.tasks.running import gathered
 
 Row = Mapping[str, Any]
 #: Cluster, group, topic, and member (None is the whole group).
@@ -52,11 +42,6 @@ ROWS_AT_A_TIME = 3_000_000
 LONGEST_ROUND_MINUTES = 120
 #: … but not where that would be for longer than this, as where all rounds are such ones (once a day, by cron).
 LONGEST_UNOBSERVED = timedelta(days=2)
-#: Groups and members whose saturated minutes the driver takes of a stretch: those with most of them. There are more
-#: only where half a large cluster lags.
-MOST_READERS = 5_000
-#: Group-partitions and hours of which all tasks can be told everything; beyond that, minutes are brought to them.
-ROWS_TO_EVERYWHERE = 200_000
 #: Consumers that commit this much of what they do on one topic are judged by it.
 ALONE = 0.95
 _HOUR = timedelta(hours=1)
@@ -69,7 +54,7 @@ def may_wait(news: Sequence[News], made_minutes: int) -> bool:
     )
 
 
-def observe(session: SparkSession, lake: Lake, news: Sequence[News]) -> list[News]:
+def observe(context: SparkContext, lake: Lake, news: Sequence[News]) -> list[News]:
     """Bring both tables up to date with hours that are finished and not observed yet, of each cluster an hour, or
     up to :data:`ROWS_AT_A_TIME`. Returns the news with what is left to later rounds."""
     left = []
@@ -78,96 +63,81 @@ def observe(session: SparkSession, lake: Lake, news: Sequence[News]) -> list[New
         hours = min(24, max(1, ROWS_AT_A_TIME // (60 * max(1, n.group_partitions))))
         end = min(n.hours_from, start + hours * _HOUR)
         if start < end:
-            _write(lake, n.cluster, start, end, _throughput(session, lake, n, start, end))
+            write.replace_spans(lake, THROUGHPUT, {n.cluster: (start, end)}, _throughput(context, lake, n, start, end))
         left.append(replace(n, observed_from=max(start, end)))
     if left != list(news):
         estimates = list(_estimates(lake, left))
-        write.replace_small(lake, OBSERVED_CAPACITY, OBSERVED_CAPACITY.from_rows(estimates))
+        lake.replace(OBSERVED_CAPACITY, OBSERVED_CAPACITY.from_rows(estimates))
     return left
 
 
-def _throughput(session: SparkSession, lake: Lake, news: News, start: datetime, end: datetime) -> list[Row]:
+def _throughput(context: SparkContext, lake: Lake, news: News, start: datetime, end: datetime) -> pa.Table:
     """Rows of `throughput` of a cluster's hours in [start, end)."""
-    coarse = within(session, read.stretch(session, lake, FIVE_MINUTES, start, end), news.cluster, start, end)
-    known = materialised(habits(coarse))
-    rows = hourly_throughput(coarse, known).toArrow().to_pylist()
     # Rows of `samples` are a file each, and thousands in a day.
     samples = [
         s for s in read.finished_samples(lake, start, end) if s.cluster == news.cluster and start <= s.started_at < end
     ]
-    blocks = _blocks(session, lake, news, start, end, known, samples)
+    found = _observed(context, lake, news, start, end, samples)
+    blocks = _blocks(found.get(SATURATED_MINUTES), _unrest(lake, news, start, end))
     counts = _members_by_hour(lake, samples, start)
-    made: dict[tuple[Reader, datetime], Row] = {((*_group_topic(row), None), row["hour"]): row for row in rows}
-    for (reader, hour), found in blocks.items():
-        cluster, group, topic, member = reader
-        whole = made.get(((cluster, group, topic, None), hour), {})
-        named = {"cluster": cluster, "group": group, "topic": topic, "member": member, "hour": hour}
-        row = whole if member is None else {**named, "share_of_group": whole.get("share_of_group")}
-        made[reader, hour] = {**named, **row, "blocks": [_block_row(b) for b in found]}
-    return [
-        {"blocks": [], "members": counts.get((*reader[:3], hour)) if reader[3] is None else None, **row}
+    rows = found[THROUGHPUT.name].to_pylist()
+    of_group: Counter[tuple[str, datetime]] = Counter()
+    for row in rows:
+        of_group[row["group"], row["hour"]] += row["records"]
+    made: dict[tuple[Reader, datetime], Row] = {}
+    for row in rows:
+        share = row["records"] / of_group[row["group"], row["hour"]]
+        made[(*_group_topic(row), None), row["hour"]] = row | {"share_of_group": share}
+    for (reader, hour), its in blocks.items():
+        whole = made.get(((*reader[:3], None), hour), {})
+        row = whole if reader[3] is None else {"share_of_group": whole.get("share_of_group")}
+        made[reader, hour] = {**row, "blocks": [_block_row(b) for b in its]}
+    return THROUGHPUT.from_rows(
+        {
+            "blocks": [],
+            "members": counts.get((*reader[:3], hour)) if reader[3] is None else None,
+            **row,
+            **dict(zip(OF_READER, reader, strict=True)),
+            "hour": hour,
+        }
         for (reader, hour), row in made.items()
-    ]
+    )
 
 
-def _blocks(
-    session: SparkSession,
-    lake: Lake,
-    news: News,
-    start: datetime,
-    end: datetime,
-    known: DataFrame,
-    samples: Sequence[FinishedSample],
-) -> dict[tuple[Reader, datetime], list[Block]]:
-    """The blocks of each reader and hour that has any."""
-    lagging = with_backlog(known).toArrow()
-    if lagging.num_rows == 0:
-        return {}
-    groups = F.broadcast(frame(session, lagging.group_by(list(GROUP)).aggregate([])))
-    members = _members(session, lake, news.cluster, samples).join(groups, list(GROUP), "semi")
-    owned = materialised(known.join(owners(members), [*GROUP_PARTITION, "hour"], "left"))
-    if news.group_partitions * ((end - start) / _HOUR) <= ROWS_TO_EVERYWHERE:
-        owned = F.broadcast(owned)
-
-    def minutes_of(hours: pa.Table) -> DataFrame:
-        """Those of these groups, topics and hours."""
-        rows = within(session, read.stretch(session, lake, MINUTES, start, end), news.cluster, start, end)
-        rows = rows.withColumn("hour", hour_of(F.col("minute")))
-        return rows.join(F.broadcast(frame(session, hours)), [*GROUP_TOPIC, "hour"], "semi").drop("hour")
-
-    # Twice, because the second pass has to bring the minutes of a partition together, and the first finds that hardly
-    # any are worth it.
-    left = promising(judged(minutes_of(lagging), owned)).toArrow()
-    if left.num_rows == 0:
-        return {}
-    found = materialised(saturated(judged(minutes_of(left), owned)))
-    taken = (found if found.count() <= 60 * MOST_READERS else _most(found)).toArrow().to_pylist()
-    unrest = _unrest(lake, news, start, end)
-    by_hour: dict[tuple[Reader, datetime], list[SaturatedMinute]] = {}
-    for row in taken:
-        if not is_uneasy(row["minute"].timestamp(), unrest.get(row["group"], ())):
-            reader = (*_group_topic(row), row["member"])
-            by_hour.setdefault((reader, whole_hour_of(row["minute"])), []).append(_saturated_minute(row))
-    blocks = {key: blocks_of(minutes) for key, minutes in by_hour.items()}
-    return {key: found for key, found in blocks.items() if found}
-
-
-def _most(found: DataFrame) -> DataFrame:
-    """Of the readers with most saturated minutes."""
-    key = [*GROUP_TOPIC, "member"]
-    most = found.groupBy(*key).agg(F.count("*").alias("n")).orderBy(F.desc("n"), *key).limit(MOST_READERS)
-    return found.join(F.broadcast(most), [found[name].eqNullSafe(most[name]) for name in key], "semi")
-
-
-def _members(session: SparkSession, lake: Lake, cluster: str, samples: Sequence[FinishedSample]) -> DataFrame:
-    """Rows of raw `members` of the first of these samples in each minute."""
+def _observed(
+    context: SparkContext, lake: Lake, news: News, start: datetime, end: datetime, samples: Sequence[FinishedSample]
+) -> dict[str, pa.Table]:
+    """What the tasks find in a cluster's hours in [start, end)."""
     first: dict[datetime, FinishedSample] = {}
     for sample in samples:
         minute = minute_of(sample.started_at)
         first[minute] = min(first.get(minute, sample), sample, key=lambda s: s.started_at)
-    if not first:
-        return empty(session, MEMBERS).drop("day")
-    return read.of_finished(session, lake, MEMBERS, cluster, list(first.values()))
+    paths = {table.name: lake.files(table, since=start, until=end) for table in (FIVE_MINUTES, MINUTES)}
+    paths[MEMBERS.name] = read.files_of_finished(lake, MEMBERS, list(first.values())) if first else []
+    work = partial(
+        observed_hours,
+        LakeFiles(lake.uri, lake.storage_options, paths),
+        HourSpan(news.cluster, micros_of(start), micros_of(end)),
+        frozenset(sample.sample_id for sample in first.values()),
+    )
+    cores, hours = context.defaultParallelism, (end - start) // _HOUR
+    ranges = ranges_of_round(lake, [news], cores, hours=hours, whole_topics=True)
+    return gathered(context, work, [within.of(news.cluster) for within in ranges])
+
+
+def _blocks(
+    minutes: pa.Table | None, unrest: Mapping[str, list[tuple[float, float]]]
+) -> dict[tuple[Reader, datetime], list[Block]]:
+    """The blocks of each reader and hour that has any."""
+    by_hour: dict[tuple[Reader, datetime], list[SaturatedMinute]] = {}
+    for row in [] if minutes is None else of_most(minutes).to_pylist():
+        cluster, group, topic, member = (row.pop(name) for name in OF_READER)
+        minute = SaturatedMinute(**row)
+        if not is_uneasy(minute.start, unrest.get(group, ())):
+            hour = hour_of(datetime.fromtimestamp(minute.start, UTC))
+            by_hour.setdefault(((cluster, group, topic, member), hour), []).append(minute)
+    blocks = {key: blocks_of(its) for key, its in by_hour.items()}
+    return {key: found for key, found in blocks.items() if found}
 
 
 def _members_by_hour(
@@ -177,7 +147,7 @@ def _members_by_hour(
     hour."""
     last: dict[datetime, FinishedSample] = {}
     for sample in samples:
-        hour = whole_hour_of(sample.started_at)
+        hour = hour_of(sample.started_at)
         last[hour] = max(last.get(hour, sample), sample, key=lambda s: s.started_at)
     hours = {sample.sample_id: hour for hour, sample in last.items()}
     counts = _members_of(lake, list(hours), start - _HOUR)
@@ -225,19 +195,6 @@ def _unrest(lake: Lake, news: News, start: datetime, end: datetime) -> dict[str,
     return found
 
 
-def _write(lake: Lake, cluster: str, start: datetime, end: datetime, rows: Sequence[Row]) -> None:
-    """Replace a cluster's hours in [start, end)."""
-    first = start.astimezone(UTC).date()
-    there = lake.query(
-        "select * exclude day from throughput", over=[THROUGHPUT], days=(first.isoformat(), "9999-12-31")
-    ).to_pylist()
-    kept = [row for row in there if row["cluster"] != cluster or not start <= row["hour"] < end]
-    if len(kept) == len(there):
-        lake.append(THROUGHPUT, THROUGHPUT.from_rows(rows))
-    else:
-        write.replace_days_since(lake, THROUGHPUT, THROUGHPUT.from_rows([*kept, *rows]), first)
-
-
 def _estimates(lake: Lake, news: Sequence[News]) -> Iterator[Row]:
     """Rows of `observed_capacity`."""
     as_of = {n.cluster: n.as_of for n in news}
@@ -271,7 +228,7 @@ def _estimate(row: Row, as_of: datetime, members: int | None) -> dict[str, Any]:
         is_shared=(row["share"] or 0.0) < ALONE,
     )
     return {
-        **{name: row[name] for name in (*GROUP_TOPIC, "member")},
+        **{name: row[name] for name in OF_READER},
         "as_of": as_of,
         "rate_per_second": found.rate_per_second,
         "rate_low_per_second": found.low,
@@ -292,18 +249,6 @@ def _estimate(row: Row, as_of: datetime, members: int | None) -> dict[str, Any]:
         "changed_from_per_second": found.changed_from_per_second,
         "missing_seconds": found.missing_seconds,
     }
-
-
-def _saturated_minute(row: Row) -> SaturatedMinute:
-    return SaturatedMinute(
-        start=row["minute"].timestamp(),
-        moved_at=row["moved_at"].timestamp() if row["moved_at"] else None,
-        committed=row["committed"],
-        lag=row["lag"],
-        cadence_seconds=row["cadence_seconds"],
-        members=row["members"] or None,
-        partitions=(row["partitions"], row["signature"]),
-    )
 
 
 def _block_row(block: Block) -> dict[str, Any]:

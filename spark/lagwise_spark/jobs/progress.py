@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lagwise.domain.history import HOUR_IS_WHOLE_AFTER_SECONDS
+from lagwise.domain.verdicts.windows import HOUR_IS_WHOLE_AFTER_SECONDS
 from lagwise.tables.raw import SAMPLES
 from lagwise.tables.rounds import TICKS
 from lagwise.tables.schema import TIMESTAMP
@@ -74,7 +74,7 @@ def hour_of(at: datetime) -> datetime:
 
 
 def whole_hours_until(as_of: datetime) -> datetime:
-    """End of the last whole hour: :func:`lagwise.domain.history.whole_hours_until`."""
+    """End of the last whole hour: :func:`lagwise.domain.verdicts.windows.whole_hours_until`."""
     return hour_of(as_of - timedelta(seconds=HOUR_IS_WHOLE_AFTER_SECONDS))
 
 
@@ -83,11 +83,11 @@ def read_progress(lake: Lake) -> dict[str, Progress]:
     day = lake.newest_day(TICKS)
     if day is None:
         return {}
-    sql = "select progress from ticks order by finished_at desc limit 1"
-    newest = lake.query(sql, over=[TICKS], days=(day, day)).to_pylist()
-    if not newest:
+    rows = lake.read(TICKS, since=datetime.fromisoformat(day).replace(tzinfo=UTC))
+    if rows.num_rows == 0:
         return {}
-    return {p.pop("cluster"): Progress(**p) for p in newest[0]["progress"]}
+    newest = rows["progress"][pc.index(rows["finished_at"], pc.max(rows["finished_at"])).as_py()].as_py()
+    return {p.pop("cluster"): Progress(**p) for p in newest}
 
 
 def read_news(lake: Lake, progress: dict[str, Progress]) -> list[News]:

@@ -1,19 +1,16 @@
-"""What a tick reads: big tables through Spark, small ones through the driver."""
+"""What the driver reads for a round: rows of small tables, and which samples there are."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
+import pyarrow.compute as pc
 
 from lagwise.domain.vocabulary import ROCKETMQ
 from lagwise.tables.raw import EVENTS, GROUPS, MEMBERS, SAMPLES, TOPICS, WATERMARKS
 from lagwise.tables.schema import Table
 from lagwise.tables.store import Lake
-from lagwise_spark.frames import empty, struct_type
-from lagwise_spark.group_verdicts import Labels
 from lagwise_spark.jobs.progress import News
 
 #: A sample's parts are read one after the other; no part is dated this long before its end.
@@ -21,43 +18,6 @@ LONGEST_SAMPLE = timedelta(minutes=10)
 
 #: By so much a part may be dated outside of its sample, by the clock of a source.
 MISDATED = timedelta(minutes=1)
-
-#: Queries over a stretch of time that ends now are the same for so long.
-STEADY_FOR = timedelta(minutes=5)
-
-
-def since(session: SparkSession, lake: Lake, table: Table, start: datetime, end: datetime | None = None) -> DataFrame:
-    """Rows of a large table whose clock lies in [start, end), other days' and hours' files left unread.
-
-    Some rows a little older than ``start`` come too, for the caller to drop by a column: a time in a filter becomes a
-    constant of the compiled query, and one that changed with every round would have every round compile it anew.
-    """
-    clock = F.col(str(table.clock))
-    first = steady(start)
-    rows = session.read.format("delta").load(lake.location(table))
-    rows = rows.where((F.col("day") >= F.lit(first.date())) & (clock >= F.lit(first)))
-    if end is not None:
-        rows = rows.where((F.col("day") <= F.lit(end.date())) & (clock < F.lit(end)))
-    return rows.drop("day")
-
-
-def of_samples(session: SparkSession, lake: Lake, table: Table, ids: Sequence[str], start: datetime) -> DataFrame:
-    """Rows of a raw table that belong to the samples with these ids, taken at or after ``start``. The ids are named one
-    by one because the files' statistics then tell which few of them hold any."""
-    return since(session, lake, table, start).where(F.col("sample_id").isin(list(ids)))
-
-
-def stretch(session: SparkSession, lake: Lake, table: Table, start: datetime, end: datetime) -> DataFrame:
-    """Rows from the files that hold any of [start, end).
-
-    Others come too, for the caller to drop by columns. The plan holds no time, so that the next stretch's is the same
-    and runs the same compiled code. That is why the files are looked up here and read as such.
-    """
-    files = lake.files(table, since=start, until=end)
-    if not files:
-        return empty(session, table).drop("day")
-    schema = table.without_day
-    return session.read.schema(struct_type(schema)).parquet(*files)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,23 +30,10 @@ class FinishedSample:
     finished_at: datetime
 
 
-def of_finished(
-    session: SparkSession, lake: Lake, table: Table, cluster: str, samples: Sequence[FinishedSample]
-) -> DataFrame:
-    """A cluster's rows of a raw table that belong to these samples."""
-    rows = stretch(session, lake, table, *_dated(samples))
-    return rows.where((F.col("cluster") == cluster) & F.col("sample_id").isin([s.sample_id for s in samples]))
-
-
 def files_of_finished(lake: Lake, table: Table, samples: Sequence[FinishedSample]) -> list[str]:
     """The files of a raw table that hold these samples, and maybe others."""
-    start, end = _dated(samples)
+    start, end = min(s.started_at for s in samples) - MISDATED, max(s.finished_at for s in samples) + MISDATED
     return lake.files(table, since=start, until=end)
-
-
-def _dated(samples: Sequence[FinishedSample]) -> tuple[datetime, datetime]:
-    """Between which times the rows of these samples are dated."""
-    return min(s.started_at for s in samples) - MISDATED, max(s.finished_at for s in samples) + MISDATED
 
 
 def finished_samples(lake: Lake, start: datetime, end: datetime | None = None) -> list[FinishedSample]:
@@ -127,18 +74,19 @@ def last_finished_sample(lake: Lake, cluster: str, before: datetime) -> list[Fin
 def recent_groups(lake: Lake, news: Sequence[News], window_seconds: float) -> pa.Table:
     """Rows of `groups` over the window that ends with each cluster's latest sample."""
     start = min(n.as_of for n in news) - timedelta(seconds=window_seconds)
-    sql = "select * from groups where sampled_at >= ?"
-    return _typed(GROUPS, lake.query(sql, [start], over=[GROUPS], since=start))
+    rows = lake.read(GROUPS, since=start)
+    return rows.filter(pc.greater_equal(rows["sampled_at"], start))
 
 
 def latest_members(lake: Lake, news: Sequence[News]) -> pa.Table:
     """Rows of `members` of each cluster's latest sample."""
-    start = min(n.as_of for n in news) - LONGEST_SAMPLE
-    sql = "select * from members where sample_id in (select unnest(?::varchar[]))"
-    return _typed(MEMBERS, lake.query(sql, [[n.latest_id for n in news]], over=[MEMBERS], since=start))
+    rows = lake.read(MEMBERS, since=min(n.as_of for n in news) - LONGEST_SAMPLE)
+    return rows.filter(pc.is_in(rows["sample_id"], pa.array([n.latest_id for n in news])))
 
 
-def labels(lake: Lake, news: Sequence[News], places: Iterable[tuple[str, str, int]]) -> Labels:
+def labels(
+    lake: Lake, news: Sequence[News], places: Iterable[tuple[str, str, int]]
+) -> dict[tuple[str, str | None, int | None], str]:
     """What RocketMQ calls these partitions, where they are its own."""
     clusters = {n.cluster for n in news if n.system == ROCKETMQ}
     named = sorted({place for place in places if place[0] in clusters})
@@ -191,11 +139,6 @@ def newest_topics(lake: Lake) -> pa.Table:
     """The newest row of each topic."""
     sql = "select * from topics qualify row_number() over (partition by cluster, topic order by sampled_at desc) = 1"
     return _typed(TOPICS, lake.query(sql, over=[TOPICS]))
-
-
-def steady(at: datetime) -> datetime:
-    """The last moment not after this one at which queries change."""
-    return at - (at - datetime.min.replace(tzinfo=at.tzinfo)) % STEADY_FOR
 
 
 def _typed(table: Table, rows: pa.Table) -> pa.Table:

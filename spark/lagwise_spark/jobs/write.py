@@ -1,4 +1,4 @@
-"""What a tick writes: big tables by Spark, a few rows per group by the driver. Each write is one commit."""
+"""What a round writes. Each write is one commit."""
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime
@@ -6,70 +6,107 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from deltalake import write_deltalake
-from deltalake.exceptions import DeltaError
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
+from deltalake.transaction import AddAction
 
 from lagwise.domain.findings import Finding, in_order, loss_findings
 from lagwise.domain.group_record import row_of
 from lagwise.domain.groups import GroupVerdict, record_of_verdict
 from lagwise.platform.errors import LakeError
 from lagwise.tables.analysis import GROUP_HISTORY, GROUP_STATUS, STATUS_CHANGES
-from lagwise.tables.engine_errors import in_a_line
-from lagwise.tables.schema import DAY, Table
+from lagwise.tables.engine_errors import as_lake_errors
+from lagwise.tables.schema import TIMESTAMP, Table
 from lagwise.tables.store import Lake
 from lagwise_spark.jobs.progress import News
+from lagwise_spark.tasks.lake_files import LakeFiles
 
 Row = Mapping[str, Any]
 
 
-def replace(rows: DataFrame, lake: Lake, table: Table) -> None:
-    """Replace all of a table that holds the present state."""
-    names = [column.name for column in table.columns]
-    lake.before_writing()
-    rows.select(*names).write.format("delta").mode("overwrite").save(lake.location(table))
+Spans = Mapping[str, tuple[datetime, datetime]]
 
 
-def replace_between(rows: DataFrame, lake: Lake, table: Table, cluster: str, start: datetime, end: datetime) -> None:
-    """Replace one cluster's minutes, or hours, in [start, end); doing it again changes nothing."""
-    names, clock = [column.name for column in table.columns], str(table.clock)
-    writer = rows.withColumn("day", F.to_date(clock)).select(*names, "day").write.format("delta")
-    if lake.files(table, since=start, until=end):
-        quoted = cluster.replace("\\", "\\\\").replace("'", "\\'")
-        predicate = (
-            f"day >= DATE '{_utc(start):%Y-%m-%d}' AND day <= DATE '{_utc(end):%Y-%m-%d}' AND cluster = '{quoted}' AND "
-            f"{clock} >= TIMESTAMP '{_utc(start):%Y-%m-%d %H:%M:%S}' AND "
-            f"{clock} < TIMESTAMP '{_utc(end):%Y-%m-%d %H:%M:%S}'"
-        )
-        writer = writer.mode("overwrite").option("replaceWhere", predicate)
-    else:
-        # Nothing to replace, as is usual: an append need not look for it, nor check each row against the predicate.
-        writer = writer.mode("append")
+def replace_spans(lake: Lake, table: Table, spans: Spans, rows: pa.Table) -> None:
+    """Replace the minutes, or hours, of each cluster in its span, [start, end); doing it again changes nothing.
+
+    Raises LakeError.
+    """
+    if _has_any(lake, table, spans):
+        lake.replace(table, rows, _predicate(table, spans))
+    elif rows.num_rows:
+        add_files(lake, table, LakeFiles(lake.uri, lake.storage_options).write(table, rows))
+
+
+def add_files(lake: Lake, table: Table, files: pa.Table) -> None:
+    """Make files part of a table in one commit; ``files`` is what :meth:`LakeFiles.write` returned, on the driver or in
+    tasks. Raises LakeError."""
+    now = round(datetime.now(UTC).timestamp() * 1000)
+    added = [
+        AddAction(row["path"], row["size"], {"day": row["day"]}, now, True, row["statistics"])
+        for row in files.to_pylist()
+    ]
+    if not lake.commit(table, added):
+        raise LakeError(f"{lake.location(table)} was changed by another process meanwhile")
+
+
+def delete_spans(lake: Lake, table: Table, spans: Spans) -> None:
+    """Delete the minutes, or hours, of each cluster in its span, [start, end). Raises LakeError."""
+    delta = lake.open(table)
+    if delta is None or not _has_any(lake, table, spans):
+        return
     lake.before_writing()
-    writer.save(lake.location(table))
+    with as_lake_errors(f"cannot write to the table {lake.location(table)}"):
+        delta.delete(_predicate(table, spans))
+
+
+def _has_any(lake: Lake, table: Table, spans: Spans) -> bool:
+    """Whether there are rows of these clusters in their spans. Usually the statistics of files tell that there are
+    none; where clusters are sampled at different times, files of the others cover the same time."""
+    start, end = min(start for start, _ in spans.values()), max(end for _, end in spans.values())
+    if start >= end or not lake.files(table, since=start, until=end):
+        return False
+    since, until = zip(*spans.values(), strict=True)
+    its = pa.table({"cluster": list(spans), "since": pa.array(since, TIMESTAMP), "until": pa.array(until, TIMESTAMP)})
+    found = lake.query(
+        f"select 1 from {table.name} join spans using (cluster) "  # noqa: S608 (names of our own)
+        f"where {table.clock} >= since and {table.clock} < until limit 1",
+        over=[table],
+        since=start,
+        given={"spans": its},
+    )
+    return bool(found.num_rows)
+
+
+def _predicate(table: Table, spans: Spans) -> str:
+    start, end = min(start for start, _ in spans.values()), max(end for _, end in spans.values())
+    of_clusters = " OR ".join(
+        f"(cluster = {quoted(cluster)} AND {table.clock} >= {_literal(since)} AND {table.clock} < {_literal(until)})"
+        for cluster, (since, until) in spans.items()
+    )
+    return f"day >= DATE '{_utc(start):%Y-%m-%d}' AND day <= DATE '{_utc(end):%Y-%m-%d}' AND ({of_clusters})"
+
+
+def quoted(name: str) -> str:
+    """A name as a literal of a condition."""
+    return "'" + name.replace("'", "''") + "'"
+
+
+def _literal(at: datetime) -> str:
+    """A time as delta-rs compares it with a column: its TIMESTAMP literals are of another precision, and refused."""
+    return f"""arrow_cast('{_utc(at):%Y-%m-%dT%H:%M:%SZ}', 'Timestamp(Microsecond, Some("UTC"))')"""
 
 
 def _utc(at: datetime) -> datetime:
     return at.astimezone(UTC)
 
 
-def partition_changes(judged: DataFrame, lake: Lake) -> int:
+def partition_changes(rows: pa.Table, lake: Lake) -> int:
     """Append the partitions' changes of status; what is seen for the first time is not a change. Written before the
     statuses themselves: a round that is cut short between the two records a change twice, never not at all."""
-    changed = judged.where(F.col("previous_status").isNotNull() & (F.col("previous_status") != F.col("status"))).select(
-        "cluster",
-        "group",
-        "topic",
-        "partition",
-        F.col("as_of").alias("at"),
-        F.col("previous_status").alias("before"),
-        F.col("status").alias("after"),
-        "reason",
-    )
-    rows = changed.toArrow()
-    lake.append(STATUS_CHANGES, rows)
-    return int(rows.num_rows)
+    changed = rows.filter(pc.fill_null(pc.not_equal(rows["previous_status"], rows["status"]), False))
+    made = {"at": changed["as_of"], "before": changed["previous_status"], "after": changed["status"]}
+    kept = ("cluster", "group", "topic", "partition", "reason")
+    lake.append(STATUS_CHANGES, pa.table({**{name: changed[name] for name in kept}, **made}))
+    return int(changed.num_rows)
 
 
 def groups(
@@ -118,27 +155,10 @@ def groups(
             )
     lake.append(STATUS_CHANGES, STATUS_CHANGES.from_rows(changes))
     lake.append(GROUP_HISTORY, GROUP_HISTORY.from_rows(rows))
-    replace_small(lake, GROUP_STATUS, GROUP_STATUS.from_rows(rows))
+    lake.replace(GROUP_STATUS, GROUP_STATUS.from_rows(rows))
     return len(changes)
 
 
 def replace_days_since(lake: Lake, table: Table, rows: pa.Table, first: date) -> None:
     """Replace what a small table holds from the first day on."""
-    days = pc.cast(rows[str(table.clock)], DAY)
-    rows = rows.append_column(pa.field("day", DAY, nullable=False), days).select(table.arrow.names)
-    replace_small(lake, table, rows, f"day >= DATE '{first.isoformat()}'")
-
-
-def replace_small(lake: Lake, table: Table, rows: pa.Table, predicate: str | None = None) -> None:
-    """Replace all of a small table, or what a condition on its days holds for. Raises LakeError."""
-    lake.before_writing()
-    try:
-        write_deltalake(
-            lake.location(table),
-            rows.cast(table.arrow),
-            mode="overwrite",
-            predicate=predicate,
-            storage_options=lake.storage_options or None,
-        )
-    except (DeltaError, OSError) as error:
-        raise LakeError(f"cannot write to the table {lake.location(table)}: {in_a_line(error)}") from error
+    lake.replace(table, rows, f"day >= DATE '{first.isoformat()}'")

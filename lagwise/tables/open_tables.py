@@ -1,0 +1,90 @@
+"""Delta tables that are open, so that a newer version costs only what is new in the log; and how they are created."""
+
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+from deltalake import DeltaTable
+from deltalake.exceptions import DeltaError, TableNotFoundError
+
+from lagwise.platform.errors import UnreadableTable
+from lagwise.tables.engine_errors import in_a_line
+from lagwise.tables.guard import check_columns, check_protocol
+from lagwise.tables.schema import Table
+
+#: Pinned at creation; a later default of either engine must not change what the other can read.
+TABLE_PROPERTIES = {
+    "delta.enableChangeDataFeed": "false",
+    "delta.enableDeletionVectors": "false",
+    "delta.columnMapping.mode": "none",
+    "delta.checkpointInterval": "50",
+    "delta.logRetentionDuration": "interval 1 days",
+    "delta.deletedFileRetentionDuration": "interval 1 hours",
+}
+
+
+def create(table: Table, location: str, storage_options: Mapping[str, str]) -> None:
+    """Create a table, unless it exists."""
+    skipping = {} if table.clock is None else {"delta.dataSkippingStatsColumns": table.clock}
+    DeltaTable.create(
+        location,
+        schema=table.arrow,
+        mode="ignore",
+        partition_by=["day"] if table.partitioned else None,
+        name=table.name,
+        description=f"one row per {table.rows}",
+        configuration=TABLE_PROPERTIES | skipping,
+        storage_options=dict(storage_options) or None,
+    )
+
+
+class OpenTables:
+    """The open tables of a lake. Safe to use from threads."""
+
+    def __init__(self) -> None:
+        self._open: dict[str, DeltaTable] = {}
+        self._lock = threading.Lock()
+        #: Tables that are not looked up again for now; None: all are, each time.
+        self._seen: set[str] | None = None
+
+    def newest(self, table: Table, location: str, storage_options: Mapping[str, str]) -> DeltaTable | None:
+        """A table at its newest version; None if it does not exist yet.
+
+        Raises LakeError if it cannot be read or uses a feature that our readers do not understand.
+        """
+        with self._lock:
+            try:
+                delta = self._open.get(table.name)
+                if delta is None:
+                    delta = DeltaTable(location, storage_options=dict(storage_options) or None)
+                elif self._seen is not None and table.name in self._seen:
+                    return delta
+                else:
+                    delta.update_incremental()
+            except TableNotFoundError:
+                self._open.pop(table.name, None)
+                return None
+            except (DeltaError, OSError) as error:
+                self._open.pop(table.name, None)
+                raise UnreadableTable(f"cannot read the table {location}: {in_a_line(error)}") from error
+            check_protocol(delta, location)
+            if table.name not in self._open:
+                check_columns(delta, table, location)
+            self._open[table.name] = delta
+            if self._seen is not None:
+                self._seen.add(table.name)
+            return delta
+
+    def forget(self, table: Table) -> None:
+        """Open a table again the next time."""
+        with self._lock:
+            self._open.pop(table.name, None)
+
+    @contextmanager
+    def unchanging(self) -> Iterator[None]:
+        """Look each table up once until the end."""
+        self._seen = set()
+        try:
+            yield
+        finally:
+            self._seen = None

@@ -1,0 +1,1 @@
+"""What runs in Spark's tasks: rows of the lake as columns, and the rules on them."""

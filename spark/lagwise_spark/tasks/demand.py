@@ -1,0 +1,152 @@
+"""From the history of topics to their demand and their forecasts."""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lagwise.domain.capacity.demand import quantile_of, too_little
+from lagwise.domain.verdicts.columns import runs
+from lagwise.tables.capacity import DEMAND, FORECASTS, TOPIC_HOURS
+from lagwise_spark.tasks import forecasting
+from lagwise_spark.tasks.arrow_columns import Numbering, combined
+from lagwise_spark.tasks.forecasting import DAY, WEEK, Array, RateForecast
+from lagwise_spark.tasks.lake_files import KeyRange, LakeFiles
+from lagwise_spark.tasks.running import Made
+
+#: So far ahead a forecast is told by the hour, beyond it by the day.
+HOURLY = 2 * WEEK
+
+_HOUR = 3_600_000_000
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+#: Columns of `topic_hours` that a history consists of.
+_HISTORY = (
+    "hour", "minutes", "records", "seconds", "max_rate_per_second", "max_at", "zero_minutes", "rates",
+)  # fmt: skip
+
+
+def made_demand(files: LakeFiles, horizon_days: int, due: Sequence[Mapping[str, Any]]) -> Made:
+    """Rows of `demand` and of `forecasts` of the topics that are due: cluster, topic and ``until``, the end of the last
+    hour that could be known."""
+    until = {(row["cluster"], row["topic"]): row["until"] for row in due}
+    made = [
+        {"cluster": cluster, "topic": topic, **demand_of(history, until[cluster, topic], horizon_days)}
+        for (cluster, topic), history in _histories(files, until)
+    ]
+    yield DEMAND.name, DEMAND.from_rows(made)
+    ahead = [row | {"made_at": row["as_of"]} | one for row in made for one in row["ahead"]]
+    yield FORECASTS.name, FORECASTS.from_rows(ahead)
+
+
+def _histories(
+    files: LakeFiles, until: Mapping[tuple[str, str], datetime]
+) -> Iterator[tuple[tuple[str, str], pa.Table]]:
+    """The rows of `topic_hours` of each of these topics that has any."""
+    only = {"cluster": {cluster for cluster, _ in until}, "topic": {topic for _, topic in until}}
+    rows = files.rows(TOPIC_HOURS, _HISTORY, KeyRange(), only)
+    clusters, topics = Numbering(), Numbering()
+    key = combined([clusters.of(rows["cluster"]), topics.of(rows["topic"])], (len(clusters), len(topics)))
+    order = np.argsort(key)
+    history = rows.select(_HISTORY).combine_chunks().take(order)
+    its = runs(key[order])
+    for number, start, size in zip(key[order][its.start], its.start, its.sizes, strict=True):
+        topic = clusters.names[number // len(topics)], topics.names[number % len(topics)]
+        if topic in until:
+            of_topic = history.slice(start, size)
+            yield topic, of_topic.filter(pc.less(of_topic["hour"], until[topic]))
+
+
+def demand_of(history: pa.Table, until: datetime, horizon_days: int) -> dict[str, Any]:
+    """The row of `demand` of one topic from its rows of `topic_hours`, and as ``ahead`` its rows of `forecasts`.
+    ``until`` is the end of the last hour that could be known. Raises nothing that a history could cause."""
+    history = history.sort_by("hour")
+    first = history["hour"][0].as_py()
+    hours = history["hour"].cast(pa.int64()).to_numpy() // _HOUR
+    peaks_known = history["max_rate_per_second"].to_numpy()
+    busiest = int(peaks_known.argmax())
+    row: dict[str, Any] = {
+        "as_of": until,
+        "first_hour": first,
+        "history_hours": len(hours),
+        "minutes": int(history["minutes"].to_numpy().sum()),
+        "peak_per_second": float(peaks_known[busiest]),
+        "peak_at": history["max_at"][busiest].as_py(),
+        **_quantiles(history, float(peaks_known[busiest])),
+        "horizon_days": horizon_days,
+        "reason": too_little(len(hours), horizon_days),
+        "ahead": [],
+    }
+    length = int(_micros(until) // _HOUR - hours[0])
+    rates = _grid(hours, history["records"].to_numpy() / history["seconds"].to_numpy(), length)
+    peaks = _grid(hours, peaks_known, length)
+    growth = forecasting.growth_per_month(rates)
+    if growth is not None:
+        names = ("growth_per_month", "growth_low_per_month", "growth_high_per_month")
+        row |= dict(zip(names, growth, strict=True))
+    made = forecasting.forecast(rates, peaks, horizon_days * DAY)
+    if made is not None:
+        row |= {"model": made.model, "mase": made.mase, "baseline_mase": made.baseline_mase}
+        row |= {"tested_days": made.tested_hours / DAY, "ahead": _ahead(made, until)}
+        if row["reason"] is None:
+            row |= _peak(made)
+    return row
+
+
+def _micros(at: datetime) -> int:
+    return (at - _EPOCH) // timedelta(microseconds=1)
+
+
+def _grid(hours: Array, values: Array, length: int) -> Array:
+    """Every hour from the first on, NaN where nothing is known."""
+    grid = np.full(length, np.nan)
+    at = hours - hours[0]
+    inside = at < length
+    grid[at[inside]] = values[inside]
+    return grid
+
+
+def _quantiles(history: pa.Table, peak: float) -> dict[str, float]:
+    counted = pa.concat_arrays([chunk.flatten() for chunk in history["rates"].chunks])
+    buckets, at = np.unique(counted.field("bucket").to_numpy(), return_inverse=True)
+    minutes = np.bincount(at, counted.field("minutes").to_numpy(), len(buckets)).astype(int)
+    counts = dict(zip(buckets.tolist(), minutes.tolist(), strict=True))
+    zeros = int(history["zero_minutes"].to_numpy().sum())
+    return {f"p{n}_per_second": min(peak, quantile_of(zeros, counts, n / 100)) for n in (50, 95, 99)}
+
+
+def _peak(made: RateForecast) -> dict[str, Any]:
+    """The highest minute rate to expect in the last week before the horizon."""
+    if made.peak is None:
+        return {"reason": "the last weeks have too many gaps: the forecast could not be compared with what came"}
+    top = float(made.rate[-WEEK:].max())
+    names = ("forecast_peak_low_per_second", "forecast_peak_per_second", "forecast_peak_high_per_second")
+    return {name: top * factor for name, factor in zip(names, made.peak, strict=True)}
+
+
+def _ahead(made: RateForecast, until: datetime) -> list[dict[str, Any]]:
+    """By the hour at first, then by the day (of 24 hours from ``until`` on)."""
+    if not np.isfinite(made.low).all():
+        return []
+    rows = []
+    at = 0
+    while at < len(made.rate):
+        hours = 1 if at < HOURLY else DAY
+        its = slice(at, at + hours)
+        busiest = at + int(made.rate[its].argmax())
+        rows.append(
+            {
+                "at": until + timedelta(hours=at),
+                "hours": hours,
+                "produce_rate_per_second": math.fsum(made.rate[its]) / hours,
+                "low_per_second": math.fsum(made.low[its]) / hours,
+                "high_per_second": math.fsum(made.high[its]) / hours,
+                "busiest_per_second": float(made.rate[busiest]),
+                "busiest_high_per_second": float(made.high[busiest]),
+            }
+        )
+        at += hours
+    return rows

@@ -1,0 +1,271 @@
+"""A round on a range of topic-partitions: from raw samples and the history to verdicts and finished minutes."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from lagwise.domain.verdicts.buckets import HOUR, MINUTE
+from lagwise.domain.verdicts.columns import NEVER, NULL, Array, Columns, start_of, taken
+from lagwise.domain.verdicts.evidence import Known, evidence_of
+from lagwise.domain.verdicts.logs import Logs, seen_logs
+from lagwise.domain.verdicts.loss import LOSS_CAUSES
+from lagwise.domain.verdicts.status import HELD, REASONS, STATUSES, judge
+from lagwise.domain.verdicts.windows import pace_of, whole_hours_until
+from lagwise.domain.vocabulary import UnknownReason
+from lagwise.tables.analysis import PARTITION_STATUS
+from lagwise.tables.minutes import DAYS, FIVE_MINUTES, MINUTES, WATERMARK_FIVE_MINUTES, WATERMARK_MINUTES
+from lagwise.tables.raw import COMMITS, WATERMARKS
+from lagwise_spark.tasks.arrow_columns import (
+    arrow_of,
+    places_among,
+    places_in,
+    stacked,
+)
+from lagwise_spark.tasks.inputs import (
+    Moment,
+    RoundInputs,
+    assigned_at,
+    clients_at,
+    facts_at,
+    limits_at,
+    objectives_at,
+    picked_at,
+)
+from lagwise_spark.tasks.lake_files import KeyRange, LakeFiles
+from lagwise_spark.tasks.minutes import (
+    OF_COMMITS,
+    OF_WATERMARKS,
+    Spans,
+    finished,
+    in_order,
+    open_buckets,
+    open_logs,
+)
+from lagwise_spark.tasks.range_rows import (
+    LOG_COLUMNS,
+    OF_LOG,
+    OF_PAIR,
+    Keys,
+    RangeReader,
+    buckets_of,
+    joined_logs,
+    logs_of,
+)
+
+
+def judged_range(inputs: RoundInputs, files: LakeFiles, within: KeyRange) -> Iterator[tuple[str, pa.Table]]:
+    """What a round makes of a range, as rows, each with the name of their table: those of `partition_status` with
+    ``previous_status``, and the finished minutes."""
+    known = _read(inputs, files, within)
+    if not len(known.keys.logs["topic"]):
+        return
+    made = open_buckets(known.keys, known.commits, known.ends, known.spans)
+    buckets = in_order(stacked([known.history, {name: made[name] for name in known.history}]))
+    logs = joined_logs([known.history_logs, open_logs(known.keys, known.ends, known.spans)])
+    yield from finished(known.keys, known.spans, buckets, logs)
+    yield PARTITION_STATUS.name, _verdicts(known, logs, buckets)
+
+
+@dataclass(frozen=True)
+class _Known:
+    """The rows of a range as columns.
+
+    Attributes:
+        moments: by the number of their cluster.
+        commits: raw samples, those of the open minutes and of the gap before; ``ends`` likewise.
+        history: buckets before the open minutes; ``history_logs`` likewise.
+    """
+
+    inputs: RoundInputs
+    moments: Columns
+    spans: Spans
+    keys: Keys
+    commits: Columns
+    ends: Columns
+    history: Columns
+    history_logs: Logs
+    days: Columns
+    previous: Columns
+
+
+def _read(inputs: RoundInputs, files: LakeFiles, within: KeyRange) -> _Known:
+    reader = RangeReader(files, within, [moment.cluster for moment in inputs.moments])
+    commits = reader.read(COMMITS, (*OF_COMMITS, "committed_at", "owner"), inputs.sample_ids)
+    ends = reader.read(WATERMARKS, (*OF_WATERMARKS, "leader"), inputs.sample_ids)
+    minutes, fives = (reader.read(table, [c.name for c in table.columns]) for table in (MINUTES, FIVE_MINUTES))
+    days = reader.read(DAYS, [column.name for column in DAYS.columns])
+    previous_rows = reader.rows(PARTITION_STATUS, (*_PREVIOUS, "status", "reason"))
+    previous = reader.numbered(previous_rows, PARTITION_STATUS, _PREVIOUS)
+    for name, words in (("status", STATUSES), ("reason", REASONS)):
+        previous[name] = places_among(previous_rows[name], [str(word) for word in words])
+    log_rows = [reader.rows(table, (*OF_LOG, *LOG_COLUMNS)) for table in (WATERMARK_MINUTES, WATERMARK_FIVE_MINUTES)]
+    log_rows.append(inputs.older)
+    fine, coarse, older = (reader.numbered(rows, WATERMARK_MINUTES, (*OF_LOG, *LOG_COLUMNS[:-1])) for rows in log_rows)
+
+    moments = _columns_of(inputs.moments)
+    as_of, fine_from, open_from = (moments[name] for name in ("as_of", "fine_from", "open_from"))
+
+    def is_fine(rows: Columns) -> Array:
+        return (rows["minute"] >= fine_from[rows["cluster"]]) & (rows["minute"] < open_from[rows["cluster"]])
+
+    def is_coarse(rows: Columns) -> Array:
+        reach = as_of[rows["cluster"]] - _REACH
+        return (rows["minute"] < fine_from[rows["cluster"]]) & (rows["minute"] >= reach)
+
+    is_older = older["minute"] < as_of[older["cluster"]] - _REACH
+    latest = [reader.names["sample_id"].number(moment.sample_id) for moment in inputs.moments]
+    keys = reader.keys()
+    return _Known(
+        inputs=inputs,
+        moments=moments,
+        spans=Spans(open_from, start_of(MINUTE, as_of), moments["gap_seconds"]),
+        keys=keys,
+        commits=commits | {"is_latest": np.isin(commits["sample_id"], latest)},
+        ends=ends | {"is_latest": np.isin(ends["sample_id"], latest)},
+        history=stacked([buckets_of(taken(minutes, is_fine(minutes))), buckets_of(taken(fives, is_coarse(fives)))]),
+        history_logs=logs_of(
+            [
+                (rows, arrow, mask)
+                for rows, arrow, mask in zip(
+                    (fine, coarse, older), log_rows, (is_fine(fine), is_coarse(coarse), is_older), strict=True
+                )
+            ]
+        ),
+        days=days,
+        previous=previous,
+    )
+
+
+_PREVIOUS = (
+    *OF_PAIR, "committed", "committed_since", "log_start", "jump_records", "jump_high_watermark", "since",
+)  # fmt: skip
+#: How far back from the moment buckets are looked at: the look-back, and to where `days` ends.
+_REACH = HOUR + 10 * MINUTE
+
+
+def _columns_of(moments: Sequence[Moment]) -> dict[str, Array]:
+    return {
+        f.name: np.array([getattr(m, f.name) for m in moments], np.int64 if f.type is int else np.float64)
+        for f in fields(Moment)
+        if f.type in (int, float)
+    }
+
+
+def _verdicts(known: _Known, logs: Logs, buckets: Columns) -> pa.Table:
+    """Rows of `partition_status`, and ``previous_status``."""
+    latest_commits, latest_ends = (taken(rows, rows["is_latest"]) for rows in (known.commits, known.ends))
+    pair = np.unique(np.concatenate([latest_commits["pair"], buckets["pair"]]))
+    log_number, group = known.keys.pairs["log"][pair], known.keys.pairs["group"][pair]
+    cluster, topic = known.keys.logs["cluster"][log_number], known.keys.logs["topic"][log_number]
+    moments = {name: values[cluster] for name, values in known.moments.items()}
+    as_of = moments["as_of"]
+    log = seen_logs(logs, log_number, as_of)
+    cases = {
+        "pair": pair,
+        "as_of": as_of,
+        "recreated_at": log.recreated_at,
+        "interval_seconds": moments["interval_seconds"],
+    }
+    pace = pace_of(buckets, _days_at(known.days, cases), cases)
+    facts = facts_at(known.inputs, known.keys.names, cluster, group)
+    on_topic, on_any = assigned_at(known.inputs, known.keys.names, cluster, group, topic)
+    commit, end = places_in(latest_commits["pair"], pair), places_in(latest_ends["log"], log_number)
+    before = places_in(known.previous["pair"], pair)
+    previous = {
+        name: picked_at(known.previous[name], before, NULL)
+        for name in ("committed", "committed_since", "log_start", "jump_records", "jump_high_watermark", "since")
+    }
+    was, why = (picked_at(known.previous[name], before, -1) for name in ("status", "reason"))
+    policy = {
+        "as_of": as_of,
+        **{n: v for n, v in moments.items() if n not in ("as_of", "open_from", "fine_from", "gap_seconds")},
+    }
+    evidence = evidence_of(
+        Known(
+            policy=policy
+            | {"lag_objective_seconds": objectives_at(known.inputs, known.keys.names, cluster, group, policy)},
+            commits={
+                **{n: picked_at(latest_commits[n], commit, NULL) for n in ("committed", "next_record", "committed_at")},
+                "owner": picked_at(latest_commits["owner"], commit, -1),
+            },
+            ends={
+                **{
+                    n: picked_at(latest_ends[n], end, NULL)
+                    for n in ("log_start", "high_watermark", "last_stable", "leader")
+                },
+                "has_row": end >= 0,
+            },
+            pace=pace,
+            log=log,
+            facts=facts,
+            topic_is_assigned=on_topic,
+            group_is_assigned=on_any,
+            limits=limits_at(known.inputs, known.keys.names, cluster, topic),
+            previous=previous
+            | {
+                "was_recreated": why == REASONS.index(UnknownReason.RECREATED),
+                "was_expired": why == REASONS.index(UnknownReason.EXPIRED),
+            },
+        )
+    )
+    verdict = {**evidence, **judge(evidence)}
+    verdict["since"] = np.where(verdict["status"] == was, previous["since"], as_of)
+    given = known.keys.of_pairs(pair) | {
+        "status": _words(verdict["status"], STATUSES),
+        "reason": _words(verdict["reason"], REASONS),
+        "loss_cause": _words(verdict["loss_cause"], LOSS_CAUSES),
+        "reasons": _reasons(verdict),
+        "owner": known.keys.names["owner"].named(verdict["owner"]),
+        **clients_at(known.inputs, known.keys.names, cluster, group, verdict["owner"]),
+    }
+    verdict |= {
+        "commits_seen": verdict["moves"],
+        "lag_slope_per_second": verdict["slope"],
+        "lag_slope_low_per_second": verdict["slope_low"],
+        "lag_slope_high_per_second": verdict["slope_high"],
+    }
+    schema = PARTITION_STATUS.arrow
+    arrays = [given[f.name] if f.name in given else arrow_of(verdict[f.name], f.type) for f in schema]
+    rows = pa.Table.from_arrays(arrays, schema=schema)
+    return rows.append_column("previous_status", _words(was, STATUSES))
+
+
+def _words(numbers: Array, words: Sequence[Any]) -> pa.Array:
+    names = pa.array([*map(str, words), None], pa.string())
+    return names.take(pa.array(np.where(numbers < 0, len(words), numbers)))
+
+
+def _reasons(verdict: Columns) -> pa.Array:
+    """Every status that holds, worst first; the status itself is always one of them."""
+    holds, status = verdict["holds"], verdict["status"]
+    numbers = np.array([STATUSES.index(held) for held in HELD])
+    alone = ~(holds & (numbers[:, None] == status)).any(axis=0)
+    grid = np.concatenate([holds, alone[None, :]])
+    row, column = np.nonzero(grid.T)
+    number = np.where(column < len(HELD), np.append(numbers, 0)[column], status[row])
+    offsets = np.concatenate([[0], np.cumsum(grid.sum(axis=0))]).astype(np.int32)
+    return pa.ListArray.from_arrays(pa.array(offsets), _words(number, STATUSES))
+
+
+def _days_at(days: Columns, cases: Columns) -> dict[str, Array]:
+    """The whole hours of each case's day; none where they are of another hour, or of another topic of that name."""
+    until = whole_hours_until(cases["as_of"])
+    place = places_in(days["pair"], cases["pair"])
+    is_whole = (place >= 0) & (picked_at(days["until"], place, NULL) == until) & (cases["recreated_at"] < until)
+    place = np.where(is_whole, place, -1)
+    earliest = {"first_lost_at": NEVER}
+    made = {}
+    for name, values in days.items():
+        if name in ("cluster", "group", "topic", "partition", "until", "log", "pair"):
+            continue
+        if values.dtype == np.float64:
+            made[name] = picked_at(values, place, np.nan if name == "usual_pause_seconds" else 0.0)
+        else:
+            null = 0 if name in ("samples", "steps", "lost_at_least", "lost_at_most") else NULL
+            made[name] = picked_at(values, place, null)
+            if null == 0 or name in earliest:
+                made[name] = np.where(made[name] == NULL, earliest.get(name, 0), made[name])
+    return made

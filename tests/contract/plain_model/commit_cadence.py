@@ -1,0 +1,54 @@
+"""The rhythm in which a group-partition commits, and the pauses that are usual with it."""
+
+import math
+from collections.abc import Sequence
+from itertools import pairwise
+
+from lagwise.domain.verdicts.buckets import HOUR_SECONDS
+from lagwise.domain.verdicts.windows import (
+    HOURS_OF_DAY,
+    HOURS_OF_USUAL_PAUSE,
+    INTERVALS_OF_PAUSE,
+    SHARE_OF_HOURS,
+    USUAL_PAUSE_SECONDS,
+)
+from tests.contract.plain_model.history import Movement, Observation, whole_hours_until, whole_micros
+
+
+def cadence_of(movement: Movement, standstill_seconds: float, usual_pause_seconds: float | None) -> float | None:
+    """Seconds from commit to commit while there was something to commit, or the usual pause where that is longer."""
+    if not movement.moves:
+        return usual_pause_seconds
+    mean = max(0.0, movement.backlog_seconds - standstill_seconds) / movement.moves
+    return max(mean, usual_pause_seconds or 0.0)
+
+
+def usual_pause_of(
+    known: Sequence[Observation], as_of: float, interval_seconds: float, recreated_at: float | None
+) -> float | None:
+    """The longest usual pause in the whole hours of the day that ends at ``as_of``. Of each hour the longest pause that
+    ended in it counts."""
+    until = whole_hours_until(as_of)
+    first = until - HOURS_OF_DAY * HOUR_SECONDS
+    if recreated_at is not None:
+        first = max(first, _hour_of(recreated_at) + HOUR_SECONDS)
+    times = [at for at in _progress(known) if first <= at < until]
+    longest: dict[float, float] = {}
+    for earlier, later in pairwise(times):
+        hour = _hour_of(later)
+        longest[hour] = max(longest.get(hour, 0.0), whole_micros(later - earlier))
+    rank = max(HOURS_OF_USUAL_PAUSE, math.ceil(SHARE_OF_HOURS * len({_hour_of(at) for at in times})))
+    if len(longest) < rank:
+        return None
+    usual = sorted(longest.values(), reverse=True)[rank - 1]
+    return usual if usual >= max(USUAL_PAUSE_SECONDS, INTERVALS_OF_PAUSE * interval_seconds) else None
+
+
+def _progress(known: Sequence[Observation]) -> list[float]:
+    """Times of the samples at which the group had got on."""
+    drained = [o.at for o in known[:1] if o.lag == 0]
+    return drained + [b.at for a, b in pairwise(known) if b.lag == 0 or b.committed != a.committed]
+
+
+def _hour_of(at: float) -> float:
+    return at - at % HOUR_SECONDS

@@ -1,0 +1,141 @@
+"""Rounds of the analysis, from samples in a lake to its tables, say what the rules say of the same history.
+
+The lake holds histories side by side, each as a cluster of its own, as a collector would have written them. Rounds come
+rarely: the minutes between two of them are caught up on.
+"""
+
+from dataclasses import replace
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from lagwise.config import Cluster, Config
+from lagwise.tables.analysis import GROUP_STATUS, PARTITION_STATUS
+from lagwise.tables.raw import COMMITS, EVENTS, GROUPS, MEMBERS, SAMPLES, TOPICS, WATERMARKS
+from lagwise.tables.store import Lake
+from lagwise.traces.trace import Trace, moment, sample_id
+from lagwise_app.replay.shown import Shown, shown_of
+from lagwise_app.replay.trace_events import events_of
+from tests.contract.differences import same
+from tests.contract.histories import history
+
+if TYPE_CHECKING:
+    from pyspark import SparkContext
+
+pytestmark = pytest.mark.spark
+
+_RAW = (COMMITS, WATERMARKS, GROUPS, MEMBERS, TOPICS)
+#: Rounds on each history.
+ROUNDS = 3
+
+
+def judged_rarely(trace: Trace) -> Trace:
+    """The same history, judged a few times."""
+    times = trace.sample_times
+    return replace(trace, evaluate_every_s=max(1, len(times) // ROUNDS) * trace.sample_interval_s)
+
+
+def is_fit(trace: Trace) -> bool:
+    """Whether rounds can be where the history is judged, and the rows before each hold what the next one goes by: who
+    is further behind than an hour shows in the round before."""
+    rounds = trace.evaluation_times[:ROUNDS]
+    return len(rounds) == ROUNDS and {*rounds} <= {*trace.sample_times} and trace.evaluate_every_s <= 3600
+
+
+class History:
+    """Writes a trace into a lake as one cluster."""
+
+    def __init__(self, trace: Trace, cluster: str) -> None:
+        self.trace, self.cluster = trace, cluster
+        self.shown: dict[float, list[Shown]] = {}
+        for one in shown_of(trace):
+            self.shown.setdefault(one.time_s, []).append(one)
+        self.rounds = trace.evaluation_times[:ROUNDS]
+        self._events = events_of(trace)
+        self._index = 0
+
+    def write_until(self, lake: Lake, at: float) -> None:
+        """Append all samples up to this time that have not been written."""
+        trace, first = self.trace, self._index
+        self._index = trace.sample_at(at) + 1
+        ids = {sample_id(n): f"{self.cluster}-{sample_id(n)}" for n in range(first, self._index)}
+        for table in _RAW:
+            rows = [
+                {"cluster": self.cluster, **row, "sample_id": ids[row["sample_id"]]}
+                for row in trace.rows[table.name]
+                if row["sample_id"] in ids
+            ]
+            lake.append(table, table.from_rows(rows))
+        since = moment(trace.sample_times[first - 1]) if first else datetime.min.replace(tzinfo=moment(0.0).tzinfo)
+        events = [
+            {**row, "cluster": self.cluster}
+            for row in self._events
+            if since < row["at"] <= moment(trace.sample_times[self._index - 1])
+        ]
+        lake.append(EVENTS, EVENTS.from_rows(events))
+        lake.append(SAMPLES, SAMPLES.from_rows(self._sample(n) for n in range(first, self._index)))
+
+    def _sample(self, number: int) -> dict[str, Any]:
+        read_at = moment(self.trace.sample_times[number])
+        times = ("started_at", "commits_read_at", "watermarks_read_at", "finished_at", "written_at")
+        pairs = [row for row in self.trace.rows["commits"] if row["sample_id"] == sample_id(number)]
+        return {
+            "cluster": self.cluster,
+            "system": "kafka",
+            "sample_id": f"{self.cluster}-{sample_id(number)}",
+            **dict.fromkeys(times, read_at),
+            "interval_seconds": self.trace.sample_interval_s,
+            "offsets_retention_seconds": self.trace.offsets_retention_s,
+            "groups": 1,
+            "group_partitions": len(pairs),
+            "partitions": 1,
+            "wall_seconds": 0.1,
+            "cpu_seconds": 0.1,
+            "errors": [],
+        }
+
+
+@pytest.mark.timeout(900)
+def test_rounds_say_what_the_rules_say(spark: "SparkContext", lake: Lake) -> None:
+    from lagwise_spark.jobs.tick import tick
+
+    batch = [trace for trace in map(judged_rarely, map(history, range(100))) if is_fit(trace)]
+    horizon = batch[0].risk_horizon_s
+    histories = [History(replace(trace, risk_horizon_s=horizon), f"c{number}") for number, trace in enumerate(batch)]
+    assert len(histories) >= 10
+    config = Config(
+        clusters=[
+            Cluster(name=one.cluster, bootstrap="none:1", lag_objective_seconds=one.trace.lag_objective_s)
+            for one in histories
+        ],
+        analysis={"risk_horizon_seconds": horizon},
+    )
+    compared, found = 0, []
+    for number in range(ROUNDS):
+        for one in histories:
+            one.write_until(lake, one.rounds[number])
+        tick(spark, lake, config)
+        partitions, groups = (_by_cluster(lake.read(table).to_pylist()) for table in (PARTITION_STATUS, GROUP_STATUS))
+        for one in histories:
+            expected = one.shown[one.rounds[number]]
+            its = {(r["group"], r["topic"], r["partition"]): r for r in partitions.get(one.cluster, [])}
+            its |= {(r["group"], None, None): r for r in groups.get(one.cluster, [])}
+            assert {(s.group, s.topic, s.partition) for s in expected} == set(its), one.trace.name
+            for shown in expected:
+                row = its[shown.group, shown.topic, shown.partition]
+                said = {"status": shown.status, "reason": shown.reason, **shown.numbers}
+                if shown.topic is None:
+                    said["sentence"] = shown.sentence
+                key = (one.trace.name, shown.time_s, shown.group, shown.topic, shown.partition)
+                found += [f"{key}: {n} {row[n]} is defined as {v}" for n, v in said.items() if not same(row[n], v)]
+                compared += 1
+    assert found == [], "\n".join(found)
+    assert compared > 100
+
+
+def _by_cluster(rows: list[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
+    found: dict[str, list[dict[str, Any]]] = {}
+    for row in rows:
+        found.setdefault(row["cluster"], []).append(row)
+    return found

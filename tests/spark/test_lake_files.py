@@ -1,0 +1,83 @@
+"""Tasks read their own part of the lake's files, and of large files not more than that."""
+
+import random
+from datetime import UTC, datetime, timedelta
+from itertools import chain, pairwise
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from lagwise.tables import written_files
+from lagwise.tables.minutes import WATERMARK_MINUTES
+from lagwise_spark.tasks import lake_files
+from lagwise_spark.tasks.lake_files import KeyRange, LakeFiles
+
+Key = tuple[str, str, int]
+MINUTE = datetime(2026, 3, 1, 12, tzinfo=UTC)
+#: Names whose order by bytes is that by code points, and not that of a language.
+TOPICS = ("Zeta", "a", "a.b", "é", "\U0001f511")
+
+
+def keys_of(chance: random.Random, count: int) -> list[Key]:
+    return [(chance.choice(["east", "west"]), chance.choice(TOPICS), chance.randrange(40)) for _ in range(count)]
+
+
+def written(lake: Path, keys: list[Key]) -> LakeFiles:
+    """The files of rows with these keys, of one minute."""
+    rows = WATERMARK_MINUTES.from_rows(
+        {
+            **{field.name: 0 for field in WATERMARK_MINUTES.without_day if field.type == pa.int64()},
+            "cluster": cluster,
+            "topic": topic,
+            "partition": partition,
+            "minute": MINUTE,
+            "first_at": MINUTE + timedelta(seconds=number % 60),
+            "last_at": MINUTE + timedelta(seconds=number % 60),
+            "points": [],
+        }
+        for number, (cluster, topic, partition) in enumerate(keys)
+    )
+    Path(lake, WATERMARK_MINUTES.path).mkdir(parents=True)
+    made = LakeFiles(str(lake), {}).write(WATERMARK_MINUTES, rows)
+    paths = [f"{lake}/{WATERMARK_MINUTES.path}/{path}" for path in made["path"].to_pylist()]
+    return LakeFiles(str(lake), {}, {WATERMARK_MINUTES.name: paths})
+
+
+def read(files: LakeFiles, within: KeyRange) -> list[Key]:
+    rows = files.rows(WATERMARK_MINUTES, ["minute"], within).to_pylist()
+    return sorted((row["cluster"], row["topic"], row["partition"]) for row in rows)
+
+
+@pytest.fixture
+def small_row_groups(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (written_files, lake_files):
+        monkeypatch.setattr(module, "ROWS_PER_GROUP", 16)
+
+
+@pytest.mark.usefixtures("small_row_groups")
+def test_every_row_belongs_to_one_range(tmp_path: Path) -> None:
+    chance = random.Random(23)
+    for number in range(20):
+        keys = keys_of(chance, 300)
+        files = written(tmp_path / str(number), keys)
+        cuts = sorted({*keys_of(chance, 3), *chance.sample(keys, 3)})
+        bounds: list[Key | None] = [None, *cuts, None]
+        parts = [read(files, KeyRange(a, b)) for a, b in pairwise(bounds)]
+        assert list(chain.from_iterable(parts)) == sorted(keys)
+        for (a, b), part in zip(pairwise(cuts), parts[1:-1], strict=True):
+            assert part == sorted(key for key in keys if a <= key < b)
+
+
+@pytest.mark.usefixtures("small_row_groups")
+def test_row_groups_of_others_are_not_read(tmp_path: Path) -> None:
+    keys = keys_of(random.Random(5), 320)
+    [path] = written(tmp_path, keys).paths[WATERMARK_MINUTES.name]
+    metadata = pq.read_metadata(path)
+    assert metadata.num_row_groups == 20
+    groups = lake_files._row_groups(metadata, KeyRange(("east", "a", 0), ("east", "a", 20)), {})
+    own = sum(("east", "a", 0) <= key < ("east", "a", 20) for key in keys)
+    assert len(groups) <= own / 16 + 2
+    assert lake_files._row_groups(metadata, KeyRange(), {}) == list(range(20))
+    assert lake_files._row_groups(metadata, KeyRange(("zz", "", 0)), {}) == []
