@@ -23,6 +23,7 @@ from benchmarks.common import options_parser
 from benchmarks.history_lake import History
 from benchmarks.synthetic_lake import Shape, make_lake, write_samples
 from lagwise.config import Config, RetentionSettings, SparkSettings
+from lagwise.tables.kept_rows import KeptRows
 from lagwise.tables.store import Lake
 from lagwise_spark.jobs.tick import TickCost, tick
 from lagwise_spark.start import start_spark
@@ -70,6 +71,7 @@ def measure(hours: float, pairs: int, rounds: int, warm_up: int, heap: str) -> P
     samples = round(hours * 3600 / INTERVAL_SECONDS)
     with tempfile.TemporaryDirectory(prefix="lagwise-bench-") as folder:
         lake = make_lake(str(Path(folder) / "lake"))
+        lake.kept = KeptRows()  # as the analysis has it
         start = END - timedelta(seconds=INTERVAL_SECONDS * samples)
         began = time.monotonic()
         History(lake, shape, start, samples, INTERVAL_SECONDS).write(RetentionSettings())

@@ -18,6 +18,7 @@ from benchmarks.common import options_parser, print_figures
 from benchmarks.curves import INTERVAL_SECONDS, analysed
 from benchmarks.synthetic_lake import Shape, make_lake, write_samples, write_topics
 from lagwise.config import Config, SparkSettings
+from lagwise.tables.kept_rows import KeptRows
 from lagwise.tables.minutes import FIVE_MINUTES, MINUTES, WATERMARK_MINUTES
 from lagwise.tables.raw import COMMITS, WATERMARKS
 from lagwise.tables.store import Lake
@@ -41,6 +42,7 @@ def measure(shape: Shape, samples: int, rounds: int, warm_up: int) -> dict[str, 
     """Figures of the catch-up, of the rounds after the first ``warm_up`` ones, and of the baseline."""
     with tempfile.TemporaryDirectory(prefix="lagwise-bench-") as folder:
         lake = make_lake(str(Path(folder) / "lake"))
+        lake.kept = KeptRows()  # as the analysis has it
         start = datetime.now(UTC).replace(microsecond=0) - timedelta(
             seconds=INTERVAL_SECONDS * (samples + warm_up + rounds)
         )

@@ -14,7 +14,7 @@ class KeptRows:
     from threads.
     """
 
-    def __init__(self, most_bytes: int) -> None:
+    def __init__(self, most_bytes: int = 64 * 2**20) -> None:
         self._most_bytes = most_bytes
         self._rows: OrderedDict[str, pa.Table] = OrderedDict()
         self._bytes = 0

@@ -50,8 +50,6 @@ _FORECASTS_FAILED_SECONDS = 3600.0
 _NONE_TO_PLAN_SECONDS = 60.0
 #: After so long capacity verdicts that failed as a whole are tried again.
 _PLAN_FAILED_SECONDS = 600.0
-#: Rows of small files that are kept from round to round: of the last hour's samples nothing is read twice.
-_KEPT_BYTES = 64 * 2**20
 
 T = TypeVar("T")
 
@@ -77,7 +75,7 @@ class _Place:
 def _place(config: Config) -> Iterator[_Place]:
     """The place of these settings. Raises ConfigError."""
     lake, marked = (Lake(config.lake_uri, config.lake.resolved_storage_options()) for _ in range(2))
-    lake.kept = KeptRows(_KEPT_BYTES)
+    lake.kept = KeptRows()
     engine = open_engine(config.database_url)
     # By a lake of its own: during a round the other one looks at tables as they were when it began.
     mark = partial(marked.last_transaction, TICKS, _HOLD)
