@@ -1,1 +1,1 @@
-"""Records that retention deletes, or a consumer skips, before they are read: how soon, and how many there were."""
+"""Records that retention deletes, or a consumer skips, before they are read."""
