@@ -3,10 +3,13 @@ are behind."""
 
 import tempfile
 import time
+from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
 
-from benchmarks.common import options_parser
+import psutil
+
+from benchmarks.common import cpu_seconds, options_parser
 from benchmarks.curves import END, GROUPS, INTERVAL_SECONDS
 from benchmarks.history_lake import History
 from benchmarks.synthetic_lake import Shape, make_lake
@@ -16,8 +19,17 @@ from lagwise_spark.jobs.progress import read_news, read_progress
 from lagwise_spark.start import start_spark
 
 
-def measure(pairs: int, rounds: int) -> list[float]:
-    """Seconds for one hour, as often as asked."""
+def _cpu_seconds() -> float:
+    """CPU time of this process, the JVM and Spark's workers."""
+    total, me = 0.0, psutil.Process()
+    for process in (me, *me.children(recursive=True)):
+        with suppress(psutil.Error):  # it ended between being listed and being asked
+            total += cpu_seconds(process)
+    return total
+
+
+def measure(pairs: int, rounds: int) -> list[str]:
+    """Wall and CPU seconds for one hour, as often as asked."""
     with tempfile.TemporaryDirectory(prefix="lagwise-bench-") as folder:
         lake = make_lake(f"{folder}/lake")
         samples = round(3600 * 1.25 / INTERVAL_SECONDS)
@@ -29,9 +41,9 @@ def measure(pairs: int, rounds: int) -> list[float]:
             due = replace(news, hours_from=END, observed_from=END - timedelta(hours=1))
             took = []
             for _ in range(rounds):
-                began = time.monotonic()
+                began, cpu = time.monotonic(), _cpu_seconds()
                 assert observe(context, lake, [due]) == [replace(due, observed_from=END)]
-                took.append(time.monotonic() - began)
+                took.append(f"{time.monotonic() - began:.1f} s ({_cpu_seconds() - cpu:.1f} s of CPU)")
             return took
         finally:
             context.stop()
@@ -44,7 +56,7 @@ def main() -> None:
     options = parser.parse_args()
     for pairs in [options.pairs] if options.pairs else [1_000] if options.small else [10_000, 100_000]:
         took = measure(pairs, 1 if options.small else options.rounds)
-        print(f"{pairs:,} group-partitions, an hour: {', '.join(f'{t:.1f} s' for t in took)}", flush=True)
+        print(f"{pairs:,} group-partitions, an hour: {', '.join(took)}", flush=True)
 
 
 if __name__ == "__main__":
