@@ -149,7 +149,7 @@ def unreadable(content: bytes, table: Table, rows: int | None, place: Path | Non
     declared = {f.name: f for f in table.without_day}
     try:
         with pq.ParquetFile(pa.BufferReader(content), page_checksum_verification=True) as file:
-            # Spark also writes the partition into the file.
+            # Other writers put the partition into the file, too.
             there = [name for name in file.schema_arrow.names if name != "day"]
             # A nullable column may be younger than the file.
             lacking = [name for name, f in declared.items() if name not in there and not f.nullable]

@@ -98,7 +98,7 @@ def rows_of_file(uri: str, options: Mapping[str, str], path: str, table: Table) 
             rows = file.read(use_threads=False)
     except (pa.ArrowException, OSError) as error:
         raise UnreadableTable(f"cannot read {path}: {in_a_line(error)}") from error
-    if table.partitioned and "day" not in rows.column_names:  # Spark also writes it into the file
+    if table.partitioned and "day" not in rows.column_names:  # other writers put it into the file, too
         day = date.fromisoformat(unquote(path).split("/day=")[-1].partition("/")[0])
         rows = rows.append_column(table.arrow.field("day"), pa.repeat(pa.scalar(day, DAY), rows.num_rows))
     return rows.select(table.arrow.names).cast(table.arrow)

@@ -180,6 +180,8 @@ class LakeFiles:
 def _row_groups(metadata: pq.FileMetaData, within: KeyRange, only: Mapping[str, Collection[str]]) -> list[int]:
     """The row groups that by their statistics may hold rows of a range, and a wanted name of each column: where rows
     are sorted, few do."""
+    if within == KeyRange() and not only:
+        return list(range(metadata.num_row_groups))
     place = {metadata.schema.column(i).path: i for i in range(metadata.num_columns)}
 
     def ends(group: int, name: str) -> tuple[Any, Any] | None:
