@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 @click.command(short_help="Check everything, with advice for every problem.")
 @bootstrap_option
 @data_option
-@click.option("--spark/--no-spark", default=True, help="Start Spark as a check, which takes 10 to 40 s. Default: yes.")
+@click.option("--spark/--no-spark", default=True, help="Start Spark as a check, which takes 5 to 30 s. Default: yes.")
 @click.option("--repair", is_flag=True, help="Read every file of the lake, and quarantine damaged ones after asking.")
 @click.option("--yes", is_flag=True, help="With --repair: repair without asking.")
 @json_option("the checks")
