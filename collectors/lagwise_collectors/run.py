@@ -30,6 +30,7 @@ log = logging.getLogger("lagwise.collectors")
 
 #: How long threads may take to end by themselves after the stop signal.
 _STOP_SECONDS = 4.0
+_WAKE_SECONDS = 1.0
 
 
 def collect_once(config: Config) -> list[RunCost]:
@@ -97,7 +98,8 @@ def collect_forever(config: Config, stop: threading.Event, state: Path) -> None:
     ]
     for thread in threads:
         thread.start()
-    stop.wait()
+    while not stop.wait(_WAKE_SECONDS):  # the system may hand a signal to another thread; Python handles it in this one
+        pass
     deadline = time.monotonic() + _STOP_SECONDS
     for thread in threads:
         thread.join(max(0.0, deadline - time.monotonic()))

@@ -86,11 +86,11 @@ def test_one_reads_and_the_other_waits_its_turn(start: Start, tmp_path: Path) ->
     third = start()
     eventually(lambda: f"process {second.pid} on " in log(3))
     second.send_signal(signal.SIGTERM)
-    assert second.wait(60) == 0
+    assert second.wait(60) == 0, log(1)
     eventually(lambda: by(third))
     assert more_samples()
     third.send_signal(signal.SIGTERM)
-    assert third.wait(60) == 0
+    assert third.wait(60) == 0, log(3)
 
     samples = lake.read(SAMPLES).sort_by("started_at").to_pylist()
     assert len({row["sample_id"] for row in samples}) == len(samples)

@@ -20,6 +20,9 @@ from lagwise_app.cli.shared import (
 from lagwise_app.terminal.json_output import print_json
 from lagwise_app.terminal.signals import Signals
 
+#: A collector gives its readers four seconds and its threads as much again; see ``collect_forever``.
+_HANG_SECONDS = 30.0
+
 
 @click.command(short_help="Run the whole product against your cluster.")
 @bootstrap_option
@@ -77,7 +80,7 @@ def collect(settings: CommandSettings, bootstrap: str | None, data: str | None, 
     from lagwise_collectors import run
 
     if not once:
-        run.collect_forever(config, Signals().stop, config.state)
+        run.collect_forever(config, Signals(hang_seconds=_HANG_SECONDS).stop, config.state)
         return
     costs = run.collect_once(config)
     if as_json:

@@ -23,7 +23,7 @@ from lagwise_app.demo.report import DemoOutcome, document
 from lagwise_app.demo.webhook_receiver import WebhookReceiver
 from lagwise_app.supervisor.effective_settings import dashboard_address, with_dashboard_port
 from lagwise_app.supervisor.processes import running_product
-from lagwise_app.supervisor.supervisor import Supervisor
+from lagwise_app.supervisor.supervisor import ProcessStatus, Supervisor
 from lagwise_app.terminal import lake_queries
 from lagwise_app.terminal.signals import Interrupted, Signals
 
@@ -97,7 +97,9 @@ def _run_on_cluster(
             )
             with progress.live():
                 run.run()
-            outcome = run.outcome()
+            processes = supervisor.statuses()
+            supervisor.ask_to_end()
+            outcome = run.outcome(processes)
             # The workload takes a moment to leave its groups. It does so while the product ends.
             ending = threading.Thread(target=cluster.stop_workload, name="workload-end")
             ending.start()
@@ -165,8 +167,8 @@ class _DemoRun:
             if self.options.for_seconds is not None and elapsed >= self.options.for_seconds:
                 return
 
-    def outcome(self) -> DemoOutcome:
-        """The state of everything now."""
+    def outcome(self, processes: list[ProcessStatus]) -> DemoOutcome:
+        """The state of everything now; ``processes`` as they were before they were asked to end."""
         elapsed = time.monotonic() - self.began
         self.expected.update(lake_queries.groups(self.lake), elapsed)
         return DemoOutcome(
@@ -174,7 +176,7 @@ class _DemoRun:
             changes=lake_queries.status_changes(self.lake),
             started_at=self.started_at,
             run_seconds=elapsed,
-            processes=self.supervisor.statuses(),
+            processes=processes,
             memory=self.memory,
             alerts=self.receiver.received(),
         )

@@ -16,12 +16,16 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from lagwise.platform import health
 from lagwise.platform.die_with_parent import dying_with_parent
 from lagwise.platform.files import why
 from lagwise.platform.logs import clean
 from lagwise_app.supervisor.process_log import ProcessLog
+
+if TYPE_CHECKING:
+    import psutil
 
 _READ_BYTES = 65_536
 #: How long the end of a process waits for its last output.
@@ -106,11 +110,13 @@ class Supervisor:
     specs: Sequence[ProcessSpec]
     state: Path
     back_off: BackOff = field(default_factory=BackOff)
-    grace_seconds: float = 7.0
+    grace_seconds: float = 6.0
     clock: Callable[[], float] = time.monotonic
     _children: list[_Child] = field(default_factory=list)
     _notices: list[str] = field(default_factory=list)
     _logs_fail: bool = False
+    _grace_ends_at: float | None = None
+    _families: "set[psutil.Process]" = field(default_factory=set)
 
     def __enter__(self) -> "Supervisor":
         """Start every process. Raises LagwiseError where a log cannot be written."""
@@ -154,22 +160,32 @@ class Supervisor:
         """The process id of each running process, by name."""
         return {c.spec.name: c.process.pid for c in self._children if c.process is not None}
 
-    def stop(self) -> None:
-        """End every process: SIGTERM, then ``grace_seconds`` for all of them together, then SIGKILL."""
+    def ask_to_end(self) -> None:
+        """Send SIGTERM to every process, and return. :meth:`stop` waits for them, ``grace_seconds`` from now."""
         # Imported here: it imports psutil, which short commands do without.
-        from lagwise_app.supervisor.descendants import descendants, end_processes
+        from lagwise_app.supervisor.descendants import descendants
 
-        running = [(child, child.process) for child in self._children if child.process is not None]
-        families = descendants(process.pid for _, process in running)
-        for _, process in running:
+        if self._grace_ends_at is not None:
+            return
+        running = [child.process for child in self._children if child.process is not None]
+        self._families = descendants(process.pid for process in running)
+        self._grace_ends_at = time.monotonic() + self.grace_seconds
+        for process in running:
             # The signal goes to the process alone: a JVM that gets it too would die under the round that it is
             # finishing.
             with contextlib.suppress(ProcessLookupError):
                 os.kill(process.pid, signal.SIGTERM)
-        deadline = time.monotonic() + self.grace_seconds
-        while any(not _has_ended(process) for _, process in running) and time.monotonic() < deadline:
+
+    def stop(self) -> None:
+        """End every process: SIGTERM, then ``grace_seconds`` for all of them together, then SIGKILL."""
+        from lagwise_app.supervisor.descendants import descendants, end_processes
+
+        self.ask_to_end()
+        assert self._grace_ends_at is not None
+        running = [(child, child.process) for child in self._children if child.process is not None]
+        while any(not _has_ended(process) for _, process in running) and time.monotonic() < self._grace_ends_at:
             time.sleep(0.02)
-        families |= descendants(process.pid for _, process in running)
+        families = self._families | descendants(process.pid for _, process in running)
         for child, process in running:
             _end_group(process)
             child.process = None
