@@ -144,7 +144,7 @@ class GroupCondition:
     found_words: frozenset[str] = frozenset()
     #: The topics that the group reads.
     topics: tuple[str, ...] = ()
-    #: Whether its oldest unread record keeps getting older (:mod:`lagwise.domain.aging`).
+    #: Whether its oldest unread record is late and keeps getting older (:mod:`lagwise.domain.aging`).
     is_getting_older: bool = False
 
     def finding(

@@ -1,4 +1,4 @@
-"""Whether a group's oldest unread record keeps getting older, judged by its age alone.
+"""Whether a group's oldest unread record is late and keeps getting older, judged by its age alone.
 
 The trend of the lag needs noise that it can measure. A group that restarts every minute has none: its sawtooth looks
 like a random walk, and while it rebalances nobody can tell who reads what. Its age is known all the same. Lag that only
@@ -13,8 +13,8 @@ from itertools import accumulate
 from math import inf
 from operator import sub
 
+from lagwise.domain.verdicts.direction import CADENCES_OF_PATIENCE
 from lagwise.domain.verdicts.samples import gap_seconds
-from lagwise.domain.verdicts.status import CADENCES_OF_PATIENCE
 from lagwise.domain.verdicts.windows import CADENCES_PER_WINDOW, DAY_SECONDS, INTERVALS_PER_WINDOW, WINDOWS_SECONDS
 
 #: The age must grow for this many times as long as a verdict usually takes …
@@ -91,17 +91,18 @@ class OldestUnread:
     _growth: _Growth | None = None
 
     def see(self, at: float, age_seconds: float, pace: AgePace, *, is_lower_bound: bool = False) -> bool:
-        """Whether the oldest unread record keeps getting older, given its age at a time. What is not newer than all
-        that was seen changes nothing.
+        """Whether the oldest unread record is late and keeps getting older, given its age at a time. What is not newer
+        than all that was seen changes nothing.
 
-        It does from when growth shows until none has shown for half as long as that takes, or the age has come back by
-        more than it ever did. An age of next to nothing starts the history anew: the group has caught up. So does an
-        age that is only a lower bound, which grows by itself.
+        It is late if it is older than the group's lag objective. It keeps getting older from when growth shows until
+        none has shown for half as long as that takes, or the age has come back by more than it ever did. An age of next
+        to nothing starts the history anew: the group has caught up. So does an age that is only a lower bound, which
+        grows by itself.
         """
         if not self._times or at > self._times[-1]:
             self._take(at, age_seconds, pace, is_lower_bound=is_lower_bound)
         growth = self._growth
-        if growth is None or age_seconds < growth.floor_seconds:
+        if growth is None or age_seconds < growth.floor_seconds or age_seconds <= pace.lag_objective_seconds:
             return False
         return at - growth.at <= SHARE_COUNTED * pace.patience_seconds
 

@@ -278,7 +278,7 @@ class TestTraces:
         [
             ("one-rebalance", []),
             ("bursts", []),
-            ("poison-pill", [("firing", "stalled"), ("resolved", "lagging")]),
+            ("poison-pill", [("firing", "stalled"), ("resolved", "catching_up")]),
             ("collector-gap", [("firing", "stale"), ("resolved", "fresh"), ("firing", "stopped")]),
         ],
     )
@@ -309,7 +309,7 @@ class TestTraces:
             for n in found.notifications
             if n.alert.rule == "getting_older" and n.event.value != "resolved"
         }
-        assert paged == {"invoices": ("escalated", 1860), "exports": ("firing", 2760), "reports": ("escalated", 1860)}
+        assert paged == {"invoices": ("escalated", 1920), "exports": ("firing", 2760), "reports": ("escalated", 1860)}
         (first,) = [n for n in found.notifications if n.alert.subject.group == "exports" and n.event.value == "firing"]
         assert "keeps getting older" in first.sentence
 

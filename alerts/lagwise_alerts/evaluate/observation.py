@@ -36,7 +36,7 @@ class GroupRow:
     #: It never was more than a name for commits from outside, and a real group of that name is in another cluster: a
     #: mirror (MirrorMaker 2) copies that one's offsets.
     is_mirrored: bool = False
-    #: Its oldest unread record keeps getting older (:mod:`lagwise.domain.aging`).
+    #: Its oldest unread record is late and keeps getting older (:mod:`lagwise.domain.aging`).
     is_getting_older: bool = False
 
     @property

@@ -1,5 +1,5 @@
-"""Which groups' oldest unread records keep getting older. Ages are remembered from sample to sample; at the start they
-come from the history in the lake."""
+"""Which groups' oldest unread records are late and keep getting older. Ages are remembered from sample to sample; at
+the start they come from the history in the lake."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
@@ -45,7 +45,7 @@ class UnreadAges:
         self._has_read_history = False
 
     def see(self, group: Group, as_of: datetime, numbers: GroupNumbers, pace: AgePace) -> bool:
-        """Take a sample. Returns whether the group's oldest unread record keeps getting older.
+        """Take a sample. Returns whether the oldest unread record is late and keeps getting older.
 
         The same sample again changes nothing.
         """

@@ -37,8 +37,8 @@ class RuleCondition(Strict):
     lag_seconds_above: Duration | None = None
     """The oldest unread record is older than this."""
     getting_older: Literal[True] | None = None
-    """The oldest unread record keeps getting older: for longer than the group's lag objective, and for longer than
-    twice the usual time to a verdict."""
+    """The oldest unread record is older than the group's lag objective and keeps getting older: for longer than the
+    objective, and for longer than twice the usual time to a verdict."""
     seconds_to_loss_below: Duration | None = None
     """Unread records will be deleted, or the committed offsets expire, in less than this."""
     seconds_to_catch_up_above: Duration | None = None
