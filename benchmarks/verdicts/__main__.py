@@ -1,8 +1,7 @@
 """Whose verdicts are right: Lagwise and the rules that people use instead, on traces whose truth is known.
 
-Writes the table of docs/verdicts.md and its picture. ``--traces`` leaves the figures of the day of noise, which take
-minutes, as the page has them: enough when a trace has come. ``--small`` does without the day of noise and writes
-nothing.
+Writes the table of docs/verdicts.md and its picture. ``--traces`` leaves the figures of the healthy days, which take
+minutes, as the page has them: enough when a trace has come. ``--small`` does without these days and writes nothing.
 """
 
 import os
@@ -13,11 +12,10 @@ from pathlib import Path
 
 from benchmarks.common import options_parser
 from benchmarks.verdicts import page
-from benchmarks.verdicts.noise import false_alarms
-from benchmarks.verdicts.rules import LAGWISE, baselines, exactly_right, said_by, said_by_lagwise, statuses_of
+from benchmarks.verdicts.days import DAYS, false_alarms
+from benchmarks.verdicts.rules import LAGWISE, baselines, exactly_right, said_by, score_of_lagwise, statuses_of
 from benchmarks.verdicts.score import Score, figures_of, known_truth_shares, score_of
 from lagwise.traces.trace import Trace, read_trace
-from tests.traces.noise import GROUPS
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "verdicts.md"
@@ -39,12 +37,12 @@ def scores_of_baselines(traces: Sequence[Trace]) -> dict[str, list[Score]]:
 
 
 def main() -> int:
-    parser = options_parser(__doc__, "without the day of noise; writes nothing")
-    parser.add_argument("--traces", action="store_true", help="leave the figures of the day of noise as they are")
+    parser = options_parser(__doc__, "without the healthy days; writes nothing")
+    parser.add_argument("--traces", action="store_true", help="leave the figures of the healthy days as they are")
     options = parser.parse_args()
     traces = public_traces()
     statuses = [statuses_of(trace) for trace in traces]
-    of_lagwise = [score_of(trace, said_by_lagwise(trace, its)) for trace, its in zip(traces, statuses, strict=True)]
+    of_lagwise = [score_of_lagwise(trace, its) for trace, its in zip(traces, statuses, strict=True)]
     scores = {LAGWISE: of_lagwise} | scores_of_baselines(traces)
     exact = min(exactly_right(trace, its) for trace, its in zip(traces, statuses, strict=True))
     print(f"Lagwise's exact status, on the worst of {len(traces)} traces: {exact:.1%} of the truth")
@@ -56,12 +54,11 @@ def main() -> int:
     failed = 0 if exact == 1 else 1
     text = PAGE.read_text(encoding="utf-8")
     if options.small or options.traces:
-        noisy = {name: cells[-1] for name, cells in page.rows_of(text).items()}
+        of_days = {name: cells[-page.DAYS :] for name, cells in page.rows_of(text).items()}
     else:
-        noisy = {
-            name: f"{alarms:,}" for name, alarms in false_alarms(list(scores), GROUPS, os.cpu_count() or 1).items()
-        }
-    made = page.table({name: figures_of(its) for name, its in scores.items()}, noisy)
+        days = [false_alarms(scores, groups, os.cpu_count() or 1) for groups in DAYS.values()]
+        of_days = {name: [f"{day[name]:,}" for day in days] for name in scores}
+    made = page.table({name: figures_of(its) for name, its in scores.items()}, of_days)
     print(made)
     if not options.small:
         PAGE.write_text(page.with_table(text, made), encoding="utf-8")

@@ -15,12 +15,17 @@ HEADINGS = (
     "delay, median",
     "delay, worst",
     "false alarms an hour",
-    "false alarms in the healthy day",
+    "switches while nothing changed",
+    "silent while records are too old",
+    "false alarms in the noisy day",
+    "false alarms in the day of operations",
 )
+#: The last columns are of the healthy days, which take minutes.
+DAYS = 2
 
 
 def cells_of(name: str, figures: Figures) -> list[str]:
-    """A rule's cells in the table, but for the last one."""
+    """A rule's cells in the table, but for those of the healthy days."""
     return [
         f"**{name}**" if name == LAGWISE else name,
         f"{100 * figures.right:.1f} %" if figures.right < 1 else "100 %",
@@ -29,13 +34,15 @@ def cells_of(name: str, figures: Figures) -> list[str]:
         f"{figures.median_delay:.0f} s",
         f"{figures.worst_delay:.0f} s",
         f"{figures.false_alarms_per_hour:.2f}" if figures.false_alarms_per_hour else "0",
+        f"{figures.switches:,}",
+        f"{100 * figures.silent:.0f} %",
     ]
 
 
-def table(figures: Mapping[str, Figures], noisy: Mapping[str, str]) -> str:
-    """The table, rules in the order in which they are given; ``noisy`` are the cells of the last column."""
+def table(figures: Mapping[str, Figures], of_days: Mapping[str, Sequence[str]]) -> str:
+    """The table, rules in the order in which they are given; ``of_days`` are the cells of the last columns."""
     lines = ["| " + " | ".join(HEADINGS) + " |", "|---|" + "---:|" * (len(HEADINGS) - 1)]
-    lines += ["| " + " | ".join([*cells_of(name, its), noisy[name]]) + " |" for name, its in figures.items()]
+    lines += ["| " + " | ".join([*cells_of(name, its), *of_days[name]]) + " |" for name, its in figures.items()]
     return "\n".join(lines)
 
 
@@ -44,7 +51,7 @@ def rows_of(page: str) -> dict[str, list[str]]:
     lines = page.partition(BEGIN)[2].partition(END)[0].strip().splitlines()
     cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
     if not cells or tuple(cells[0]) != HEADINGS:
-        raise ValueError("the page's table has other headings: write it anew, the day of noise included")
+        raise ValueError("the page's table has other headings: write it anew, the healthy days included")
     return {row[0].strip("*"): row for row in cells[2:]}
 
 

@@ -5,6 +5,7 @@ from typing import Protocol
 
 from benchmarks.verdicts.burrow import Burrow
 from benchmarks.verdicts.lag_exporter import LagExporter
+from benchmarks.verdicts.score import Score, score_of
 from benchmarks.verdicts.seen import Sample, samples_of, word_of
 from benchmarks.verdicts.threshold import Threshold
 from lagwise.domain.vocabulary import Status
@@ -65,6 +66,22 @@ def said_by_lagwise(trace: Trace, statuses: Statuses) -> dict[tuple[float, str],
     }
 
 
+def words_of_lagwise(trace: Trace, statuses: Statuses) -> dict[tuple[float, str], str]:
+    """Lagwise's exact words of groups: the status, and why it is unknown."""
+    groups = sorted({truth.group for truth in trace.truth})
+    nothing = (str(Status.UNKNOWN), None)
+    return {
+        (at, group): ":".join(filter(None, statuses.get((at, group, None, None), nothing)))
+        for at in trace.evaluation_times
+        for group in groups
+    }
+
+
+def score_of_lagwise(trace: Trace, statuses: Statuses) -> Score:
+    """Hold Lagwise's statuses of groups against a trace's truth."""
+    return score_of(trace, said_by_lagwise(trace, statuses), words_of_lagwise(trace, statuses))
+
+
 def exactly_right(trace: Trace, statuses: Statuses) -> float:
     """The share of the truth (every row of it, partitions too) that Lagwise's statuses meet."""
     met = []
@@ -75,7 +92,3 @@ def exactly_right(trace: Trace, statuses: Statuses) -> float:
                 shown = statuses.get((at, *key))
                 met.append(shown is not None and truth.is_met_by(*shown))
     return sum(met) / len(met)
-
-
-def _text(reason: object) -> str | None:
-    return None if reason is None else str(reason)

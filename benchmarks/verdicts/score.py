@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
 
+from benchmarks.verdicts.overdue import overdue
 from benchmarks.verdicts.seen import ALARM, QUIET, UNKNOWN, word_of
 from lagwise.traces.trace import Trace
 
@@ -50,7 +51,8 @@ class Onset(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """One rule on one trace. ``right`` and ``unknown`` are shares, None where there was nothing to be right about."""
+    """One rule on one trace. ``right``, ``unknown`` and ``silent`` are shares, None where there was nothing to be right
+    about: ``silent`` is that of the time in which records were older than the objective, and there was no alarm."""
 
     right: float
     unknown: float | None
@@ -58,11 +60,14 @@ class Score:
     onsets: int
     false_alarms: int
     hours: float
+    switches: int
+    silent: float | None
 
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """One rule on all traces: shares and rates are means over the traces, delays in seconds are of all onsets."""
+    """One rule on all traces: shares and rates are means over the traces, delays in seconds are of all onsets, and
+    switches those of all traces together."""
 
     right: float
     unknown: float
@@ -71,6 +76,8 @@ class Figures:
     median_delay: float
     worst_delay: float
     false_alarms_per_hour: float
+    switches: int
+    silent: float
 
 
 def stretches_of(trace: Trace) -> list[Stretch]:
@@ -112,8 +119,19 @@ def onsets_of(trace: Trace) -> list[Onset]:
     return onsets
 
 
-def score_of(trace: Trace, said: Said) -> Score:
-    """Hold what a rule said against a trace's truth."""
+def switches_of(trace: Trace, words: Said) -> int:
+    """How often a rule changed its word between evaluations within one row of the truth that is certain."""
+    times = trace.evaluation_times
+    return sum(
+        words[times[n], stretch.group] != words[times[n - 1], stretch.group]
+        for stretch in stretches_of(trace)
+        if stretch.is_certain
+        for n in _within(times, stretch.from_s, stretch.to_s)[1:]
+    )
+
+
+def score_of(trace: Trace, said: Said, words: Said | None = None) -> Score:
+    """Hold what a rule said against a trace's truth. ``words`` are its exact words, if it has more than said."""
     times = trace.evaluation_times
     stretches = [s for s in stretches_of(trace) if s.is_certain]
     right = judged = unknown = unknowable = 0
@@ -138,6 +156,7 @@ def score_of(trace: Trace, said: Said) -> Score:
         seen = next((at for at in after if said[at, onset.group] == ALARM), None)
         if seen is not None:
             delays.append(seen - onset.from_s)
+    late = overdue(trace)
     return Score(
         right=right / judged,
         unknown=unknown / unknowable if unknowable else None,
@@ -145,6 +164,8 @@ def score_of(trace: Trace, said: Said) -> Score:
         onsets=len(onsets),
         false_alarms=false_alarms,
         hours=quiet_evaluations * trace.evaluate_every_s / 3600,
+        switches=switches_of(trace, said if words is None else words),
+        silent=statistics.mean(said[one] != ALARM for one in late) if late else None,
     )
 
 
@@ -159,6 +180,8 @@ def figures_of(scores: Sequence[Score]) -> Figures:
         median_delay=statistics.median(delays),
         worst_delay=max(delays),
         false_alarms_per_hour=statistics.mean(score.false_alarms / score.hours for score in scores if score.hours),
+        switches=sum(score.switches for score in scores),
+        silent=statistics.mean(score.silent for score in scores if score.silent is not None),
     )
 
 

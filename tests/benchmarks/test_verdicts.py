@@ -15,7 +15,8 @@ from benchmarks.verdicts import page
 from benchmarks.verdicts.__main__ import PAGE, PICTURE, public_traces, scores_of_baselines
 from benchmarks.verdicts.burrow import Burrow, Code, Commit, status_of
 from benchmarks.verdicts.lag_exporter import LagExporter, LookupTable, Point
-from benchmarks.verdicts.rules import LAGWISE, exactly_right, said_by_lagwise, statuses_of
+from benchmarks.verdicts.overdue import overdue
+from benchmarks.verdicts.rules import LAGWISE, exactly_right, said_by, score_of_lagwise, statuses_of
 from benchmarks.verdicts.score import (
     Onset,
     Score,
@@ -242,19 +243,79 @@ class TestScore:
         score = score_of(trace, flickers)
         assert score.false_alarms == len([at for at in trace.evaluation_times if at % 60 == 0])
 
+    def test_a_word_that_changes_counts_where_the_truth_does_not(self) -> None:
+        """Not from one row of the truth to the next: before 600 s all is well, from 705 to 1,800 s there is trouble."""
+        trace = self.trace("poison-pill")
+        quiet = {(at, "thumbnailer"): "ok" for at in trace.evaluation_times}
+        assert score_of(trace, quiet).switches == 0
+        for changes, count in (([300.0], 2), ([705.0], 1), ([1200.0, 1215.0], 2), ([600.0], 1), ([630.0], 0)):
+            flickers = quiet | {(at, "thumbnailer"): "stalled" for at in changes}
+            assert score_of(trace, quiet, flickers).switches == count, changes
+
+    def test_the_time_without_an_alarm_counts_while_records_are_older_than_the_objective(self) -> None:
+        """Nothing is read from 600 to 2,100 s, whose first record is older than 300 s from 915 s on for certain."""
+        trace = self.trace("poison-pill")
+        late = sorted(at for at, _ in overdue(trace))
+        assert 900 < late[0] <= 930
+        half = {(at, "thumbnailer"): ALARM if at < late[len(late) // 2] else QUIET for at in trace.evaluation_times}
+        assert score_of(trace, half).silent == pytest.approx(0.5, abs=0.02)
+
     def test_the_figures_are_means_over_traces_and_delays_are_pooled(self) -> None:
-        one = Score(1.0, None, (10.0, 30.0), 2, 0, 1.0)
-        figures = figures_of([one, replace(one, right=0.5, unknown=0.5, delays=(80.0,), onsets=2, false_alarms=3)])
+        one = Score(1.0, None, (10.0, 30.0), 2, 0, 1.0, 4, None)
+        figures = figures_of(
+            [one, replace(one, right=0.5, unknown=0.5, delays=(80.0,), onsets=2, false_alarms=3, silent=0.2)]
+        )
         assert (figures.right, figures.unknown) == (0.75, 0.5)
         assert (figures.median_delay, figures.worst_delay, figures.found, figures.onsets) == (30.0, 80.0, 3, 4)
         assert figures.false_alarms_per_hour == 1.5
+        assert (figures.switches, figures.silent) == (8, 0.2)
 
 
 def test_a_table_can_be_read_again() -> None:
-    figures = figures_of([Score(0.5, 1.0, (15.0,), 2, 1, 4.0)])
-    made = page.table({LAGWISE: figures, "Burrow": figures}, {LAGWISE: "0", "Burrow": "5,234"})
+    figures = figures_of([Score(0.5, 1.0, (15.0,), 2, 1, 4.0, 7, 0.5)])
+    of_days = {LAGWISE: ["0", "1"], "Burrow": ["5,234", "3"]}
+    made = page.table({LAGWISE: figures, "Burrow": figures}, of_days)
     read = page.rows_of(page.with_table(f"{page.BEGIN}{page.END}", made))
-    assert read == {name: [*page.cells_of(name, figures), last] for name, last in ((LAGWISE, "0"), ("Burrow", "5,234"))}
+    assert read == {name: [*page.cells_of(name, figures), *cells] for name, cells in of_days.items()}
+
+
+class TestOverdue:
+    """What is older than the objective, by the trace alone."""
+
+    def late(self, name: str, group: str) -> list[float]:
+        trace = next(trace for trace in traces() if trace.name == name)
+        return sorted(at for at, its in overdue(trace) if its == group)
+
+    @pytest.mark.parametrize(
+        ("name", "group"),
+        [
+            ("commit-markers", "booker"),  # One offset behind, and no record in it.
+            ("idle-topic", "audit-writer"),
+            ("ghost-topic", "loyalty"),  # What it left unread it reads no more.
+            ("open-transaction", "bookkeeper"),  # It cannot be read yet.
+            ("foreign-commit", "audit"),
+        ],
+    )
+    def test_nothing_is(self, name: str, group: str) -> None:
+        assert self.late(name, group) == []
+
+    def test_a_steady_backlog_of_nine_minutes_is_throughout(self) -> None:
+        """Of what was there before the trace begins nobody knows the age: it is old when it has been seen for long."""
+        trace = next(trace for trace in traces() if trace.name == "steady-backlog")
+        (group,) = {group for _, group in overdue(trace)}
+        late = self.late("steady-backlog", group)
+        assert late == [at for at in trace.evaluation_times if at >= late[0]]
+
+    def test_an_age_is_at_most_a_sample_too_little(self) -> None:
+        """Against kafka-lag-exporter's, which is interpolated, where its table holds the record."""
+        trace = next(trace for trace in traces() if trace.name == "falls-behind-and-recovers")
+
+        def older_than(seconds: float) -> set[tuple[float, str]]:
+            said = said_by(LagExporter(seconds, trace.sample_interval_s), trace)
+            return {key for key, word in said.items() if word == ALARM}
+
+        objective, interval = trace.lag_objective_s, trace.sample_interval_s
+        assert older_than(objective + interval) <= overdue(trace) <= older_than(objective)
 
 
 @cache
@@ -270,8 +331,8 @@ def test_the_page_states_the_share_of_time_with_a_known_truth() -> None:
 
 
 def shown_rows() -> dict[str, list[str]]:
-    """The rows of the page's table, without the day of noise, which takes minutes."""
-    return {name: row[:-1] for name, row in page.rows_of(PAGE.read_text(encoding="utf-8")).items()}
+    """The rows of the page's table, without the healthy days, which take minutes."""
+    return {name: row[: -page.DAYS] for name, row in page.rows_of(PAGE.read_text(encoding="utf-8")).items()}
 
 
 def test_the_page_shows_what_the_other_rules_make_of_the_traces() -> None:
@@ -294,7 +355,7 @@ def test_the_page_shows_what_lagwise_makes_of_them() -> None:
     for trace in traces():
         statuses = statuses_of(trace)
         assert exactly_right(trace, statuses) == 1.0
-        scores.append(score_of(trace, said_by_lagwise(trace, statuses)))
+        scores.append(score_of_lagwise(trace, statuses))
     assert shown_rows()[LAGWISE] == page.cells_of(LAGWISE, figures_of(scores))
     assert figures_of(scores).right == 1.0
 

@@ -1,8 +1,8 @@
 """A day of healthy, noisy traffic on a hundred groups: the trace in which nobody is ever in trouble.
 
-It is too large to be kept (2.5 million rows), so it is made where it is needed, from one seed a group, and only from
-``random.Random.random``, whose sequence every Python version keeps. ``python -m tests.traces.noise FOLDER`` writes it
-down as a trace like the others (``--groups``, ``--hours`` and ``--first`` for a part of it).
+It is too large to be kept (2.5 million rows), so it is made where it is needed, from one seed a group. ``python -m
+tests.traces.noise FOLDER`` writes it down as a trace like the others (``--groups``, ``--hours`` and ``--first`` for a
+part of it).
 
 Nobody is in trouble because every group can read six times what is written on the average and nothing lasts: the rate
 of a topic follows the day and strays by up to two thirds from minute to minute, records come by chance, and now and
@@ -14,18 +14,13 @@ too.
 
 import argparse
 import math
-import random
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from lagwise.domain.vocabulary import Status
-from lagwise.traces import csv_files
-from lagwise.traces.csv_files import LINE, Row
-from lagwise.traces.raw_rows import Samples, raw_rows, sample_times
 from lagwise.traces.trace import Trace, Truth
-from tests.traces.world import COLUMNS, write_csv
+from tests.traces.made_day import DAY_S, Chance, MadeDay, no_rows
 
 NAME = "healthy-noise"
 STORY = (
@@ -36,46 +31,11 @@ GROUPS = 100
 HOURS = 24.0
 INTERVAL_S = 15.0
 STEP_S = 5.0
-DAY_S = 86_400.0
-
-Files = dict[str, list[tuple[Any, ...]]]
 
 #: From here on every group has committed often enough to be judged: four times, the slowest every three minutes.
 SETTLED_S = 900.0
 #: What is true of every group, all day.
 WELL = (Status.OK, Status.CATCHING_UP)
-
-
-class Chance:
-    """Draws of the few shapes that are needed."""
-
-    def __init__(self, seed: str) -> None:
-        self.draw = random.Random(seed).random
-
-    def between(self, low: float, high: float) -> float:
-        return low + (high - low) * self.draw()
-
-    def one_of(self, choices: tuple[float, ...]) -> float:
-        return choices[int(self.draw() * len(choices))]
-
-    def normal(self) -> float:
-        return math.sqrt(-2 * math.log(1 - self.draw())) * math.cos(2 * math.pi * self.draw())
-
-    def count(self, mean: float) -> int:
-        """Poisson: how many records come where so many are expected."""
-        if mean > 30:
-            return max(0, round(mean + math.sqrt(mean) * self.normal()))
-        limit, product, n = math.exp(-mean), self.draw(), 0
-        while product > limit:
-            product *= self.draw()
-            n += 1
-        return n
-
-    def times(self, every_s: float, until_s: float) -> Iterator[float]:
-        """Moments that come by chance, so many seconds apart on the average."""
-        at = 0.0
-        while (at := at - every_s * math.log(1 - self.draw())) < until_s:
-            yield at
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,11 +119,13 @@ def missed(seconds: float) -> set[float]:
     return gone - {0.0}
 
 
-def files_of(numbers: Iterable[int], hours: float) -> Files:
-    """Rows of the trace's files for these groups."""
+def day_of(numbers: Iterable[int], hours: float) -> MadeDay:
+    """The day, or a part of it, of these groups."""
     seconds = hours * 3600
     gone = missed(HOURS * 3600)
-    files: Files = {name: [] for name in COLUMNS}
+    files = no_rows()
+    truth = []
+    allowed = tuple((status, None) for status in WELL)
     for number in numbers:
         # The whole day is drawn whatever part of it is wanted: an hour of it is always the same hour.
         group = Group(number, DAY_S)
@@ -184,36 +146,13 @@ def files_of(numbers: Iterable[int], hours: float) -> Files:
                 files["commits.csv"].append((now, group.name, group.topic, p, group.committed[p]))
                 files["watermarks.csv"].append((now, group.topic, p, 0, int(group.ends[p]), None, group.topic))
         files["topics.csv"].append((group.topic, 604_800_000, None, "delete"))
-        files["truth.csv"].append((group.name, None, None, SETTLED_S, seconds, "|".join(WELL)))
-    return files
+        truth.append(Truth(group.name, None, None, SETTLED_S, seconds, allowed))
+    return MadeDay(NAME, STORY, INTERVAL_S, files, truth)
 
 
 def trace_of(numbers: Iterable[int], hours: float) -> Trace:
     """The trace of these groups, as if it had been written and read."""
-    files = {
-        name: [_parsed(name, line, row) for line, row in enumerate(rows, 2)]
-        for name, rows in files_of(numbers, hours).items()
-    }
-    times = sample_times((row["time_s"] for row in files["commits.csv"]), INTERVAL_S)
-    allowed = tuple((status, None) for status in WELL)
-    return Trace(
-        name=NAME,
-        story=STORY,
-        sample_interval_s=INTERVAL_S,
-        evaluate_every_s=INTERVAL_S,
-        offsets_retention_s=None,
-        lag_objective_s=300.0,
-        risk_horizon_s=6 * 3600.0,
-        sample_times=times,
-        rows=raw_rows(Path(NAME), Samples(times, INTERVAL_S), files),
-        truth=tuple(Truth(row["group"], None, None, row["from_s"], row["to_s"], allowed) for row in files["truth.csv"]),
-    )
-
-
-def _parsed(name: str, line: int, row: tuple[Any, ...]) -> Row:
-    """A row of a file as it would be read: null in the columns that the file lacks."""
-    absent: Row = {column.name: None for column in csv_files.CSV_FILES[name]}
-    return absent | {LINE: line} | dict(zip(COLUMNS[name], row, strict=True))
+    return day_of(numbers, hours).trace()
 
 
 def main() -> None:
@@ -225,13 +164,8 @@ def main() -> None:
     parser.add_argument("--hours", type=float, default=HOURS)
     parser.add_argument("--evaluate-every", type=float, default=INTERVAL_S, help="seconds (default: every sample)")
     options = parser.parse_args()
-    folder = options.folder / NAME
-    folder.mkdir(parents=True, exist_ok=True)
-    for name, rows in files_of(range(options.first, options.first + options.groups), options.hours).items():
-        write_csv(folder / name, COLUMNS[name], rows)
-    head = f'name = "{NAME}"\nstory = "{STORY}"\nsample_interval_s = {INTERVAL_S:g}\n'
-    head += f"evaluate_every_s = {options.evaluate_every:g}\n"
-    (folder / "trace.toml").write_text(head, encoding="utf-8")
+    numbers = range(options.first, options.first + options.groups)
+    day_of(numbers, options.hours).write(options.folder, options.evaluate_every)
 
 
 if __name__ == "__main__":

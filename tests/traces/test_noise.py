@@ -16,7 +16,7 @@ import pytest
 from lagwise.traces.trace import read_trace
 from lagwise_app.replay.shown import shown_of
 from tests.traces import noise
-from tests.traces.judged import judged
+from tests.traces.made_day import late, untrue
 
 pytestmark = pytest.mark.thorough
 
@@ -26,19 +26,10 @@ HOURS, EVERY = 1.25, 12
 
 
 def unhealthy(number: int, hours: float, every: int) -> list[str]:
-    """Every verdict on a group that is neither ``ok`` nor ``catching_up``, once it can be judged, in words."""
+    """Every false verdict, once the group can be judged, in words."""
     trace = noise.trace_of([number], hours)
     settled = bisect_right(trace.sample_times, noise.SETTLED_S)
-    samples = range(settled + number % every, len(trace.sample_times), every)
-    found = []
-    count = 0
-    for at, evaluation in judged(trace, samples):
-        for group, verdict in evaluation.groups.items():
-            count += 1
-            if verdict.status not in noise.WELL:
-                found.append(f"{group} at {at:g} s: {verdict.status} {verdict.reason or ''} {verdict.sentence}")
-    assert count == len(samples) > 0
-    return found
+    return untrue(trace, range(settled + number % every, len(trace.sample_times), every))
 
 
 @pytest.mark.parametrize("number", range(0, noise.GROUPS, 10))
@@ -70,18 +61,7 @@ def test_no_false_alarm_with_all_groups_together() -> None:
 def test_what_is_written_is_read_within_minutes(number: int) -> None:
     """That all is well is true of the world, whatever is said of it: whoever looks at any time finds all of it
     committed five minutes later."""
-    trace = noise.trace_of([number], noise.HOURS)
-    ends = {(r["partition"], r["sampled_at"]): r["high_watermark"] for r in trace.rows["watermarks"]}
-    commits = {(r["partition"], r["sampled_at"]): r["committed"] for r in trace.rows["commits"]}
-    assert len(commits) == len(ends) > 5_600
-    for partition in {partition for partition, _ in ends}:
-        times = sorted(at for p, at in ends if p == partition)
-        later = 0
-        for at in times:
-            while later < len(times) and (times[later] - at).total_seconds() < 300:
-                later += 1
-            if later < len(times):
-                assert commits[partition, times[later]] >= ends[partition, at], (at, partition)
+    assert late(noise.trace_of([number], noise.HOURS)) == []
 
 
 def test_the_noise_is_noisy() -> None:
