@@ -13,8 +13,9 @@ import numpy as np
 
 from lagwise.domain.humanise import duration, growth
 from lagwise.domain.verdicts.buckets import FIVE_MINUTES_SECONDS, MINUTE_SECONDS, STATISTICS
+from lagwise.domain.verdicts.changes import COARSE_AFTER_SECONDS
 from lagwise.domain.verdicts.trend import slope_and_margin
-from lagwise.domain.verdicts.windows import COARSE_AFTER_SECONDS, DAY_SECONDS, HOURS_OF_DAY, WINDOWS_SECONDS
+from lagwise.domain.verdicts.windows import DAY_SECONDS, HOURS_OF_DAY, WINDOWS_SECONDS
 from lagwise.domain.vocabulary import Status
 from lagwise.tables.analysis import PARTITION_STATUS
 from lagwise.tables.minutes import DAYS, FIVE_MINUTES, MINUTES, WATERMARK_MINUTES

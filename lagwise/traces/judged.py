@@ -8,13 +8,13 @@ import numpy as np
 from lagwise.domain.causes import TROUBLE
 from lagwise.domain.groups import GroupVerdict, status_of, verdict_of
 from lagwise.domain.verdicts.buckets import hours_of, of_samples
-from lagwise.domain.verdicts.columns import NULL, Array, Columns, taken
+from lagwise.domain.verdicts.columns import NULL, Array, Columns, before, is_first, taken
 from lagwise.domain.verdicts.evidence import Known, evidence_of, no_previous
 from lagwise.domain.verdicts.logs import logs_of_samples, seen_logs
 from lagwise.domain.verdicts.ownership import group_facts, is_assigned
 from lagwise.domain.verdicts.rollup import RollupNames, parts_of, places_of
 from lagwise.domain.verdicts.samples import gap_seconds, known_samples
-from lagwise.domain.verdicts.status import judge
+from lagwise.domain.verdicts.status import judge, remembered
 from lagwise.domain.verdicts.windows import pace_of, whole_hours, whole_hours_until
 from lagwise.traces.csv_files import Row
 from lagwise.traces.trace import Trace, moment
@@ -93,6 +93,8 @@ def judged(trace: Trace, events: Sequence[Row], times: Sequence[float] | None = 
             previous=no_previous(len(pair)),
         )
     )
+    evidence["is_where_it_was"] = _is_where_it_was(evidence["committed"], pair, moments)
+    evidence |= remembered(evidence, pair, moments)
     names, client = _clients(rows, samples[moments], pairs["group"], evidence["owner"])
     partitions = {
         **evidence,
@@ -167,6 +169,15 @@ def _days(buckets: Columns, cases: Columns) -> dict[str, Array]:
     interval = np.full(those.shape[1], cases["interval_seconds"].max(initial=0.0))
     wanted = {"pair": those[0], "until": those[1], "recreated_at": those[2], "interval_seconds": interval}
     return taken(whole_hours(hours_of(buckets), wanted), number.ravel())
+
+
+def _is_where_it_was(committed: Array, pair: Array, moment: Array) -> Array:
+    """Whether the offset is where it was at the moment before."""
+    order = np.lexsort((moment, pair))
+    ordered = committed[order]
+    made = np.empty(len(pair), bool)
+    made[order] = ~is_first(pair[order]) & (ordered != NULL) & (ordered == before(ordered))
+    return made
 
 
 def _limits_at(limits: Columns, topic: Array, now: Array) -> dict[str, Array]:

@@ -14,22 +14,25 @@ from tests.contract.plain_model.evaluation import Moment, evaluate
 from tests.contract.plain_model.records import Evaluation, Judged, Pair, Policy
 
 
-def evaluation_at(trace: Trace, time_s: float, events: Sequence[Mapping[str, Any]]) -> Evaluation:
-    """The verdicts at a time of a trace."""
+def evaluation_at(
+    trace: Trace, time_s: float, events: Sequence[Mapping[str, Any]], before: Evaluation | None = None
+) -> Evaluation:
+    """The verdicts at a time of a trace; ``before`` are those of the moment before."""
     index = trace.sample_at(time_s)
     policy = Policy(trace.sample_interval_s, trace.lag_objective_s, trace.risk_horizon_s)
     at = Moment(
         sample_id(index), moment(trace.sample_times[index]), policy, trace.offsets_retention_s, trace.lag_objectives_s
     )
-    return evaluate({**trace.rows, "events": events}, at)
+    return evaluate({**trace.rows, "events": events}, at, before)
 
 
 def shown_by_oracle(trace: Trace, times: Sequence[float] | None = None) -> list[Shown]:
     """Everything shown at some of the evaluation times (by default at all), in the order of the replay."""
     events = events_of(trace)
-    shown = []
+    shown: list[Shown] = []
+    evaluation: Evaluation | None = None
     for time_s in trace.evaluation_times if times is None else times:
-        evaluation = evaluation_at(trace, time_s, events)
+        evaluation = evaluation_at(trace, time_s, events, evaluation)
         shown += [_partition(trace, time_s, pair, judged) for pair, judged in sorted(evaluation.partitions.items())]
         shown += [_group(trace, time_s, group, verdict) for group, verdict in sorted(evaluation.groups.items())]
     return shown

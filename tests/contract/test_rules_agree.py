@@ -19,7 +19,7 @@ from tests.contract.histories import history
 from tests.contract.oracle import shown_by_oracle
 from tests.contract.variants import in_segments, overtaken, purged, stretched, unreadable, with_external_offsets
 from tests.traces.make import pairs, steps
-from tests.traces.replayed import replayed, traces
+from tests.traces.replayed import traces
 from tests.traces.world import World
 
 pytestmark = pytest.mark.thorough
@@ -42,7 +42,7 @@ def test_on_every_trace() -> None:
     count = 0
     for trace in traces():
         times = trace.evaluation_times[::EVERY]
-        seen = [one for one in replayed()[trace.name] if one.time_s in times]
+        seen = shown_of(trace, times)
         assert differences(seen, shown_by_oracle(trace, times)) == []
         count += len(seen)
     assert count > 1000

@@ -14,7 +14,7 @@ from lagwise.config import Cluster
 from lagwise.config.model import AnalysisSettings
 from lagwise.domain.causes import Scope
 from lagwise.domain.loss.skips import FROM_LOG_START
-from lagwise.domain.verdicts import samples, status, windows
+from lagwise.domain.verdicts import buckets, changes, direction, samples, status, trend, usual_pauses, windows
 from lagwise.domain.vocabulary import SIMPLE, LossCause, Status, UnknownReason
 from lagwise.traces import csv_files
 from lagwise.traces.trace import read_trace
@@ -167,8 +167,11 @@ class TestRules:
         [
             ("within the horizon ({} h)", AnalysisSettings().risk_horizon_seconds / 3600),
             ("older than the group's objective ({} s)", Cluster.model_fields["lag_objective_seconds"].default),
-            ("lies above {} % of the produce rate", 100 * status.TREND_SHARE_OF_PRODUCE_RATE),
-            ("for three of its own commit cadences (at least {} s)", status.STALLED_AFTER_SECONDS),
+            ("lies above {} % of the produce rate", 100 * direction.TREND_SHARE_OF_PRODUCE_RATE),
+            ("no more than {} times the rate of an hour", direction.RISE_OF_LOAD),
+            ("narrower than {} of what the samples say", trend.SHARE_OF_SAWTOOTH),
+            ("commits are more than {} s apart", buckets.MINUTE_SECONDS / windows.CADENCES_PER_BLOCK),
+            ("for three of its own commit cadences (at least {} s plus one cadence", status.STALLED_AFTER_SECONDS),
             ("at least {} s with an owner", status.STALLED_AFTER_SECONDS),
             ("and {} s without", status.STOPPED_AFTER_SECONDS),
             ("({} s before two commits have been seen", status.UNSEEN_AFTER_SECONDS),
@@ -187,13 +190,26 @@ class TestRules:
         assert "before two commits" in text and status.COMMITS_OF_RHYTHM == 2
         assert "it is six cadences" in text and status.TELLING_CADENCES * status.CADENCE_IF_RARE == 6
         assert "before ten commits" in text and status.COMMITS_OF_RHYTHM_IF_RARE == 10
+        assert "over one of three windows" in text and len(windows.WINDOWS_SECONDS) == 3
+        assert "at least half of that slope" in text and direction.SHARE_OF_GROWTH == 0.5
+        assert "a quarter of the objective" in text and direction.SHARE_OF_OBJECTIVE == 0.25
+        assert "It ends two minutes after" in text and status.SETTLED_AFTER_SECONDS == 120
+        assert "a pause of at least two minutes" in text and changes.OUTAGE_SECONDS == 120
+        assert "at least four times the cadence" in text and changes.CADENCES_OF_OUTAGE == 4
+        assert "are longer than half of it" in text and changes.SHARE_OF_OUTAGE == 0.5
+        assert "at least half of all that was lost" in text and changes.SHARE_OF_LEAP == 0.5
+        assert "if three within the last hour" in text and usual_pauses.PAUSES_OF_HOUR == 3
+        assert "in at least two hours" in text and usual_pauses.HOURS_OF_USUAL_PAUSE == 2
+        assert "in a quarter of those" in text and usual_pauses.SHARE_OF_HOURS == 0.25
+        assert "less than five minutes" in text and usual_pauses.USUAL_PAUSE_SECONDS == 300
         assert "needs a minute of samples" in text and AnalysisSettings().minimum_span_seconds == 60
 
     def test_the_named_files_contain_what_it_claims(self) -> None:
         assert "The rules are in `lagwise/domain/verdicts/status.py`" in RULES
-        assert "windows they use in `lagwise/domain/verdicts/windows.py`" in RULES
+        assert "those on trends in `lagwise/domain/verdicts/direction.py`" in RULES
+        assert "windows they use in `lagwise/domain/verdicts/windows.py`" in " ".join(RULES.split())
         assert {Path(path) for path in code(RULES) if path.endswith(".py")} == {
-            Path(str(module.__file__)).relative_to(ROOT) for module in (status, windows)
+            Path(str(module.__file__)).relative_to(ROOT) for module in (status, direction, windows)
         }
 
 

@@ -18,8 +18,9 @@ from tests.traces.judged import in_plain_values
 #: The moment of all of it, in microseconds.
 AS_OF = 86_400 * MICROS
 #: Evidence that other columns are made of.
-_OTHERS = ("readable", "recreated", "deleted_by_request", "trend", "longer", "log_start_jumps", "lost_of_day",
-           "commits_seen", "state", "type", "owner", "topic_is_assigned", "group_is_assigned")  # fmt: skip
+_OTHERS = ("readable", "recreated", "deleted_by_request", "trend", "longer", "longest", "earlier",
+           "log_start_jumps", "lost_of_day", "commits_seen", "state", "type", "owner", "topic_is_assigned",
+           "group_is_assigned")  # fmt: skip
 
 
 def judged(cases: Sequence[tuple[Evidence, Policy]]) -> list[SimpleNamespace]:
@@ -47,7 +48,12 @@ def columns_of(cases: Sequence[tuple[Evidence, Policy]]) -> dict[str, Array]:
         if f.name not in _OTHERS
     }
     rows |= {f.name: column([getattr(policy, f.name) for _, policy in cases]) for f in fields(Policy)}
-    for prefix, trends in (("", [e.trend for e in evidence]), ("longer_", [e.longer for e in evidence])):
+    for prefix, trends in (
+        ("", [e.trend for e in evidence]),
+        ("longer_", [e.longer for e in evidence]),
+        ("longest_", [e.longest or e.longer for e in evidence]),
+        ("earlier_", [e.earlier for e in evidence]),
+    ):
         ends = np.array([trend or Trend(np.nan, np.nan, np.nan) for trend in trends], np.float64).T
         rows |= dict(
             zip((f"{prefix}slope", f"{prefix or 'slope_'}low", f"{prefix or 'slope_'}high"), ends, strict=True)

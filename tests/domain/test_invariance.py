@@ -144,8 +144,10 @@ class TestRules:
 
 
 TIMES = {
+    "settled_seconds",
     "last_stable_seconds",
     "span_seconds",
+    "spacing_seconds",
     "lag_seconds",
     "unmoved_seconds",
     "standstill_seconds",

@@ -33,8 +33,9 @@ class Known:
         topic_is_assigned: whether any partition of the topic is assigned to a member of the group.
         group_is_assigned: whether any partition at all is.
         limits: see :func:`lagwise.domain.verdicts.retention.limits_of`.
-        previous: committed, committed_since, log_start, jump_records, jump_high_watermark, and whether the verdict
-            ``was_recreated`` or ``was_expired``, of the round before; null where there was none.
+        previous: committed, committed_since, log_start, jump_records, jump_high_watermark of the round before, and
+            whether its verdict ``was_recreated``, ``was_expired``, ``was_growing``, ``was_lagging``, ``was_stopped`` or
+            ``was_stalled``; null where there was none.
     """
 
     policy: Columns
@@ -53,7 +54,8 @@ def no_previous(count: int) -> dict[str, Array]:
     """What is known of a round before where there was none."""
     names = ("committed", "committed_since", "log_start", "jump_records", "jump_high_watermark")
     return {name: np.full(count, NULL) for name in names} | {
-        name: np.zeros(count, bool) for name in ("was_recreated", "was_expired")
+        name: np.zeros(count, bool)
+        for name in ("was_recreated", "was_expired", "was_growing", "was_lagging", "was_stopped", "was_stalled")
     }
 
 
@@ -105,6 +107,9 @@ def evidence_of(known: Known) -> dict[str, Array]:
     rows["has_left_topic"] = has_left_topic(facts["is_reading"], known.topic_is_assigned, known.group_is_assigned)
     rows["checkpoint_age_seconds"] = seconds_between(facts["checkpointed_at"], as_of)
     rows["seconds_to_expiry"] = seconds_to_expiry(rows)
+    # What the round before remembers.
+    rows["is_where_it_was"] = same_commit
+    rows |= {name: previous[name] for name in ("was_growing", "was_lagging", "was_stopped", "was_stalled")}
     return rows
 
 

@@ -17,6 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from lagwise.domain.verdicts.buckets import FIVE_MINUTES, MINUTE
+from lagwise.domain.verdicts.changes import coarse_until
 from lagwise.domain.verdicts.columns import (
     NULL,
     Array,
@@ -34,7 +35,7 @@ from lagwise.domain.verdicts.columns import (
     taken,
 )
 from lagwise.domain.verdicts.samples import is_other_topic
-from lagwise.domain.verdicts.windows import DAY, HOUR_WINDOW, WINDOWS_SECONDS, coarse_until, first_bucket
+from lagwise.domain.verdicts.windows import DAY, HOUR_WINDOW, WINDOWS_SECONDS, first_bucket
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lagwise.domain.verdicts.columns import NULL, Array, Columns, Ranges, micros, picked, ranges_of, taken
+from lagwise.domain.verdicts.columns import (
+    NULL,
+    Array,
+    Columns,
+    Ranges,
+    micros,
+    picked,
+    ranges_of,
+    seconds_between,
+    taken,
+)
 from lagwise.domain.verdicts.windows import WINDOWS_SECONDS
 from lagwise.domain.vocabulary import READING_STATES, REBALANCING_STATES, WITHOUT_PROTOCOL, Engine, GroupState
 
@@ -64,6 +74,11 @@ def group_facts(known: Membership, views: Columns) -> dict[str, Array]:
     lately = Ranges(happened.bisect_left(known.events["at"], recent_from), happened.stop)
     rebalances = lately.sum(known.events["is_rebalance"].astype(np.int64))
 
+    last_unrest = np.maximum(
+        recent.max(np.where(is_unsettled, rows["at"], NULL)),
+        lately.max(np.where(known.events["is_rebalance"], known.events["at"], NULL)),
+    )
+
     def latest(name: str, null: float | int = NULL) -> Array:
         return picked(rows[name], recent.stop - 1, is_there, null)
 
@@ -82,6 +97,8 @@ def group_facts(known: Membership, views: Columns) -> dict[str, Array]:
         "rebalancing_now": is_there & (latest_two.sum(is_unsettled.astype(np.int64)) == latest_two.sizes),
         # In how many of ``group_samples``, those of the shortest window, it was rebalancing, or had since the previous.
         "samples_of_unrest": np.where(is_there, np.minimum(unsettled + rebalances, recent.sizes), 0),
+        # For how long it has not been seen to; null where it was not within that window.
+        "settled_seconds": seconds_between(np.where(is_there, last_unrest, NULL), as_of),
         "group_samples": np.where(is_there, recent.sizes, 0),
         # When a group without members lost its last one; null where it has members, or that was not seen.
         "empty_since": np.where(described["is_empty"], _empty_since(known.events, happened), NULL),

@@ -5,19 +5,16 @@ The proof table of ``tests/domain/test_status.py`` says why each is right.
 
 import numpy as np
 
-from lagwise.domain.verdicts.columns import NULL, Array, Columns, as_floats, or_zero
+from lagwise.domain.verdicts.columns import NULL, Array, Columns, as_floats, before, is_first, last_index, or_zero
+from lagwise.domain.verdicts.direction import CADENCES_OF_PATIENCE, direction
 from lagwise.domain.verdicts.loss import loss_of, lost_of_day
 from lagwise.domain.vocabulary import Status, UnknownReason
 
-#: A trend smaller than this share of the produce rate is noise, whatever its confidence interval.
-TREND_SHARE_OF_PRODUCE_RATE = 0.01
-#: A trend that changes the lag over its window by less than a record, or than this share of the lag, is noise: squares
-#: of a huge lag leave no digits for more.
-TREND_SHARE_OF_LAG = 1e-6
 #: A partition is judged over its own commit cadence: this many cadences without a commit are a standstill, and a trend
 #: needs at least this many.
 TELLING_CADENCES = 3.0
-#: Shortest standstill of a partition that a member owns: the member may be busy with a long batch.
+#: Shortest pause of a partition that a member owns which is a standstill: the member may be busy with a long batch, or
+#: restart.
 STALLED_AFTER_SECONDS = 60.0
 #: Shortest standstill of a partition without an owner: a restart takes that long.
 STOPPED_AFTER_SECONDS = 30.0
@@ -39,12 +36,11 @@ COMMITS_OF_RHYTHM_IF_RARE = 10
 CADENCE_IF_RARE = 2.0
 #: A topic that the group committed to within this time is not a ghost, whatever the assignment says.
 GHOST_AFTER_SECONDS = 60.0
-#: Records may wait for the group's objective, and for this many of its commit cadences: until then they are not late,
-#: and lag that is no older is no trend.
-CADENCES_OF_PATIENCE = 2.0
 #: A group keeps rebalancing when at least this many, and at least this share, of recent samples report it.
 REBALANCES_OF_UNREST = 3
 SHARE_OF_UNREST = 1 / 3
+#: It does not once it has not been seen to for this long (or for two sampling intervals).
+SETTLED_AFTER_SECONDS = 120.0
 #: Fewer samples than this say nothing.
 MINIMUM_SAMPLES = 3
 #: The names behind the numbers in verdicts; -1 is null.
@@ -69,27 +65,14 @@ def judge(e: Columns) -> dict[str, Array]:
     of the result, which replace those of the evidence of the same name. Statuses, reasons and loss causes are numbers
     in ``STATUSES``, ``REASONS`` and :data:`lagwise.domain.verdicts.loss.LOSS_CAUSES`; ``holds`` has a row for each of
     ``HELD``."""
-    blind, blind_status = _blind(e)
-    is_known = blind < 0
-    p = {**e, "age": or_zero(e["lag_seconds"]), "produced": or_zero(e["produce_rate_per_second"]),
-         "consumed": or_zero(e["consume_rate_per_second"]), "cadence": or_zero(e["commit_cadence_seconds"]),
-         "has_lag": e["lag"] > 0}  # fmt: skip
-    unrest = e["samples_of_unrest"]
-    keeps_rebalancing = e["rebalancing_now"] | (
-        (unrest >= REBALANCES_OF_UNREST) & (unrest >= SHARE_OF_UNREST * e["group_samples"])
+    p = _seen(e)
+    blind, blind_status, is_known, keeps_rebalancing = (
+        p[name] for name in ("blind", "blind_status", "is_known", "keeps_rebalancing")
     )
-    late = np.where(e["lag_seconds_is_lower_bound"], 0.0, CADENCES_OF_PATIENCE * p["cadence"])
-    # Larger than what sampling and committing make of no lag at all: a record that was read at once is committed a
-    # cadence later, or two where a commit is late, and its age is known to within an interval. (Of one that was there
-    # before anyone looked it is not.)
-    p["is_visible"] = p["has_lag"] & (p["age"] > e["interval_seconds"] + late)
-    p["is_measured"] = ~np.isnan(e["slope"]) & (e["span_seconds"] >= telling_seconds(p, e["minimum_span_seconds"]))
-    p |= _standing(p, keeps_rebalancing)
-    p |= _direction(p)
-    patience = np.maximum(e["lag_objective_seconds"], CADENCES_OF_PATIENCE * p["cadence"])
-    # What a long transaction held back is old when it may be read at last.
-    was_drained = e["drained_seconds"] <= patience
-    is_level = (p["is_measured"] | ~e["trend_is_measurable"]) & ~p["grows"] & ~p["shrinks"]
+    p["grows"] = _grows(p, e["was_growing"])
+    p["is_level"] = _is_level(p)
+    for standing, other in (("stopped", "stalled"), ("stalled", "stopped")):
+        p[standing] = p[f"is_{standing}"] | (e[f"was_{standing}"] & p["goes_on_standing"] & ~p[f"is_{other}"])
     loss = loss_of(p)
     holds = np.stack(
         [
@@ -99,7 +82,7 @@ def judge(e: Columns) -> dict[str, Array]:
             p["stalled"],
             e["committed"] < e["rewound_from"],
             p["grows"],
-            is_level & p["has_lag"] & (p["age"] > patience) & ~was_drained,
+            p["is_level"] & (p["is_late"] | (e["was_lagging"] & p["is_late_again"])),
             p["shrinks"],
         ]
     )
@@ -136,6 +119,76 @@ def judge(e: Columns) -> dict[str, Array]:
     }
 
 
+def remembered(e: Columns, series: Array, moment: Array) -> dict[str, Array]:
+    """What each row remembers of the one before it in its series, where both are among those of ``e``: as rounds
+    remember by the verdicts of the round before. The columns ``was_growing``, ``was_lagging``, ``was_stopped`` and
+    ``was_stalled``."""
+    p = _seen(e)
+    order = np.lexsort((moment, series))
+    first = is_first(series[order])
+
+    def before_each(begins: Array, goes_on: Array) -> Array:
+        """Whether it has begun before each row, and gone on since."""
+        begins, goes_on = (begins & p["is_known"])[order], (goes_on & p["is_known"])[order]
+        holds = last_index(begins) > last_index(~begins & (~goes_on | first))
+        made = np.empty(len(series), bool)
+        made[order] = ~first & before(holds)
+        return made
+
+    stopped, stalled, stands = (p[name] for name in ("is_stopped", "is_stalled", "goes_on_standing"))
+    was_stopped, was_stalled = before_each(stopped, stands & ~stalled), before_each(stalled, stands & ~stopped)
+    # Lag that grew because nobody read it does not go on growing once somebody does.
+    reads = ~(stopped | stalled | ((was_stopped | was_stalled) & stands))
+    was_growing = before_each(p["begins_to_grow"] & reads, p["goes_on_growing"] & reads)
+    is_level = _is_level({**p, "grows": _grows(p, was_growing)})
+    return {
+        "was_growing": was_growing,
+        "was_lagging": before_each(is_level & p["is_late"], is_level & p["is_late_again"]),
+        "was_stopped": was_stopped,
+        "was_stalled": was_stalled,
+    }
+
+
+def _seen(e: Columns) -> dict[str, Array]:
+    """The evidence, and what it shows by itself, without what was so before."""
+    blind, blind_status = _blind(e)
+    p = {**e, "age": or_zero(e["lag_seconds"]), "produced": or_zero(e["produce_rate_per_second"]),
+         "consumed": or_zero(e["consume_rate_per_second"]), "cadence": or_zero(e["commit_cadence_seconds"]),
+         "has_lag": e["lag"] > 0, "blind": blind, "blind_status": blind_status, "is_known": blind < 0}  # fmt: skip
+    unrest = e["samples_of_unrest"]
+    keeps = (unrest >= REBALANCES_OF_UNREST) & (unrest >= SHARE_OF_UNREST * e["group_samples"])
+    keeps &= e["settled_seconds"] <= np.maximum(SETTLED_AFTER_SECONDS, 2 * e["interval_seconds"])
+    p["keeps_rebalancing"] = e["rebalancing_now"] | keeps
+    late = np.where(e["lag_seconds_is_lower_bound"], 0.0, CADENCES_OF_PATIENCE * p["cadence"])
+    # Larger than what sampling and committing make of no lag at all: a record that was read at once is committed a
+    # cadence later, or two where a commit is late, and its age is known to within an interval. (Of one that was there
+    # before anyone looked it is not.)
+    p["is_visible"] = p["has_lag"] & (p["age"] > e["interval_seconds"] + late)
+    p["is_measured"] = ~np.isnan(e["slope"]) & (e["span_seconds"] >= telling_seconds(p, e["minimum_span_seconds"]))
+    p |= _standing(p)
+    p |= direction(p)
+    p |= _lateness(p)
+    return p
+
+
+def _grows(p: Columns, was_growing: Array) -> Array:
+    return p["begins_to_grow"] | (was_growing & p["goes_on_growing"])
+
+
+def _is_level(p: Columns) -> Array:
+    return (p["is_measured"] | ~p["trend_is_measurable"]) & ~p["grows"] & ~p["shrinks"]
+
+
+def _lateness(p: Columns) -> dict[str, Array]:
+    """Whether unread records wait for too long, and whether they will have when the group next commits: between two
+    commits they get older, and with each they are younger."""
+    patience = np.maximum(p["lag_objective_seconds"], CADENCES_OF_PATIENCE * p["cadence"])
+    # What a long transaction held back is old when it may be read at last.
+    may_be = p["has_lag"] & ~(p["drained_seconds"] <= patience)
+    at_commit = p["age"] + np.maximum(0.0, p["cadence"] - p["unmoved_seconds"])
+    return {"is_late": may_be & (p["age"] > patience), "is_late_again": may_be & (at_commit > patience)}
+
+
 def telling_seconds(p: Columns, minimum_seconds: Array | float) -> Array:
     """How long something must last to mean something, given the partition's rhythm: less is one commit's sawtooth."""
     unseen = np.where(p["is_without_protocol"], UNSEEN_SIMPLE_AFTER_SECONDS, UNSEEN_AFTER_SECONDS)
@@ -143,7 +196,7 @@ def telling_seconds(p: Columns, minimum_seconds: Array | float) -> Array:
     return np.maximum(np.maximum(minimum_seconds, unseen), TELLING_CADENCES * p["cadence"])
 
 
-def telling_standstill_seconds(p: Columns, minimum_seconds: float) -> Array:
+def telling_standstill_seconds(p: Columns, minimum_seconds: Array | float) -> Array:
     """How long the offset must stand still to mean something, with records unread.
 
     Where records are rare, the rhythm is told from how long each waited, and the next may wait for longer: unless there
@@ -186,39 +239,25 @@ def _blind(e: Columns) -> tuple[Array, Array]:
     return np.where(is_ghost, _NUMBER[UnknownReason.UNREADABLE], reason), status
 
 
-def _standing(p: Columns, keeps_rebalancing: Array) -> dict[str, Array]:
-    """Who reads no more: with nobody to read it, or with an owner."""
+def _standing(p: Columns) -> dict[str, Array]:
+    """Who reads no more: with nobody to read it, or with an owner. What was told is told until the offset moves:
+    members that come and go and read nothing change nothing."""
 
-    def stands_for(minimum_seconds: float) -> Array:
+    def stands_for(minimum_seconds: Array | float) -> Array:
         return p["has_lag"] & (p["standstill_seconds"] >= telling_standstill_seconds(p, minimum_seconds))
 
     # While ownership is being settled, or the topic may merely have been left, having no owner means nothing.
     has_owner, stays = p["owner"] >= 0, ~p["has_left_topic"]
     is_unowned = ~has_owner & p["is_settled"] & ~p["rebalancing_now"] & stays
     stopped = (is_unowned & stands_for(STOPPED_AFTER_SECONDS)) | (
-        keeps_rebalancing & stays & stands_for(UNSETTLED_AFTER_SECONDS)
+        p["keeps_rebalancing"] & stays & stands_for(UNSETTLED_AFTER_SECONDS)
     )
-    return {"stopped": stopped, "stalled": ~stopped & has_owner & stands_for(STALLED_AFTER_SECONDS)}
-
-
-def _direction(p: Columns) -> dict[str, Array]:
-    """Where the lag is going: neither where it holds its level, or where nobody can tell. It ``creeps`` where it grows
-    for certain, by however little.
-
-    A trend is significant in one of two windows, and the other must agree: the short one alone would take a dip for a
-    recovery, the long one alone would outlive its cause. (That lag shrinks, the short one may say alone: after a long
-    growth the long one would contradict for as long again.) To count at all it must be larger than noise.
-    """
-    span = np.where(p["span_seconds"] > 0, p["span_seconds"], np.nan)
-    least_change = np.maximum(1.0, TREND_SHARE_OF_LAG * as_floats(p["lag"])) / span
-    band = np.fmax(TREND_SHARE_OF_PRODUCE_RATE * p["produced"], least_change)
-    tells = p["is_measured"] & p["is_visible"] & ~np.isnan(p["longer_slope"])
-    grows = ((p["slope_low"] > band) & (p["longer_slope"] > band)) | ((p["longer_low"] > band) & (p["slope"] > band))
-    shrinks = (p["slope_high"] < -band) | ((p["longer_high"] < -band) & (p["slope"] < -band))
+    # Whoever pauses may have committed last up to a cadence before.
+    stalled_after = STALLED_AFTER_SECONDS + np.minimum(p["cadence"], p["interval_seconds"])
     return {
-        "grows": tells & grows,
-        "shrinks": tells & shrinks,
-        "creeps": tells & (p["slope_low"] > 0) & (p["longer_slope"] > 0),
+        "is_stopped": stopped,
+        "is_stalled": ~stopped & has_owner & stands_for(stalled_after),
+        "goes_on_standing": stays & p["is_where_it_was"] & stands_for(STOPPED_AFTER_SECONDS),
     }
 
 
@@ -228,7 +267,9 @@ def _verdict(p: Columns, holds: Array, keeps_rebalancing: Array) -> tuple[Array,
     numbers = np.array([_NUMBER[status] for status in HELD])
     is_bad = holds[:-1].any(axis=0)
     # A backlog that was there before anyone looked may be older than the objective.
-    is_unclear = p["is_visible"] & ((p["trend_is_measurable"] & ~p["is_measured"]) | p["lag_seconds_is_lower_bound"])
+    is_seen = p["is_visible"] & (~p["has_changed"])
+    is_unclear = (is_seen | p["is_late"]) & p["trend_is_measurable"] & ~p["is_measured"]
+    is_unclear |= p["is_visible"] & p["lag_seconds_is_lower_bound"]
     is_new = (p["samples"] < MINIMUM_SAMPLES) & ~p["has_nothing_to_commit"]
     shrinks, unknown = holds[-1], _NUMBER[Status.UNKNOWN]
     status = np.select(

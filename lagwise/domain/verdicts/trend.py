@@ -16,7 +16,7 @@ how rarely noise of either kind is taken for a trend.
 
 import numpy as np
 
-from lagwise.domain.verdicts.columns import Array, Columns
+from lagwise.domain.verdicts.columns import MICROS, Array, Columns, Ranges, before, is_first, runs
 
 #: Two-sided 99 % quantiles of Student's t for 1, 2, … 30 degrees of freedom, then the normal one.
 T_99 = (
@@ -32,6 +32,11 @@ MINIMUM_SAMPLES = 5
 TELLING_SAMPLES = 15
 #: Variance of the slope through n samples of a random walk, times n, in variances of a step per squared interval.
 RANDOM_WALK = 6 / 5
+
+#: A margin that shrinks to less than this share over longer steps is that of a sawtooth.
+SHARE_OF_SAWTOOTH = 0.6
+#: The means of two successive blocks of a random walk differ by 2/3 of the variance of a step over the block.
+STEP_OF_MEANS = 3 / 2
 
 
 def slope_and_margin(s: Columns) -> tuple[Array, Array]:
@@ -55,3 +60,40 @@ def slope_and_margin(s: Columns) -> tuple[Array, Array]:
         variance = np.where(is_correlated, np.maximum(independent, random_walk), independent)
     freedom = np.clip(s["samples"] - 2, 1, len(T_99))
     return slope, np.where(is_enough, _QUANTILES[freedom - 1] * np.sqrt(variance), np.nan)
+
+
+def margin_over_blocks(buckets: Columns, parts: Ranges, length: Array, slope: Array, margin: Array) -> Array:
+    """The margin as if the mean lags of blocks were steps of a random walk, where samples are a sawtooth; NaN
+    elsewhere, and where it would decide nothing because ``slope`` is beyond its ``margin``. Each case has blocks of its
+    own ``length`` (microseconds).
+
+    The steps of a random walk grow with the root of time, so that longer ones say the same. Those of a sawtooth do not:
+    a consumer that is restarted once a minute makes large steps up and down from sample to sample, which say nothing of
+    where it will be in an hour. A margin that shrinks by so much over blocks is that of a sawtooth: over 15 steps of a
+    random walk that happens 3 times in 1,000.
+    """
+    made = np.full(len(slope), np.nan)
+    cases = np.flatnonzero(np.abs(slope) <= margin)
+    case, row = Ranges(parts.start[cases], parts.stop[cases]).rows()
+    if not len(row):
+        return made
+    minute, samples = buckets["minute"][row], buckets["samples"][row]
+    block = runs(case, minute - minute % length[cases][case])
+    count = block.sum(samples)
+    since = buckets["minute"][parts.start[cases]][case]
+    mean_t = block.sum(samples * ((minute - since) / MICROS) + buckets["sum_t"][row]) / count
+    mean_lag = block.sum(buckets["sum_lag"][row]) / count
+    case = block.first(case)
+    is_step = ~is_first(case)
+    dt, dlag = (mean_t - before(mean_t))[is_step], (mean_lag - before(mean_lag))[is_step]
+    case = case[is_step]
+    steps = np.bincount(case, minlength=len(cases))
+    seconds, rise = np.bincount(case, dt, len(cases)), np.bincount(case, dlag, len(cases))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        drift = rise / seconds
+        squares = np.bincount(case, (dlag - drift[case] * dt) ** 2 / dt, len(cases))
+        variance = RANDOM_WALK * STEP_OF_MEANS * squares / (steps - 1) / seconds
+    over_blocks = _QUANTILES[np.clip(steps - 2, 0, len(T_99) - 1)] * np.sqrt(variance)
+    is_sawtooth = (steps >= MINIMUM_SAMPLES) & (over_blocks < SHARE_OF_SAWTOOTH * margin[cases])
+    made[cases] = np.where(is_sawtooth, over_blocks, np.nan)
+    return made

@@ -12,11 +12,11 @@ from lagwise.domain.verdicts.buckets import (
     FIVE_MINUTES,
     HOUR,
     MINUTE,
+    MINUTE_SECONDS,
     STATISTICS,
-    last_progress_before,
-    pauses,
     shifted,
 )
+from lagwise.domain.verdicts.changes import COARSE_AFTER_SECONDS, bucket_of, changes, next_bucket
 from lagwise.domain.verdicts.columns import (
     MICROS,
     NEVER,
@@ -33,10 +33,9 @@ from lagwise.domain.verdicts.columns import (
     start_of,
     taken,
 )
-from lagwise.domain.verdicts.trend import slope_and_margin
+from lagwise.domain.verdicts.trend import margin_over_blocks, slope_and_margin
+from lagwise.domain.verdicts.usual_pauses import pauses_of_hours, usual_pause
 
-#: Minutes older than this are merged into five: only the longest window reaches back to them.
-COARSE_AFTER_SECONDS = 900.0
 #: Windows on which a trend is judged, each confirmed by the next longer one (the longest by itself).
 WINDOWS_SECONDS = (300.0, 900.0, 3600.0)
 #: Window for those that commit too rarely for a trend over an hour; it is confirmed by itself. Groups that commit often
@@ -51,40 +50,20 @@ CADENCES_PER_WINDOW = 4
 #: A window must hold this many sampling intervals, or a slow collector never sees a trend.
 INTERVALS_PER_WINDOW = 5
 
-#: Shorter pauses show well enough in the mean of an hour …
-USUAL_PAUSE_SECONDS = 300.0
-#: … and those of a slow collector's interval or two are its own.
-INTERVALS_OF_PAUSE = 2.0
-#: A pause is usual if one as long came to its end in this many hours of the day …
-HOURS_OF_USUAL_PAUSE = 2
-#: … and in this share of those in which the group got on: some outages or deployments a day are no rhythm.
-SHARE_OF_HOURS = 0.25
-
 #: Index of the longest of ``WINDOWS_SECONDS``, and of the day.
 HOUR_WINDOW = len(WINDOWS_SECONDS) - 1
 DAY = len(WINDOWS_SECONDS)
 #: Rewinds and commit cadence are looked for in the longest of them.
 LOOKBACK_SECONDS = WINDOWS_SECONDS[HOUR_WINDOW]
+#: A trend is tried on blocks of a minute, too; of five in the longest window, and where a minute holds fewer cadences.
+CADENCES_PER_BLOCK = 2
 _ENDS = ("first_at", "first_committed", "last_at", "last_committed")
-
-
-def coarse_until(as_of: Array) -> Array:
-    """Before this time buckets are of five minutes: what lies in the last quarter of an hour never is, nor what shares
-    five minutes with it."""
-    return start_of(FIVE_MINUTES, as_of - micros(COARSE_AFTER_SECONDS))
 
 
 def first_bucket(window_seconds: float, as_of: Array) -> Array:
     """Start of the first bucket that belongs to a window: the first one that begins within it."""
     length = MINUTE if window_seconds <= COARSE_AFTER_SECONDS else FIVE_MINUTES
     return start_of(length, as_of - micros(window_seconds)) + length
-
-
-def next_bucket(at: Array, as_of: Array) -> Array:
-    """Start of the bucket after the one that a time falls into as seen at ``as_of``; of null it is long ago."""
-    known = np.where(at == NULL, 0, at)
-    length = np.where(known < coarse_until(as_of), FIVE_MINUTES, MINUTE)
-    return np.where(at == NULL, NULL, known - known % length + length)
 
 
 def whole_hours_until(as_of: Array) -> Array:
@@ -96,10 +75,11 @@ def whole_hours(hours: Columns, wanted: Columns) -> dict[str, Array]:
     """The whole hours of a day, merged: one row for each of ``wanted`` (pair, until, recreated_at, interval_seconds).
 
     ``hours`` are in order of pair and time. t counts from the start of the first of the hours.
-    ``usual_pause_seconds`` is the longest pause that is usual (NaN where none is): a pause lasts from one sample at
-    which the group had got on to the next. A job that cron starts every hour commits every few seconds for three
-    minutes and then not at all: the mean of its last hour is no rhythm, its pauses are, as far as a day shows them
-    again and again.
+    A pause lasts from one sample at which the group had got on to the next. A job that cron starts every hour commits
+    every few seconds for three minutes and then not at all: the mean of its last hour is no rhythm, its pauses are, as
+    far as a day shows them again and again. Which is usual, the rest of the day after these hours has a say in (see
+    :func:`lagwise.domain.verdicts.usual_pauses.usual_pause`): ``usual_pause_seconds`` is the longest without a pause in
+    that rest, ``usual_pause_at_least`` and ``usual_pause_at_most`` if it held a short, or a long one; NaN is none.
     """
     until = wanted["until"]
     begins = until - HOURS_OF_DAY * HOUR
@@ -116,29 +96,14 @@ def whole_hours(hours: Columns, wanted: Columns) -> dict[str, Array]:
     return {
         **{name: own.sum(sums[name]) for name in STATISTICS},
         **{name: (part.first if name.startswith("first") else part.last)(hours[name]) for name in _ENDS},
+        "moves": part.sum(hours["moves"]),
+        "backlog_seconds": part.sum(hours["backlog_seconds"]),
         "lost_at_least": own.sum(lost),
         "lost_at_most": own.sum(np.where(lost > 0, hours["lost_at_most"][row], 0)),
         "first_lost_at": part.min(hours["first_lost_at"]),
         "last_lost_at": part.max(hours["last_lost_at"]),
-        "usual_pause_seconds": _usual_pause(hours, part, number, row, wanted["interval_seconds"]),
+        **pauses_of_hours(hours, part, number, row),
     }
-
-
-def _usual_pause(hours: Columns, part: Ranges, number: Array, row: Array, interval_seconds: Array) -> Array:
-    since = last_progress_before(hours)
-    # A pause across the start of an hour, unless it began before the day.
-    across = np.where(since[row] >= part.start[number], pauses(hours, since)[row], np.nan)
-    longest = np.fmax(hours["longest_pause_seconds"][row], across)
-    got_on = np.bincount(number, hours["first_progress_at"][row] != NEVER, len(part.start))
-    rank = np.maximum(HOURS_OF_USUAL_PAUSE, np.ceil(SHARE_OF_HOURS * got_on)).astype(np.int64)
-    is_pause = ~np.isnan(longest)
-    number, longest = number[is_pause], longest[is_pause]
-    order = np.lexsort((-longest, number))
-    number, longest = number[order], longest[order]
-    its = ranges_of(np.arange(len(part.start)), number)
-    usual = picked(longest, its.start + rank - 1, its.sizes >= rank, np.nan)
-    shortest = np.maximum(USUAL_PAUSE_SECONDS, INTERVALS_OF_PAUSE * interval_seconds)
-    return np.where(usual >= shortest, usual, np.nan)
 
 
 def windows_for(
@@ -172,12 +137,18 @@ def pace_of(buckets: Columns, days: Columns, cases: Columns) -> dict[str, Array]
     same_log = seen.bisect_left(buckets["minute"], next_bucket(cases["recreated_at"], as_of))
     recent = [Ranges(seen.bisect_left(buckets["minute"], first_bucket(w, as_of)), seen.stop) for w in WINDOWS_SECONDS]
     of_day = Ranges(seen.bisect_left(buckets["minute"], whole_hours_until(as_of)), seen.stop)
-    parts = [part.since(same_log) for part in (*recent, of_day)]
-    hour, hour_of_log = recent[HOUR_WINDOW], parts[HOUR_WINDOW]
+    of_log = [part.since(same_log) for part in (*recent, of_day)]
+    hour, hour_of_log = recent[HOUR_WINDOW], of_log[HOUR_WINDOW]
+    usual_pause_seconds = usual_pause(buckets, hour_of_log, of_log[DAY], days, interval)
+    change = changes(buckets, hour_of_log, days, usual_pause_seconds, as_of)
+    same_pace = seen.bisect_left(buckets["minute"], next_bucket(change.changed_at, as_of))
+    parts = [*(part.since(same_pace) for part in of_log[:DAY]), of_log[DAY]]
 
-    moves = hour.sum(buckets["moves"])
-    backlog = np.round(hour.sum(buckets["backlog_seconds"]), 6)
-    window, longer, is_measurable = windows_for(moves, backlog, interval, days["usual_pause_seconds"])
+    since_outage = hour.since(seen.bisect_left(buckets["minute"], next_bucket(change.resumed_at, as_of)))
+    moves = since_outage.sum(buckets["moves"])
+    backlog = np.round(since_outage.sum(buckets["backlog_seconds"]), 6)
+    window, longer, is_measurable = windows_for(moves, backlog, interval, usual_pause_seconds)
+    longest = np.maximum(longer, HOUR_WINDOW)
 
     origin = int(as_of.max(initial=0))
     sums = shifted(buckets, (buckets["minute"] - origin) / MICROS)
@@ -185,15 +156,41 @@ def pace_of(buckets: Columns, days: Columns, cases: Columns) -> dict[str, Array]
     statistics[DAY] = _with_whole_hours(statistics[DAY], days, as_of, origin)
     ends = [_ends_of(part, buckets) for part in parts]
     ends[DAY] = _with_ends_of_whole_hours(ends[DAY], days)
-    judged = {name: np.choose(window, [its[name] for its in statistics]) for name in STATISTICS}
-    confirming = {name: np.choose(longer, [its[name] for its in statistics]) for name in STATISTICS}
     its_ends = {name: np.choose(window, [its[name] for its in ends]) for name in _ENDS}
+    with np.errstate(divide="ignore", invalid="ignore"):
+        is_slow = CADENCES_PER_BLOCK * backlog > MINUTE_SECONDS * moves
+    block = np.where(is_slow, FIVE_MINUTES, MINUTE)
 
-    slope, margin = slope_and_margin(judged)
-    longer_slope, longer_margin = slope_and_margin(confirming)
-    slope, longer_slope = (np.where(is_measurable, value, np.nan) for value in (slope, longer_slope))
+    def trend_over(part: Ranges, its: Columns, blocks: Array) -> tuple[Array, Array]:
+        slope, margin = slope_and_margin(its)
+        return slope, np.fmin(margin, margin_over_blocks(buckets, part, blocks, slope, margin))
+
+    fives = np.full(len(as_of), FIVE_MINUTES)
+    trends = [
+        trend_over(part, its, blocks)
+        for part, its, blocks in zip(parts[:DAY], statistics, (block, block, fives), strict=False)
+    ]
+    trends.append(slope_and_margin(statistics[DAY]))
+    # What the hour shows before the window that confirms the shortest.
+    earlier = Ranges(parts[HOUR_WINDOW].start, parts[1].start)
+    before = trend_over(earlier, {name: earlier.sum(sums[name]) for name in STATISTICS}, fives)
+
+    def trend(of: Array, names: tuple[str, str, str]) -> dict[str, Array]:
+        slope, margin = (np.where(is_measurable, np.choose(of, [its[n] for its in trends]), np.nan) for n in (0, 1))
+        return dict(zip(names, (slope, slope - margin, slope + margin), strict=True))
+
+    is_cut = np.choose(
+        window, [*(part.start > its.start for part, its in zip(parts[:DAY], of_log, strict=False)), False]
+    )
     span = np.nan_to_num(seconds_between(its_ends["first_at"], its_ends["last_at"]))
     read = np.maximum(its_ends["last_committed"] - its_ends["first_committed"], 0)
+    rate = ratio(read, span)
+    rate = np.where(np.isnan(rate), _rate_before(buckets, of_log, window), rate)
+
+    def mean_lag(of: Array) -> Array:
+        sum_lag, count = (np.choose(of, [its[name] for its in statistics]) for name in ("sum_lag", "samples"))
+        return ratio(sum_lag, count)
+
     moved_at = _last_known(buckets, "last_moved_at", seen)
     return {
         # When the offset was first seen where it is now (null: never seen), and whether it was seen to get there.
@@ -204,27 +201,55 @@ def pace_of(buckets: Columns, days: Columns, cases: Columns) -> dict[str, Array]
         # How often the offset was seen to move within the hour, and for how much of it there was something to commit.
         "moves": moves,
         "backlog_seconds": backlog,
-        "usual_pause_seconds": days["usual_pause_seconds"],
+        "usual_pause_seconds": usual_pause_seconds,
         # The highest offset before a rewind within the hour, by how many records it was rewound, and when last.
         "rewound_from": hour_of_log.max(buckets["rewound_from"]),
         "rewound_records": hour_of_log.sum(buckets["rewound_records"]),
         "rewound_at": hour_of_log.max(buckets["rewound_at"]),
         # Records that were deleted unread, as seen within the shortest window, and within a day.
-        "lost_lately": parts[0].sum(buckets["lost_at_least"]),
-        **_lost_of_day(buckets, days, parts, of_day),
+        "lost_lately": of_log[0].sum(buckets["lost_at_least"]),
+        **_lost_of_day(buckets, days, of_log, of_day),
         # The window that suits the commit cadence; where even a day is too short, that of an hour, without a trend.
         "window": window,
         "trend_is_measurable": is_measurable,
-        "samples": judged["samples"],
+        # Samples of it, also those before the last change.
+        "samples": np.choose(
+            window, [part.sum(buckets["samples"]) for part in of_log[:DAY]] + [statistics[DAY]["samples"]]
+        ),
         "span_seconds": span,
-        "consume_rate_per_second": ratio(read, span),
-        "slope": slope,
-        "slope_low": slope - margin,
-        "slope_high": slope + margin,
-        "longer_slope": longer_slope,
-        "longer_low": longer_slope - longer_margin,
-        "longer_high": longer_slope + longer_margin,
+        "spacing_seconds": ratio(span, np.choose(window, [its["samples"] for its in statistics]) - 1),
+        "consume_rate_per_second": rate,
+        # The trend on the window, on the one that must agree, and on the longest of those that suit who commits often.
+        **trend(window, ("slope", "slope_low", "slope_high")),
+        **trend(longer, ("longer_slope", "longer_low", "longer_high")),
+        **trend(longest, ("longest_slope", "longest_low", "longest_high")),
+        # The trend of the hour before the window that must agree, where that is shorter than the hour.
+        "earlier_slope": np.where(longer < HOUR_WINDOW, before[0], np.nan),
+        "earlier_low": np.where(longer < HOUR_WINDOW, before[0] - before[1], np.nan),
+        # The mean lag on the window and on the longest.
+        "mean_lag": mean_lag(window),
+        "longest_mean_lag": mean_lag(longest),
+        # Whether the window begins where it began to move in another way, and whether an outage ended there; the
+        # highest lag in the window (null: a day), and since then.
+        "has_changed": is_cut,
+        "has_resumed": is_cut & (change.resumed_at == change.changed_at),
+        "highest_lag_of_window": np.choose(
+            window, [*(part.max(buckets["max_lag"]) for part in parts[:DAY]), np.full(len(as_of), NULL)]
+        ),
+        "highest_lag": seen.since(
+            seen.bisect_left(buckets["minute"], bucket_of(np.maximum(change.changed_at, 0), as_of))
+        ).max(buckets["max_lag"]),
     }
+
+
+def _rate_before(buckets: Columns, parts: list[Ranges], window: Array) -> Array:
+    """Records read per second over the windows, also before the last change; null for that of a day."""
+    rates = []
+    for part in parts[:DAY]:
+        ends = _ends_of(part, buckets)
+        read = np.maximum(ends["last_committed"] - ends["first_committed"], 0)
+        rates.append(ratio(read, np.nan_to_num(seconds_between(ends["first_at"], ends["last_at"]))))
+    return np.choose(window, [*rates, np.full(len(window), np.nan)])
 
 
 def _last_known(buckets: Columns, name: str, seen: Ranges) -> Array:

@@ -10,12 +10,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lagwise.config import Config
+from lagwise.domain.verdicts.changes import COARSE_AFTER_SECONDS
 from lagwise.domain.verdicts.columns import NULL, Array, Columns, taken
 from lagwise.domain.verdicts.ownership import Membership, Names, group_facts
 from lagwise.domain.verdicts.retention import limits_of
 from lagwise.domain.verdicts.samples import gap_seconds
 from lagwise.domain.verdicts.windows import (
-    COARSE_AFTER_SECONDS,
     HOUR_IS_WHOLE_AFTER_SECONDS,
     LOOKBACK_SECONDS,
     WINDOWS_SECONDS,

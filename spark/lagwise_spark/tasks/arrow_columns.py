@@ -69,11 +69,19 @@ def flags_of(values: pa.ChunkedArray | pa.Array) -> Array:
     return np.asarray(pc.fill_null(whole, False).to_numpy(zero_copy_only=False))
 
 
-def places_among(values: pa.ChunkedArray, words: Sequence[str]) -> Array:
+def places_among(values: pa.ChunkedArray | pa.Array, words: Sequence[str]) -> Array:
     """The place of each name among the words; -1 of null, and of any other."""
     names = values.cast(pa.string()) if pa.types.is_dictionary(values.type) else values
     places = pc.index_in(names, pa.array(words, pa.string()))
     return np.asarray(pc.fill_null(places, -1).to_numpy().astype(np.int64))
+
+
+def lists_with(lists: pa.ChunkedArray, word: str) -> Array:
+    """Whether each list of names holds the word."""
+    whole = lists.combine_chunks()
+    held = np.zeros(len(whole), bool)
+    held[pc.list_parent_indices(whole).to_numpy()[places_among(pc.list_flatten(whole), [word]) >= 0]] = True
+    return held
 
 
 def columns_of(rows: pa.Table, schema: pa.Schema, names: Iterable[str]) -> dict[str, Array]:

@@ -14,12 +14,13 @@ from lagwise.domain.verdicts.logs import Logs, seen_logs
 from lagwise.domain.verdicts.loss import LOSS_CAUSES
 from lagwise.domain.verdicts.status import HELD, REASONS, STATUSES, judge
 from lagwise.domain.verdicts.windows import pace_of, whole_hours_until
-from lagwise.domain.vocabulary import UnknownReason
+from lagwise.domain.vocabulary import Status, UnknownReason
 from lagwise.tables.analysis import PARTITION_STATUS
 from lagwise.tables.minutes import DAYS, FIVE_MINUTES, MINUTES, WATERMARK_FIVE_MINUTES, WATERMARK_MINUTES
 from lagwise.tables.raw import COMMITS, WATERMARKS
 from lagwise_spark.tasks.arrow_columns import (
     arrow_of,
+    lists_with,
     places_among,
     places_in,
     stacked,
@@ -97,10 +98,11 @@ def _read(inputs: RoundInputs, files: LakeFiles, within: KeyRange) -> _Known:
     ends = reader.read(WATERMARKS, (*OF_WATERMARKS, "leader"), inputs.sample_ids)
     minutes, fives = (reader.read(table, [c.name for c in table.columns]) for table in (MINUTES, FIVE_MINUTES))
     days = reader.read(DAYS, [column.name for column in DAYS.columns])
-    previous_rows = reader.rows(PARTITION_STATUS, (*_PREVIOUS, "status", "reason"))
+    previous_rows = reader.rows(PARTITION_STATUS, (*_PREVIOUS, "status", "reason", "reasons"))
     previous = reader.numbered(previous_rows, PARTITION_STATUS, _PREVIOUS)
     for name, words in (("status", STATUSES), ("reason", REASONS)):
         previous[name] = places_among(previous_rows[name], [str(word) for word in words])
+    previous |= {name: lists_with(previous_rows["reasons"], str(status)) for name, status in _REMEMBERED.items()}
     log_rows = [reader.rows(table, (*OF_LOG, *LOG_COLUMNS)) for table in (WATERMARK_MINUTES, WATERMARK_FIVE_MINUTES)]
     log_rows.append(inputs.older)
     fine, coarse, older = (reader.numbered(rows, WATERMARK_MINUTES, (*OF_LOG, *LOG_COLUMNS[:-1])) for rows in log_rows)
@@ -142,6 +144,12 @@ def _read(inputs: RoundInputs, files: LakeFiles, within: KeyRange) -> _Known:
 _PREVIOUS = (
     *OF_PAIR, "committed", "committed_since", "log_start", "jump_records", "jump_high_watermark", "since",
 )  # fmt: skip
+_REMEMBERED = {
+    "was_growing": Status.FALLING_BEHIND,
+    "was_lagging": Status.LAGGING,
+    "was_stopped": Status.STOPPED,
+    "was_stalled": Status.STALLED,
+}
 #: How far back from the moment buckets are looked at: the look-back, and to where `days` ends.
 _REACH = HOUR + 10 * MINUTE
 
@@ -179,6 +187,9 @@ def _verdicts(known: _Known, logs: Logs, buckets: Columns) -> pa.Table:
         for name in ("committed", "committed_since", "log_start", "jump_records", "jump_high_watermark", "since")
     }
     was, why = (picked_at(known.previous[name], before, -1) for name in ("status", "reason"))
+    remembered = {name: picked_at(known.previous[name], before, False) for name in _REMEMBERED}
+    # Lag that grew because nobody read it does not go on growing once somebody does.
+    remembered["was_growing"] &= ~(remembered["was_stopped"] | remembered["was_stalled"])
     policy = {
         "as_of": as_of,
         **{n: v for n, v in moments.items() if n not in ("as_of", "open_from", "fine_from", "gap_seconds")},
@@ -208,6 +219,7 @@ def _verdicts(known: _Known, logs: Logs, buckets: Columns) -> pa.Table:
             | {
                 "was_recreated": why == REASONS.index(UnknownReason.RECREATED),
                 "was_expired": why == REASONS.index(UnknownReason.EXPIRED),
+                **remembered,
             },
         )
     )
@@ -262,9 +274,9 @@ def _days_at(days: Columns, cases: Columns) -> dict[str, Array]:
         if name in ("cluster", "group", "topic", "partition", "until", "log", "pair"):
             continue
         if values.dtype == np.float64:
-            made[name] = picked_at(values, place, np.nan if name == "usual_pause_seconds" else 0.0)
+            made[name] = picked_at(values, place, np.nan if name.startswith("usual_pause") else 0.0)
         else:
-            null = 0 if name in ("samples", "steps", "lost_at_least", "lost_at_most") else NULL
+            null = 0 if name in ("samples", "steps", "moves", "lost_at_least", "lost_at_most") else NULL
             made[name] = picked_at(values, place, null)
             if null == 0 or name in earliest:
                 made[name] = np.where(made[name] == NULL, earliest.get(name, 0), made[name])

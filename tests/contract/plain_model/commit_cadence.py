@@ -2,17 +2,31 @@
 
 import math
 from collections.abc import Sequence
+from functools import partial
 from itertools import pairwise
 
 from lagwise.domain.verdicts.buckets import HOUR_SECONDS
-from lagwise.domain.verdicts.windows import (
-    HOURS_OF_DAY,
+from lagwise.domain.verdicts.usual_pauses import (
     HOURS_OF_USUAL_PAUSE,
     INTERVALS_OF_PAUSE,
+    PAUSES_OF_HOUR,
     SHARE_OF_HOURS,
     USUAL_PAUSE_SECONDS,
 )
-from tests.contract.plain_model.history import Movement, Observation, whole_hours_until, whole_micros
+from lagwise.domain.verdicts.windows import (
+    HOURS_OF_DAY,
+    LOOKBACK_SECONDS,
+)
+from tests.contract.plain_model.history import (
+    Movement,
+    Observation,
+    bucket_after,
+    bucket_of,
+    in_window,
+    is_after,
+    whole_hours_until,
+    whole_micros,
+)
 
 
 def cadence_of(movement: Movement, standstill_seconds: float, usual_pause_seconds: float | None) -> float | None:
@@ -26,8 +40,8 @@ def cadence_of(movement: Movement, standstill_seconds: float, usual_pause_second
 def usual_pause_of(
     known: Sequence[Observation], as_of: float, interval_seconds: float, recreated_at: float | None
 ) -> float | None:
-    """The longest usual pause in the whole hours of the day that ends at ``as_of``. Of each hour the longest pause that
-    ended in it counts."""
+    """The longest usual pause in the whole hours of the day that ends at ``as_of``, and in the rest of it; or of three
+    within the last hour. Of each hour, and of the rest, the longest pause that ended in it counts."""
     until = whole_hours_until(as_of)
     first = until - HOURS_OF_DAY * HOUR_SECONDS
     if recreated_at is not None:
@@ -37,10 +51,21 @@ def usual_pause_of(
     for earlier, later in pairwise(times):
         hour = _hour_of(later)
         longest[hour] = max(longest.get(hour, 0.0), whole_micros(later - earlier))
-    rank = max(HOURS_OF_USUAL_PAUSE, math.ceil(SHARE_OF_HOURS * len({_hour_of(at) for at in times})))
-    if len(longest) < rank:
-        return None
-    usual = sorted(longest.values(), reverse=True)[rank - 1]
+    hours = len({_hour_of(at) for at in times})
+    since = until if recreated_at is None else max(until, bucket_after(recreated_at, as_of))
+    is_of_log = partial(is_after, recreated_at=recreated_at, as_of=as_of)
+    hour = [at for at in _progress(known) if in_window(bucket_of(at, as_of), as_of, LOOKBACK_SECONDS) and is_of_log(at)]
+    seen_from = min([since, *(o.at for o in known if in_window(bucket_of(o.at, as_of), as_of, LOOKBACK_SECONDS))])
+    reach = [at for at in _progress(known) if at >= seen_from and is_of_log(at)]
+    of_rest = max((whole_micros(b - a) for a, b in pairwise(reach) if bucket_of(b, as_of) >= since), default=0.0)
+    if of_rest >= USUAL_PAUSE_SECONDS:
+        longest[until] = of_rest
+        hours += 1
+    rank = max(HOURS_OF_USUAL_PAUSE, math.ceil(SHARE_OF_HOURS * hours))
+    usual = sorted(longest.values(), reverse=True)[rank - 1] if len(longest) >= rank else 0.0
+    of_hour = sorted((whole_micros(b - a) for a, b in pairwise(hour)), reverse=True)
+    if len(of_hour) >= PAUSES_OF_HOUR and of_hour[PAUSES_OF_HOUR - 1] >= USUAL_PAUSE_SECONDS:
+        usual = max(usual, of_hour[PAUSES_OF_HOUR - 1])
     return usual if usual >= max(USUAL_PAUSE_SECONDS, INTERVALS_OF_PAUSE * interval_seconds) else None
 
 

@@ -21,6 +21,7 @@ from tests.contract.plain_model.history import (
     Observation,
     clock_from,
     gap_of,
+    highest_lag_since,
     is_held_back,
     movement_of,
     pace_of,
@@ -64,8 +65,9 @@ class Moment:
         return self.policy if own is None else replace(self.policy, lag_objective_seconds=own)
 
 
-def evaluate(rows: Rows, moment: Moment) -> Evaluation:
-    """Judge every group-partition that is committed to or owned now, or was ever seen committed.
+def evaluate(rows: Rows, moment: Moment, before: Evaluation | None = None) -> Evaluation:
+    """Judge every group-partition that is committed to or owned now, or was ever seen committed; ``before`` are the
+    verdicts of the moment before.
 
     Rows later than the moment are not looked at.
     """
@@ -96,6 +98,7 @@ def evaluate(rows: Rows, moment: Moment) -> Evaluation:
             logs.get((pair.topic, pair.partition), Log()),
             topics.get(pair.topic),
             facts.get(pair.group, GroupFacts()),
+            before.partitions.get(pair) if before else None,
         )
         partitions[pair] = Judged(
             evidence, judge(evidence, moment.policy_of(pair.group)), clients.get((pair.group, owner))
@@ -141,6 +144,7 @@ def _evidence(
     log: Log,
     topic: Row | None,
     facts: GroupFacts,
+    before: Judged | None,
 ) -> Evidence:
     commit, end, clock = commit or {}, end or {}, clock_from(moment.as_of)
     now, interval = clock(moment.as_of), moment.policy.interval_seconds
@@ -153,7 +157,8 @@ def _evidence(
         for row, name in ((commit, "committed"), (end, "log_start"), (end, "high_watermark"), (end, "last_stable"))
     )
     sample = Observation(now, committed, log_start, high_watermark, last_stable, next_record=commit.get("next_record"))
-    movement = movement_of(known, now, gap_of(interval), recreated_at=log.recreated_at)
+    usual_pause = usual_pause_of(known, now, interval, log.recreated_at)
+    movement = movement_of(known, now, gap_of(interval), recreated_at=log.recreated_at, usual_pause_seconds=usual_pause)
     last_stable_age = age_of(last_stable, log, now) if last_stable is not None else None
     last_stable_seconds = last_stable_age.seconds if last_stable_age is not None else None
     if sample.lag is not None and is_held_back(committed, high_watermark, last_stable, last_stable_seconds):
@@ -161,7 +166,6 @@ def _evidence(
         # That nothing could be read is no sign of life.
         movement = replace(movement, drained_at=None)
     committed_since = movement.moved_at if movement.moved_at is not None else now
-    usual_pause = usual_pause_of(known, now, interval, log.recreated_at)
     pace = pace_of(
         known,
         now,
@@ -200,6 +204,7 @@ def _evidence(
         last_stable_seconds=last_stable_seconds,
         samples=pace.samples,
         span_seconds=pace.span_seconds,
+        spacing_seconds=pace.spacing_seconds,
         lag_seconds=age.seconds if age is not None else None,
         lag_seconds_is_lower_bound=is_bound,
         unmoved_seconds=ago(committed_since) or 0.0,
@@ -217,6 +222,16 @@ def _evidence(
         trend_is_measurable=pace.is_measurable,
         trend=pace.trend,
         longer=pace.longer,
+        longest=pace.longest,
+        earlier=pace.earlier,
+        mean_lag=pace.mean_lag,
+        longest_mean_lag=pace.longest_mean_lag,
+        has_changed=pace.begins_with_change,
+        has_resumed=pace.begins_with_change
+        and movement.change is not None
+        and movement.change.at == movement.change.resumed_at,
+        highest_lag_of_window=pace.highest_lag_of_window,
+        highest_lag=highest_lag_since(known, movement.change, now),
         produce_rate_per_second=produced,
         steady_produce_rate_per_second=steady_rate_per_second(produced, pace, log, now),
         consume_rate_per_second=pace.consume_rate_per_second,
@@ -232,6 +247,14 @@ def _evidence(
         rebalancing_now=facts.rebalancing_now,
         samples_of_unrest=facts.samples_of_unrest,
         group_samples=facts.samples,
+        settled_seconds=facts.settled_seconds,
+        is_where_it_was=committed is not None and before is not None and before.evidence.committed == committed,
+        was_growing=before is not None
+        and Status.FALLING_BEHIND in before.verdict.reasons
+        and STANDING.isdisjoint(before.verdict.reasons),
+        was_lagging=before is not None and Status.LAGGING in before.verdict.reasons,
+        was_stopped=before is not None and Status.STOPPED in before.verdict.reasons,
+        was_stalled=before is not None and Status.STALLED in before.verdict.reasons,
         retention_seconds=limits.seconds,
         retention_is_by_size=limits.is_by_size,
         segment_seconds=limits.segment_seconds,

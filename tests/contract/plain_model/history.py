@@ -5,17 +5,25 @@ minutes, five of them once they are old, and whole hours for the window of a day
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import pairwise
 
 from lagwise.domain.loss.records import NOTHING_LOST, Lost
 from lagwise.domain.verdicts.buckets import FIVE_MINUTES_SECONDS, HOUR_SECONDS, MINUTE_SECONDS
+from lagwise.domain.verdicts.changes import (
+    CADENCES_OF_OUTAGE,
+    COARSE_AFTER_SECONDS,
+    COMMITS_BESIDE_OUTAGE,
+    OUTAGE_SECONDS,
+    SHARE_OF_LEAP,
+    SHARE_OF_OUTAGE,
+)
 from lagwise.domain.verdicts.samples import GAP_INTERVALS, GAP_SECONDS, TRANSACTION_HANGS_AFTER_SECONDS
 from lagwise.domain.verdicts.windows import (
+    CADENCES_PER_BLOCK,
     CADENCES_PER_WINDOW,
-    COARSE_AFTER_SECONDS,
     DAY_SECONDS,
     HOUR_IS_WHOLE_AFTER_SECONDS,
     HOURS_OF_DAY,
@@ -25,7 +33,7 @@ from lagwise.domain.verdicts.windows import (
 )
 from tests.contract.plain_model.losses import LostInStep, lost_in_step, of_stretches
 from tests.contract.plain_model.records import Trend
-from tests.contract.plain_model.trend import trend_of
+from tests.contract.plain_model.trend import over_blocks, trend_of
 
 Clock = Callable[[datetime], float]
 
@@ -52,6 +60,13 @@ def bucket_of(at: float, as_of: float) -> float:
     edge = as_of - COARSE_AFTER_SECONDS
     is_coarse = at < edge - edge % FIVE_MINUTES_SECONDS
     return at - at % (FIVE_MINUTES_SECONDS if is_coarse else MINUTE_SECONDS)
+
+
+def bucket_after(at: float, as_of: float) -> float:
+    """Start of the bucket after the one that a time falls into as seen at ``as_of``."""
+    edge = as_of - COARSE_AFTER_SECONDS
+    is_coarse = at < edge - edge % FIVE_MINUTES_SECONDS
+    return bucket_of(at, as_of) + (FIVE_MINUTES_SECONDS if is_coarse else MINUTE_SECONDS)
 
 
 def whole_hours_until(as_of: float) -> float:
@@ -122,6 +137,15 @@ class Movement:
     rewound_records: int = 0
     rewound_at: float | None = None
     lost_of_day: Lost = NOTHING_LOST
+    change: "Change | None" = None
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """When a group-partition last began to move in another way, and when its last outage ended."""
+
+    at: float
+    resumed_at: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +159,13 @@ class Pace:
     trend: Trend | None
     longer: Trend | None
     consume_rate_per_second: float | None
+    spacing_seconds: float | None = None
+    begins_with_change: bool = False
+    highest_lag_of_window: int | None = None
+    longest: Trend | None = None
+    earlier: Trend | None = None
+    mean_lag: float | None = None
+    longest_mean_lag: float | None = None
 
 
 def known_steps(known: Sequence[Observation], gap: float) -> list[tuple[Observation, Observation, bool]]:
@@ -149,7 +180,12 @@ def known_steps(known: Sequence[Observation], gap: float) -> list[tuple[Observat
 
 
 def movement_of(
-    known: Sequence[Observation], as_of: float, gap: float, *, recreated_at: float | None = None
+    known: Sequence[Observation],
+    as_of: float,
+    gap: float,
+    *,
+    recreated_at: float | None = None,
+    usual_pause_seconds: float | None = None,
 ) -> Movement:
     """How the committed offset moved, from observations whose lag is known, in order of time."""
     moved_at = known[0].at if known else None
@@ -159,16 +195,18 @@ def movement_of(
     rewound_from: int | None = None
     rewound_records = 0
     rewound_at: float | None = None
+    change = change_of(known, as_of, gap, recreated_at, usual_pause_seconds)
     for a, b, is_step in known_steps(known, gap):
         assert a.committed is not None
         assert b.committed is not None
         counts = is_step and in_window(bucket_of(b.at, as_of), as_of, LOOKBACK_SECONDS)
+        is_of_pace = counts and is_after(b.at, change.resumed_at if change else None, as_of)
         if b.committed != a.committed:
             moved_at = b.at
-            moves += counts
-        if counts and a.lag:
+            moves += is_of_pace
+        if is_of_pace and a.lag:
             backlog_seconds += b.at - a.at
-        if counts and _went_back(a, b) and _is_after(b.at, recreated_at, as_of):
+        if counts and _went_back(a, b) and is_after(b.at, recreated_at, as_of):
             rewound_from = max(rewound_from or 0, a.committed)
             rewound_records += a.committed - b.committed
             rewound_at = b.at
@@ -187,7 +225,85 @@ def movement_of(
         rewound_records=rewound_records,
         rewound_at=rewound_at,
         lost_of_day=of_stretches(stretches.values()),
+        change=change,
     )
+
+
+def change_of(
+    known: Sequence[Observation],
+    as_of: float,
+    gap: float,
+    recreated_at: float | None,
+    usual_pause_seconds: float | None,
+) -> Change | None:
+    """The last end of an outage, leap of the log start, or rewind within the hour."""
+    hour = [o.at for o in known if _counts(o.at, as_of, LOOKBACK_SECONDS, recreated_at)]
+    steps = [(a, b) for a, b, is_step in known_steps(known, gap) if is_step and b.at in hour]
+    lost = {o.at: _lost_at(before, o).at_least for before, o in _with_previous(known) if o.at in hour}
+    rewound = {b.at: (a.committed or 0) - (b.committed or 0) for a, b in steps if _went_back(a, b)}
+    leaps = [_leapt_at(amounts, as_of) for amounts in (lost, rewound)]
+    of_log = [
+        (a, b)
+        for a, b, is_step in known_steps(known, gap)
+        if is_step and is_after(b.at, recreated_at, as_of, DAY_SECONDS)
+    ]
+    resumed_at = _resumed_at(known, hour, steps, of_log, as_of, usual_pause_seconds)
+    at = max((one for one in (resumed_at, *leaps) if one is not None), default=None)
+    return None if at is None else Change(at, resumed_at)
+
+
+def _leapt_at(amounts: Mapping[float, int], as_of: float) -> float | None:
+    some = {at: amount for at, amount in amounts.items() if amount > 0}
+    if not some:
+        return None
+    last = max(some)
+    in_bucket = sum(amount for at, amount in some.items() if bucket_of(at, as_of) == bucket_of(last, as_of))
+    return last if in_bucket >= SHARE_OF_LEAP * sum(some.values()) else None
+
+
+def _resumed_at(
+    known: Sequence[Observation],
+    hour: Sequence[float],
+    steps: Sequence[tuple[Observation, Observation]],
+    every_step: Sequence[tuple[Observation, Observation]],
+    as_of: float,
+    usual_pause_seconds: float | None,
+) -> float | None:
+    """When the last outage ended: a long pause without another one like it."""
+    progress = [o.at for o in known[:1] if o.lag == 0]
+    progress += [b.at for a, b in pairwise(known) if b.lag == 0 or b.committed != a.committed]
+    progress = [at for at in progress if at in hour]
+    pauses: dict[float, float] = {}
+    for number, at in enumerate(progress):
+        earlier = [seen for seen in hour if bucket_of(seen, as_of) < bucket_of(at, as_of)]
+        stood = earlier[-1] - (progress[number - 1] if number else hour[0]) if earlier else 0.0
+        if stood >= OUTAGE_SECONDS:
+            pauses[at] = stood
+    until = whole_hours_until(as_of)
+    day = [(a, b) for a, b in every_step if until - HOURS_OF_DAY * HOUR_SECONDS <= b.at < until]
+    others = sum(b.committed != a.committed for a, b in steps) - len(pauses)
+    seconds = (
+        sum(b.at - a.at for a, b in steps if a.lag) - sum(pauses.values()) - (as_of - max(progress, default=as_of))
+    )
+    if others < COMMITS_BESIDE_OUTAGE:
+        others = sum(b.committed != a.committed for a, b in day)
+        seconds = sum(b.at - a.at for a, b in day if a.lag)
+    if others < COMMITS_BESIDE_OUTAGE:
+        return None
+    cadence = max(0.0, seconds) / others
+    outages = [
+        at
+        for at, stood in pauses.items()
+        if stood >= CADENCES_OF_OUTAGE * cadence
+        and sorted([other for when, other in pauses.items() if when != at] + [0.0, 0.0])[-2] <= SHARE_OF_OUTAGE * stood
+        and (usual_pause_seconds or 0.0) <= SHARE_OF_OUTAGE * stood
+    ]
+    return max(outages, default=None)
+
+
+def highest_lag_since(known: Sequence[Observation], change: Change | None, as_of: float) -> int | None:
+    since = -math.inf if change is None else bucket_of(change.at, as_of)
+    return max((o.lag or 0 for o in known if bucket_of(o.at, as_of) >= since), default=None)
 
 
 def _stretch_of(at: float, as_of: float) -> tuple[bool, float]:
@@ -248,23 +364,76 @@ def pace_of(
     """Trend of the lag and rate of the commits, from observations whose lag is known, in order of time."""
     windows = windows_for(movement, interval_seconds, usual_pause_seconds)
     window = windows[0] if windows else WINDOWS_SECONDS[-1]
-    judged = [o for o in known if _counts(o.at, as_of, window, recreated_at)]
-    span = whole_micros(judged[-1].at - judged[0].at) if judged else 0.0
-    rate = max(0, (judged[-1].committed or 0) - (judged[0].committed or 0)) / span if span > 0 else None
-    if windows is None:
-        return Pace(window, False, len(judged), span, None, None, rate)
+    changed_at = movement.change.at if movement.change else None
 
-    def trend_over(seconds: float) -> Trend | None:
-        """The step into the first sample of a window counts where that sample has a predecessor, because a bucket
-        cannot know which window it will be merged into."""
-        counting = {o.at for o in known if _counts(o.at, as_of, seconds, recreated_at)}
+    def counting_in(seconds: float) -> list[Observation]:
+        """Those since the last change: the day does not know of it."""
+        return [
+            o
+            for o in known
+            if _counts(o.at, as_of, seconds, recreated_at)
+            and (seconds == DAY_SECONDS or is_after(o.at, changed_at, as_of))
+        ]
+
+    judged = counting_in(window)
+    count = sum(_counts(o.at, as_of, window, recreated_at) for o in known)
+    span = whole_micros(judged[-1].at - judged[0].at) if judged else 0.0
+    # Right after a change the rate is that of before.
+    read = (
+        judged
+        if span > 0 or window == DAY_SECONDS
+        else [o for o in known if _counts(o.at, as_of, window, recreated_at)]
+    )
+    seconds = whole_micros(read[-1].at - read[0].at) if read else 0.0
+    rate = max(0, (read[-1].committed or 0) - (read[0].committed or 0)) / seconds if seconds > 0 else None
+    uncut = [o.at for o in known if _counts(o.at, as_of, window, recreated_at)]
+    first_of_pace = judged[0].at if judged else math.inf
+    is_cut = window != DAY_SECONDS and any(at < first_of_pace for at in uncut)
+    highest = max((o.lag or 0 for o in judged), default=None) if window != DAY_SECONDS else None
+    spacing = span / (len(judged) - 1) if len(judged) > 1 else None
+    if windows is None:
+        return Pace(window, False, count, span, None, None, rate, spacing, is_cut, highest)
+    longest = max(windows[1], WINDOWS_SECONDS[-1])
+
+    def trend_over(seconds: float, without: float | None = None) -> Trend | None:
+        """Of a window, ``without`` the samples of a shorter one. The step into its first sample counts where that
+        sample has a predecessor, because a bucket cannot know which window it will be merged into."""
+        counting = {o.at for o in counting_in(seconds)} - {o.at for o in counting_in(without or -1.0)}
         samples = [(o.at - as_of, float(o.lag or 0)) for o in known if o.at in counting]
         steps = [
             (a, b) for a, b, is_step in known_steps(known, gap_of(interval_seconds)) if is_step and b.at in counting
         ]
-        return trend_of(samples, [(b.at - a.at, float((b.lag or 0) - (a.lag or 0))) for a, b in steps])
+        trend = trend_of(samples, [(b.at - a.at, float((b.lag or 0) - (a.lag or 0))) for a, b in steps])
+        if seconds == DAY_SECONDS:
+            return trend
+        is_slow = CADENCES_PER_BLOCK * movement.backlog_seconds > MINUTE_SECONDS * movement.moves
+        length = FIVE_MINUTES_SECONDS if is_slow or seconds == WINDOWS_SECONDS[-1] else MINUTE_SECONDS
+        blocks: dict[float, list[tuple[float, float]]] = {}
+        for at, lag in samples:
+            blocks.setdefault(at + as_of - (at + as_of) % length, []).append((at, lag))
+        means = [(sum(t for t, _ in its) / len(its), sum(lag for _, lag in its) / len(its)) for its in blocks.values()]
+        return over_blocks(trend, means)
 
-    return Pace(window, True, len(judged), span, trend_over(windows[0]), trend_over(windows[1]), rate)
+    def mean_lag(seconds: float) -> float | None:
+        lags = [o.lag or 0 for o in counting_in(seconds)]
+        return sum(lags) / len(lags) if lags else None
+
+    return Pace(
+        window,
+        True,
+        count,
+        span,
+        trend_over(windows[0]),
+        trend_over(windows[1]),
+        rate,
+        spacing,
+        is_cut,
+        highest,
+        trend_over(longest),
+        trend_over(longest, without=windows[1]) if windows[1] < WINDOWS_SECONDS[-1] else None,
+        mean_lag(window),
+        mean_lag(longest),
+    )
 
 
 def _went_back(a: Observation, b: Observation) -> bool:
@@ -273,7 +442,7 @@ def _went_back(a: Observation, b: Observation) -> bool:
     return b.committed < a.committed and b.high_watermark >= a.high_watermark
 
 
-def _is_after(at: float, recreated_at: float | None, as_of: float, window_seconds: float = LOOKBACK_SECONDS) -> bool:
+def is_after(at: float, recreated_at: float | None, as_of: float, window_seconds: float = LOOKBACK_SECONDS) -> bool:
     if recreated_at is None:
         return True
     return bucket_in(window_seconds, at, as_of) > bucket_in(window_seconds, recreated_at, as_of)
@@ -281,4 +450,4 @@ def _is_after(at: float, recreated_at: float | None, as_of: float, window_second
 
 def _counts(at: float, as_of: float, window_seconds: float, recreated_at: float | None) -> bool:
     bucket = bucket_in(window_seconds, at, as_of)
-    return in_window(bucket, as_of, window_seconds) and _is_after(at, recreated_at, as_of, window_seconds)
+    return in_window(bucket, as_of, window_seconds) and is_after(at, recreated_at, as_of, window_seconds)

@@ -6,7 +6,7 @@ from datetime import datetime
 
 from lagwise.domain.verdicts.windows import WINDOWS_SECONDS
 from lagwise.domain.vocabulary import REBALANCING_STATES, WITHOUT_PROTOCOL, EventKind, GroupState
-from tests.contract.plain_model.history import Clock, clock_from
+from tests.contract.plain_model.history import Clock, clock_from, whole_micros
 from tests.contract.plain_model.records import Row, Rows
 
 
@@ -24,6 +24,7 @@ class GroupFacts:
     rebalancing_now: bool = False
     samples_of_unrest: int = 0
     samples: int = 0
+    settled_seconds: float | None = None
     empty_since: float | None = None
     checkpointed_at: float | None = None
     checkpoint_interval_seconds: float | None = None
@@ -52,7 +53,8 @@ def group_facts(rows: Rows, sample_id: str, as_of: datetime) -> dict[str, GroupF
             continue
         unsettled = [row["state"] in REBALANCING_STATES for row in its_samples]
         its_events = [e for e in events if e["group"] == group]
-        rebalances = sum(e["kind"] == EventKind.REBALANCE and is_recent(e["at"]) for e in its_events)
+        rebalances = [e["at"] for e in its_events if e["kind"] == EventKind.REBALANCE and is_recent(e["at"])]
+        unrest = [*rebalances, *(row["sampled_at"] for row in its_samples if row["state"] in REBALANCING_STATES)]
         owned = members.get(group, [])
         facts[group] = GroupFacts(
             state=latest["state"],
@@ -62,8 +64,9 @@ def group_facts(rows: Rows, sample_id: str, as_of: datetime) -> dict[str, GroupF
             assigned_topics=frozenset(a["topic"] for m in owned for a in m["assignment"]),
             idle_members=sum(m["assigned_partitions"] == 0 for m in owned),
             rebalancing_now=all(unsettled[-2:]),
-            samples_of_unrest=min(sum(unsettled) + rebalances, len(its_samples)),
+            samples_of_unrest=min(sum(unsettled) + len(rebalances), len(its_samples)),
             samples=len(its_samples),
+            settled_seconds=whole_micros(clock(as_of) - max(map(clock, unrest))) if unrest else None,
             empty_since=_empty_since(latest["state"], its_events, clock),
             checkpointed_at=_at(clock, latest.get("checkpointed_at")),
             checkpoint_interval_seconds=latest.get("checkpoint_interval_seconds"),

@@ -65,6 +65,7 @@ class Evidence:
     last_stable_seconds: float | None = None
     samples: int = 0
     span_seconds: float = 0.0
+    spacing_seconds: float | None = None
     lag_seconds: float | None = None
     lag_seconds_is_lower_bound: bool = False
     unmoved_seconds: float = 0.0
@@ -82,6 +83,14 @@ class Evidence:
     trend_is_measurable: bool = True
     trend: Trend | None = None
     longer: Trend | None = None
+    longest: Trend | None = None
+    earlier: Trend | None = None
+    mean_lag: float | None = None
+    longest_mean_lag: float | None = None
+    has_changed: bool = False
+    has_resumed: bool = False
+    highest_lag: int | None = None
+    highest_lag_of_window: int | None = None
     produce_rate_per_second: float | None = None
     steady_produce_rate_per_second: float | None = None
     consume_rate_per_second: float | None = None
@@ -97,6 +106,12 @@ class Evidence:
     rebalancing_now: bool = False
     samples_of_unrest: int = 0
     group_samples: int = 0
+    settled_seconds: float | None = None
+    is_where_it_was: bool = False
+    was_growing: bool = False
+    was_lagging: bool = False
+    was_stopped: bool = False
+    was_stalled: bool = False
     retention_seconds: float | None = None
     retention_is_by_size: bool = False
     segment_seconds: float | None = None

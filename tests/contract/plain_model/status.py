@@ -3,24 +3,32 @@
 The proof table of ``tests/domain/test_status.py`` says of the rules on columns why each is right.
 """
 
+import math
 from typing import NamedTuple
 
 from lagwise.domain.lag_forecast import Forecast
+from lagwise.domain.verdicts.direction import (
+    CADENCES_OF_PATIENCE,
+    RISE_OF_LOAD,
+    SHARE_OF_GROWTH,
+    SHARE_OF_OBJECTIVE,
+    SURE_MARGINS,
+    TREND_SHARE_OF_LAG,
+    TREND_SHARE_OF_PRODUCE_RATE,
+)
 from lagwise.domain.verdicts.loss import LOSING_WITHIN_SECONDS
 from lagwise.domain.verdicts.status import (
     CADENCE_IF_RARE,
-    CADENCES_OF_PATIENCE,
     COMMITS_OF_RHYTHM,
     COMMITS_OF_RHYTHM_IF_RARE,
     GHOST_AFTER_SECONDS,
     MINIMUM_SAMPLES,
     REBALANCES_OF_UNREST,
+    SETTLED_AFTER_SECONDS,
     SHARE_OF_UNREST,
     STALLED_AFTER_SECONDS,
     STOPPED_AFTER_SECONDS,
     TELLING_CADENCES,
-    TREND_SHARE_OF_LAG,
-    TREND_SHARE_OF_PRODUCE_RATE,
     UNSEEN_AFTER_SECONDS,
     UNSEEN_SIMPLE_AFTER_SECONDS,
     UNSETTLED_AFTER_SECONDS,
@@ -80,10 +88,14 @@ def telling_standstill_seconds(e: Evidence, policy: Policy, minimum_seconds: flo
     return max(seconds, CADENCE_IF_RARE * TELLING_CADENCES * (e.commit_cadence_seconds or 0.0))
 
 
-def keeps_rebalancing(e: Evidence) -> bool:
+def keeps_rebalancing(e: Evidence, policy: Policy) -> bool:
     """Whether ownership is unsettled: a rebalance is under way, or rebalances hardly stop."""
+    lately = max(SETTLED_AFTER_SECONDS, 2 * policy.interval_seconds)
     return e.rebalancing_now or (
-        e.samples_of_unrest >= REBALANCES_OF_UNREST and e.samples_of_unrest >= SHARE_OF_UNREST * e.group_samples
+        e.samples_of_unrest >= REBALANCES_OF_UNREST
+        and e.samples_of_unrest >= SHARE_OF_UNREST * e.group_samples
+        and e.settled_seconds is not None
+        and e.settled_seconds <= lately
     )
 
 
@@ -148,17 +160,56 @@ def is_visible(e: Evidence, policy: Policy) -> bool:
 
 
 def direction_of(e: Evidence, policy: Policy, lag: int) -> Direction:
-    """Where the lag is going: a trend is significant in one of two windows, and the other must agree."""
-    if not is_measured(e, policy) or not is_visible(e, policy) or e.trend is None or e.longer is None:
-        return NOWHERE
-    short, long = e.trend, e.longer
-    band = max(
-        TREND_SHARE_OF_PRODUCE_RATE * (e.produce_rate_per_second or 0.0),
-        max(1.0, TREND_SHARE_OF_LAG * lag) / e.span_seconds,
+    """Where the lag is going: a trend is significant in one of three windows, and another must agree. Growth that was
+    told is told until something speaks against it."""
+    produced, age = e.produce_rate_per_second or 0.0, e.lag_seconds or 0.0
+    visible, measured = is_visible(e, policy), is_measured(e, policy)
+    short, longer, longest = e.trend, e.longer, e.longest
+    most = produced * (policy.interval_seconds + CADENCES_OF_PATIENCE * (e.commit_cadence_seconds or 0.0))
+    drains = visible and e.has_resumed and (e.highest_lag or 0) - lag > most and not (short and short.low > 0)
+    fell = e.highest_lag_of_window is not None and e.highest_lag_of_window - lag > most
+    if not measured or short is None:
+        return Direction(False, drains, False)
+    least_change = max(1.0, TREND_SHARE_OF_LAG * lag) / e.span_seconds
+    band = max(TREND_SHARE_OF_PRODUCE_RATE * produced, least_change)
+    left = max(policy.lag_objective_seconds - age, SHARE_OF_OBJECTIVE * policy.lag_objective_seconds)
+    least = min(band, max(produced * left / policy.risk_horizon_seconds, least_change))
+
+    def is_sure(trend: Trend) -> bool:
+        is_missed = age > policy.lag_objective_seconds
+        return trend.low > band or (not is_missed and trend.low > least_change and trend.slope > least)
+
+    surely_below = short.slope + SURE_MARGINS * (short.high - short.slope)
+    shrinks = surely_below < -band
+    by_short = by_longer = has_slowed = is_clear = False
+    if longer is not None:
+        shrinks = shrinks or (short.high < -band and longer.high < 0)
+        shrinks = shrinks or (longer.high < -band and short.slope < -band)
+        surely_above = short.slope - SURE_MARGINS * (short.slope - short.low)
+        is_clear = surely_above > least and longer.low > least
+        by_short = is_sure(short._replace(low=surely_above)) and longer.slope > least
+        by_longer = is_sure(longer) and short.slope > least
+    if longer is not None and longest is not None:
+        if e.earlier is not None:
+            margin = math.hypot(longer.high - longer.slope, e.earlier.slope - e.earlier.low)
+            has_slowed = longer.slope + SURE_MARGINS * margin < e.earlier.slope
+        confirms = longer.slope > max(least, SHARE_OF_GROWTH * longest.slope) and short.slope > least
+        by_longer = by_longer or (is_sure(longest) and confirms and not has_slowed)
+    shrinks = (visible and longer is not None and shrinks) or drains
+    cadence = e.commit_cadence_seconds or 0.0
+    late = CADENCES_OF_PATIENCE * min(
+        cadence, max(0.0, 2 * (cadence - max(policy.interval_seconds, e.spacing_seconds or 0.0)))
     )
-    grows = (short.low > band and long.slope > band) or (long.low > band and short.slope > band)
-    shrinks = short.high < -band or (long.high < -band and short.slope < -band)
-    return Direction(grows, shrinks, short.low > 0 and long.slope > 0)
+    may_grow = age > policy.interval_seconds + late
+    sinks = e.mean_lag is not None and e.longest_mean_lag is not None and e.mean_lag < e.longest_mean_lag
+    is_over = sinks or (surely_below < least and not (longer is not None and longer.low > least))
+    is_shown = any(trend is not None and trend.low > 0 for trend in (longer, longest))
+    goes_on = e.was_growing and is_shown and not (shrinks or is_over or has_slowed or fell)
+    steady = e.steady_produce_rate_per_second
+    is_even = steady is None or produced <= RISE_OF_LOAD * steady
+    begins = not fell and ((by_short or by_longer) if visible else (is_clear or (by_longer and is_even)))
+    creeps = visible and longer is not None and short.low > 0 and longer.slope > 0
+    return Direction(may_grow and (begins or goes_on), shrinks, creeps)
 
 
 def catch_up(lag: int, trend: Trend | None) -> Forecast | None:
@@ -209,8 +260,17 @@ def judge(e: Evidence, policy: Policy) -> Verdict:
     is_settled = e.state is not None and e.state not in (GroupState.UNKNOWN, *REBALANCING_STATES)
     is_unowned = e.owner is None and is_settled
     stopped = is_unowned and not e.rebalancing_now and not has_left_topic(e) and stands_for(STOPPED_AFTER_SECONDS)
-    stopped = stopped or (keeps_rebalancing(e) and not has_left_topic(e) and stands_for(UNSETTLED_AFTER_SECONDS))
-    stalled = not stopped and e.owner is not None and stands_for(STALLED_AFTER_SECONDS)
+    stopped = stopped or (
+        keeps_rebalancing(e, policy) and not has_left_topic(e) and stands_for(UNSETTLED_AFTER_SECONDS)
+    )
+    stalled_after = STALLED_AFTER_SECONDS + min(e.commit_cadence_seconds or 0.0, policy.interval_seconds)
+    stalled = not stopped and e.owner is not None and stands_for(stalled_after)
+    # What was told is told until the offset moves.
+    goes_on = e.is_where_it_was and not has_left_topic(e) and stands_for(STOPPED_AFTER_SECONDS)
+    stopped, stalled = (
+        stopped or (e.was_stopped and goes_on and not stalled),
+        stalled or (e.was_stalled and goes_on and not stopped),
+    )
 
     visible = lag > 0 and is_visible(e, policy)
     measured = is_measured(e, policy)
@@ -218,6 +278,9 @@ def judge(e: Evidence, policy: Policy) -> Verdict:
     patience = max(policy.lag_objective_seconds, CADENCES_OF_PATIENCE * (e.commit_cadence_seconds or 0.0))
     # What a long transaction held back is old when it may be read at last.
     was_drained = e.drained_seconds is not None and e.drained_seconds <= patience
+    at_commit = age + max(0.0, (e.commit_cadence_seconds or 0.0) - e.unmoved_seconds)
+    is_late = lag > 0 and age > patience and not was_drained
+    stays_late = e.was_lagging and lag > 0 and at_commit > patience and not was_drained
     is_level = (measured or not e.trend_is_measurable) and not direction.grows and not direction.shrinks
 
     pull = Pull(
@@ -241,7 +304,7 @@ def judge(e: Evidence, policy: Policy) -> Verdict:
         Status.STALLED: stalled,
         Status.REWOUND: e.rewound_from is not None and committed < e.rewound_from,
         Status.FALLING_BEHIND: direction.grows,
-        Status.LAGGING: is_level and lag > 0 and age > patience and not was_drained,
+        Status.LAGGING: is_level and (is_late or stays_late),
         Status.CATCHING_UP: direction.shrinks,
     }
     reasons = tuple(status for status, held in holds.items() if held)
@@ -267,12 +330,14 @@ def judge(e: Evidence, policy: Policy) -> Verdict:
 
     if reasons and reasons[0] is not Status.CATCHING_UP:
         return verdict(reasons[0])
-    if keeps_rebalancing(e):
+    if keeps_rebalancing(e, policy):
         return verdict(Status.UNKNOWN, UnknownReason.REBALANCING)
     if reasons:
         return verdict(reasons[0])
     # A backlog that was there before anyone looked may be older than the objective.
-    unclear = visible and ((e.trend_is_measurable and not measured) or e.lag_seconds_is_lower_bound)
+    unclear = visible and e.lag_seconds_is_lower_bound
+    if e.trend_is_measurable and not measured:
+        unclear = unclear or is_late or (visible and not e.has_changed)
     if (e.samples < MINIMUM_SAMPLES and not has_nothing_to_commit(e)) or unclear:
         return verdict(Status.UNKNOWN, UnknownReason.TOO_FEW_SAMPLES)
     return verdict(Status.OK)

@@ -2,8 +2,16 @@
 
 import math
 from collections.abc import Sequence
+from itertools import pairwise
 
-from lagwise.domain.verdicts.trend import MINIMUM_SAMPLES, RANDOM_WALK, T_99, TELLING_SAMPLES
+from lagwise.domain.verdicts.trend import (
+    MINIMUM_SAMPLES,
+    RANDOM_WALK,
+    SHARE_OF_SAWTOOTH,
+    STEP_OF_MEANS,
+    T_99,
+    TELLING_SAMPLES,
+)
 from tests.contract.plain_model.records import Trend
 
 
@@ -31,3 +39,23 @@ def trend_of(samples: Sequence[tuple[float, float]], steps: Sequence[tuple[float
         variance = max(variance, RANDOM_WALK / n * squared_steps / max(1, len(steps) - 1) / (dt_dt / len(steps)))
     margin = T_99[min(n - 2, len(T_99)) - 1] * math.sqrt(variance)
     return Trend(slope, slope - margin, slope + margin)
+
+
+def over_blocks(trend: Trend | None, means: Sequence[tuple[float, float]]) -> Trend | None:
+    """The trend with the margin that the mean (t, lag) of blocks give it, where the samples are a sawtooth."""
+    if trend is None:
+        return None
+    margin = trend.high - trend.slope
+    steps = [(t - s, after - before) for (s, before), (t, after) in pairwise(means)]
+    if abs(trend.slope) > margin or len(steps) < MINIMUM_SAMPLES:
+        return trend
+    seconds = sum(dt for dt, _ in steps)
+    drift = sum(dlag for _, dlag in steps) / seconds
+    squares = sum((dlag - drift * dt) ** 2 / dt for dt, dlag in steps)
+    variance = RANDOM_WALK * STEP_OF_MEANS * squares / (len(steps) - 1) / seconds
+    smaller = T_99[min(len(steps) - 2, len(T_99) - 1)] * math.sqrt(variance)
+    return (
+        Trend(trend.slope, trend.slope - smaller, trend.slope + smaller)
+        if smaller < SHARE_OF_SAWTOOTH * margin
+        else trend
+    )

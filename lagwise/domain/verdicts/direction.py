@@ -1,0 +1,139 @@
+"""Where the lag of a group-partition is going: the rules on its trends."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from lagwise.domain.verdicts.columns import NULL, Array, Columns, as_floats
+
+#: A trend smaller than this share of the produce rate is noise, whatever its confidence interval.
+TREND_SHARE_OF_PRODUCE_RATE = 0.01
+#: Growth of less than that share also counts if the group will miss its objective within the risk horizon. Once it has
+#: missed it, what was told goes on as long as records may get older by this share of it in that time.
+SHARE_OF_OBJECTIVE = 0.25
+#: What the short window is to say alone, it must say with this many margins: 99.9 % instead of 99 %, because it is
+#: asked again and again.
+SURE_MARGINS = 1.277
+#: More is written than usual where it is more than so many times the rate of an hour.
+RISE_OF_LOAD = 1.15
+#: What the longest window says, a shorter one confirms if it says this share of it.
+SHARE_OF_GROWTH = 0.5
+#: A trend that changes the lag over its window by less than a record, or than this share of the lag, is noise: squares
+#: of a huge lag leave no digits for more.
+TREND_SHARE_OF_LAG = 1e-6
+#: Records may wait for the group's objective, and for this many of its commit cadences: until then they are not late,
+#: and lag that is no older is no trend.
+CADENCES_OF_PATIENCE = 2.0
+
+
+class _Limits(NamedTuple):
+    """What a trend must exceed, in records per second: to count by itself (``band``), to be more than rounding
+    (``change``), and for the objective to be missed within the horizon (``least``)."""
+
+    band: Array
+    change: Array
+    least: Array
+
+
+def direction(p: Columns) -> dict[str, Array]:
+    """Where the lag is going: neither where it holds its level, or where nobody can tell. It ``creeps`` where it grows
+    for certain, by however little.
+
+    A trend is significant in one of three windows, and another must agree: the short one alone would take a dip for a
+    recovery, the long one alone would outlive its cause. (That lag shrinks, the short one may say alone if it is very
+    sure: after a long growth the long one would contradict for as long again.) To count at all it must be larger than
+    noise.
+    """
+    limits = _limits(p)
+    tells = p["is_measured"] & p["is_visible"] & ~np.isnan(p["longer_slope"])
+    shrinks = (tells & _shrinks(p, limits)) | _drains(p)
+    may_grow = _may_grow(p)
+    return {
+        "begins_to_grow": may_grow & _begins_to_grow(p, limits),
+        "goes_on_growing": may_grow & ~shrinks & _goes_on_growing(p, limits),
+        "shrinks": shrinks,
+        "creeps": tells & (p["slope_low"] > 0) & (p["longer_slope"] > 0),
+    }
+
+
+def _limits(p: Columns) -> _Limits:
+    span = np.where(p["span_seconds"] > 0, p["span_seconds"], np.nan)
+    change = np.maximum(1.0, TREND_SHARE_OF_LAG * as_floats(p["lag"])) / span
+    band = np.fmax(TREND_SHARE_OF_PRODUCE_RATE * p["produced"], change)
+    objective = p["lag_objective_seconds"]
+    left = np.maximum(objective - p["age"], SHARE_OF_OBJECTIVE * objective)
+    return _Limits(band, change, np.fmin(band, np.fmax(p["produced"] * left / p["risk_horizon_seconds"], change)))
+
+
+def _may_grow(p: Columns) -> Array:
+    """Whether there is a trend, and more lag than sampling and committing make of none. Who commits at each sample
+    commits more often than can be seen."""
+    spacing = np.fmax(p["interval_seconds"], p["spacing_seconds"])
+    late = CADENCES_OF_PATIENCE * np.clip(2 * (p["cadence"] - spacing), 0.0, p["cadence"])
+    return p["is_measured"] & p["has_lag"] & (p["age"] > p["interval_seconds"] + late)
+
+
+def _begins_to_grow(p: Columns, limits: _Limits) -> Array:
+    """Growth matters if it is more than a share of what is written, or if the objective will be missed in time. The
+    short window must be very sure, or a longer one sure that the shorter ones confirm. As long as sampling could
+    explain the lag, both must be sure, or no rise of the load explain it."""
+    band, change, least = limits
+    short, longer, longest = (p[name] for name in ("slope", "longer_slope", "longest_slope"))
+
+    def is_sure(low: Array, slope: Array) -> Array:
+        will_miss = (p["age"] <= p["lag_objective_seconds"]) & (low > change) & (slope > least)
+        return (low > band) | will_miss
+
+    surely_above = short - SURE_MARGINS * (short - p["slope_low"])
+    by_short = is_sure(surely_above, short) & (longer > least)
+    by_longer = is_sure(p["longer_low"], longer) & (short > least)
+    confirms = (longer > np.fmax(least, SHARE_OF_GROWTH * longest)) & (short > least) & ~_has_slowed(p)
+    by_longer |= is_sure(p["longest_low"], longest) & confirms
+    # What is read at once waits for the next commit: where more is written, more of it waits.
+    is_even = ~(p["produced"] > RISE_OF_LOAD * p["steady_produce_rate_per_second"])
+    is_clear = (surely_above > least) & (p["longer_low"] > least)
+    return np.where(p["is_visible"], by_short | by_longer, is_clear | (by_longer & is_even)) & ~_fell(p)
+
+
+def _goes_on_growing(p: Columns, limits: _Limits) -> Array:
+    """Growth that was told is told as long as a longer window shows it, until there is as much evidence against it:
+    until the windows say for certain that lag does not grow by so much, or more slowly than before, or what was unread
+    of late is less than it was over the longest."""
+    is_shown = (p["longer_low"] > 0) | (p["longest_low"] > 0)
+    is_over = (_surely_below(p) < limits.least) & ~(p["longer_low"] > limits.least)
+    return is_shown & ~is_over & ~(p["mean_lag"] < p["longest_mean_lag"]) & ~_has_slowed(p) & ~_fell(p)
+
+
+def _shrinks(p: Columns, limits: _Limits) -> Array:
+    band = limits.band
+    by_short = (_surely_below(p) < -band) | ((p["slope_high"] < -band) & (p["longer_high"] < 0))
+    return by_short | ((p["longer_high"] < -band) & (p["slope"] < -band))
+
+
+def _surely_below(p: Columns) -> Array:
+    return p["slope"] + SURE_MARGINS * (p["slope_high"] - p["slope"])
+
+
+def _has_slowed(p: Columns) -> Array:
+    """Whether lag certainly grows more slowly than in the hour before: the difference of two slopes is as sure as both
+    together."""
+    margin = np.hypot(p["longer_high"] - p["longer_slope"], p["earlier_slope"] - p["earlier_low"])
+    return p["longer_slope"] + SURE_MARGINS * margin < p["earlier_slope"]
+
+
+def _fell(p: Columns) -> Array:
+    """Whether lag is far below where it was within the window."""
+    highest = p["highest_lag_of_window"]
+    return (highest != NULL) & (highest - p["lag"] > _made_up(p))
+
+
+def _drains(p: Columns) -> Array:
+    """Whether less is unread than when an outage ended, as long as windows begin there and no trend is certain of the
+    contrary."""
+    is_fresh = p["has_resumed"] & p["is_visible"] & ~(p["slope_low"] > 0)
+    return is_fresh & (p["highest_lag"] - p["lag"] > _made_up(p))
+
+
+def _made_up(p: Columns) -> Array:
+    """The most records by which sampling and committing make lag look different."""
+    return p["produced"] * (p["interval_seconds"] + CADENCES_OF_PATIENCE * p["cadence"])
