@@ -24,6 +24,7 @@ from hypothesis import strategies as st
 
 from lagwise.domain.verdicts import loss, retention, samples
 from lagwise.domain.verdicts import status as rules
+from lagwise.domain.verdicts.direction import TREND_SHARE_OF_PRODUCE_RATE
 from lagwise.domain.vocabulary import Status
 from lagwise.traces.trace import Row, Trace, read_trace
 from tests.contract.plain_model.records import Evidence, Jumps, Policy, Trend
@@ -191,7 +192,7 @@ def _one_record_matters(e: Evidence | SimpleNamespace, policy: Policy | SimpleNa
     produced = e.produce_rate_per_second or 0.0
     if produced * policy.interval_seconds < 1:
         return True
-    return e.span_seconds > 0 and rules.TREND_SHARE_OF_PRODUCE_RATE * produced < 1 / e.span_seconds
+    return e.span_seconds > 0 and TREND_SHARE_OF_PRODUCE_RATE * produced < 1 / e.span_seconds
 
 
 def _times(value: Any, times: float) -> Any:
