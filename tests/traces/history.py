@@ -13,7 +13,7 @@ from itertools import groupby
 from lagwise.domain.vocabulary import Status, UnknownReason
 from lagwise.traces.trace import Trace, Truth
 from tests.traces.in_memory import no_files, trace_of_files
-from tests.traces.noise import Chance
+from tests.traces.made_day import Chance
 
 STEP_S = 5.0
 #: Rates stray from one stretch of this length to the next.

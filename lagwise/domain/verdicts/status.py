@@ -69,7 +69,8 @@ def judge(e: Columns) -> dict[str, Array]:
     blind, blind_status, is_known, keeps_rebalancing = (
         p[name] for name in ("blind", "blind_status", "is_known", "keeps_rebalancing")
     )
-    p["grows"] = _grows(p, e["was_growing"])
+    # Lag that grew because nobody read it does not go on growing once somebody does.
+    p["grows"] = _grows(p, e["was_growing"] & ~(e["was_stopped"] | e["was_stalled"]))
     p["is_level"] = _is_level(p)
     for standing, other in (("stopped", "stalled"), ("stalled", "stopped")):
         p[standing] = p[f"is_{standing}"] | (e[f"was_{standing}"] & p["goes_on_standing"] & ~p[f"is_{other}"])
@@ -137,7 +138,7 @@ def remembered(e: Columns, series: Array, moment: Array) -> dict[str, Array]:
 
     stopped, stalled, stands = (p[name] for name in ("is_stopped", "is_stalled", "goes_on_standing"))
     was_stopped, was_stalled = before_each(stopped, stands & ~stalled), before_each(stalled, stands & ~stopped)
-    # Lag that grew because nobody read it does not go on growing once somebody does.
+    # As in `judge`: growth of lag that nobody read is forgotten.
     reads = ~(stopped | stalled | ((was_stopped | was_stalled) & stands))
     was_growing = before_each(p["begins_to_grow"] & reads, p["goes_on_growing"] & reads)
     is_level = _is_level({**p, "grows": _grows(p, was_growing)})

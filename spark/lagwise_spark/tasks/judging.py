@@ -144,6 +144,7 @@ def _read(inputs: RoundInputs, files: LakeFiles, within: KeyRange) -> _Known:
 _PREVIOUS = (
     *OF_PAIR, "committed", "committed_since", "log_start", "jump_records", "jump_high_watermark", "since",
 )  # fmt: skip
+#: What the verdict of the round before says is remembered.
 _REMEMBERED = {
     "was_growing": Status.FALLING_BEHIND,
     "was_lagging": Status.LAGGING,
@@ -187,9 +188,6 @@ def _verdicts(known: _Known, logs: Logs, buckets: Columns) -> pa.Table:
         for name in ("committed", "committed_since", "log_start", "jump_records", "jump_high_watermark", "since")
     }
     was, why = (picked_at(known.previous[name], before, -1) for name in ("status", "reason"))
-    remembered = {name: picked_at(known.previous[name], before, False) for name in _REMEMBERED}
-    # Lag that grew because nobody read it does not go on growing once somebody does.
-    remembered["was_growing"] &= ~(remembered["was_stopped"] | remembered["was_stalled"])
     policy = {
         "as_of": as_of,
         **{n: v for n, v in moments.items() if n not in ("as_of", "open_from", "fine_from", "gap_seconds")},
@@ -219,7 +217,7 @@ def _verdicts(known: _Known, logs: Logs, buckets: Columns) -> pa.Table:
             | {
                 "was_recreated": why == REASONS.index(UnknownReason.RECREATED),
                 "was_expired": why == REASONS.index(UnknownReason.EXPIRED),
-                **remembered,
+                **{name: picked_at(known.previous[name], before, False) for name in _REMEMBERED},
             },
         )
     )
