@@ -166,8 +166,7 @@ def _days(buckets: Columns, cases: Columns) -> dict[str, Array]:
     """The whole hours of each case's day: worked out once for all cases of an hour."""
     keys = np.stack([cases["pair"], whole_hours_until(cases["as_of"]), cases["recreated_at"]])
     those, number = np.unique(keys, axis=1, return_inverse=True)
-    interval = np.full(those.shape[1], cases["interval_seconds"].max(initial=0.0))
-    wanted = {"pair": those[0], "until": those[1], "recreated_at": those[2], "interval_seconds": interval}
+    wanted = {"pair": those[0], "until": those[1], "recreated_at": those[2]}
     return taken(whole_hours(hours_of(buckets), wanted), number.ravel())
 
 

@@ -52,15 +52,17 @@ def coarse_until(as_of: Array) -> Array:
 
 def bucket_of(at: Array, as_of: Array) -> Array:
     """Start of the bucket that a time falls into as seen at ``as_of``."""
-    length = np.where(at < coarse_until(as_of), FIVE_MINUTES, MINUTE)
-    return at - at % length
+    return at - at % _length(at, as_of)
 
 
 def next_bucket(at: Array, as_of: Array) -> Array:
     """Start of the bucket after the one that a time falls into as seen at ``as_of``; of null it is long ago."""
     known = np.where(at == NULL, 0, at)
-    length = np.where(known < coarse_until(as_of), FIVE_MINUTES, MINUTE)
-    return np.where(at == NULL, NULL, known - known % length + length)
+    return np.where(at == NULL, NULL, bucket_of(known, as_of) + _length(known, as_of))
+
+
+def _length(at: Array, as_of: Array) -> Array:
+    return np.where(at < coarse_until(as_of), FIVE_MINUTES, MINUTE)
 
 
 def changes(buckets: Columns, hour: Ranges, days: Columns, usual_pause_seconds: Array, as_of: Array) -> Changes:

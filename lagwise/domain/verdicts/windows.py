@@ -72,7 +72,7 @@ def whole_hours_until(as_of: Array) -> Array:
 
 
 def whole_hours(hours: Columns, wanted: Columns) -> dict[str, Array]:
-    """The whole hours of a day, merged: one row for each of ``wanted`` (pair, until, recreated_at, interval_seconds).
+    """The whole hours of a day, merged: one row for each of ``wanted`` (pair, until, recreated_at).
 
     ``hours`` are in order of pair and time. t counts from the start of the first of the hours.
     A pause lasts from one sample at which the group had got on to the next. A job that cron starts every hour commits
@@ -185,7 +185,8 @@ def pace_of(buckets: Columns, days: Columns, cases: Columns) -> dict[str, Array]
     span = np.nan_to_num(seconds_between(its_ends["first_at"], its_ends["last_at"]))
     read = np.maximum(its_ends["last_committed"] - its_ends["first_committed"], 0)
     rate = ratio(read, span)
-    rate = np.where(np.isnan(rate), _rate_before(buckets, of_log, window), rate)
+    if (change.changed_at != NULL).any():
+        rate = np.where(np.isnan(rate), _rate_before(buckets, of_log, window), rate)
 
     def mean_lag(of: Array) -> Array:
         sum_lag, count = (np.choose(of, [its[name] for its in statistics]) for name in ("sum_lag", "samples"))

@@ -68,7 +68,7 @@ def _slices(lake: Lake, n: News, start: datetime, until: datetime, ranges: Seque
 
 def _days(context: SparkContext, lake: Lake, news: Sequence[News]) -> pa.Table:
     """The rows of `days`."""
-    days = [DayUntil(n.cluster, micros_of(whole_hours_until(n.as_of)), n.interval_seconds) for n in news]
+    days = [DayUntil(n.cluster, micros_of(whole_hours_until(n.as_of))) for n in news]
     start = min(whole_hours_until(n.as_of) for n in news) - timedelta(hours=HOURS_OF_DAY)
     paths = {table.name: lake.files(table, since=start) for table in (HOURS, WATERMARK_FIVE_MINUTES)}
     ranges = ranges_of_round(lake, news, context.defaultParallelism)

@@ -80,7 +80,6 @@ class DayUntil:
 
     cluster: str
     until: int
-    interval_seconds: float
 
 
 def made_days(files: LakeFiles, days: Sequence[DayUntil], within: KeyRange) -> Made:
@@ -97,12 +96,7 @@ def made_days(files: LakeFiles, days: Sequence[DayUntil], within: KeyRange) -> M
     until = np.array([day.until for day in days], np.int64)[cluster]
     recreated_at = np.full(len(keys.logs["topic"]), NULL)
     np.maximum.at(recreated_at, ends["log"], ends["recreated_at"])
-    wanted = {
-        "pair": pair,
-        "until": until,
-        "recreated_at": recreated_at[keys.pairs["log"][pair]],
-        "interval_seconds": np.array([day.interval_seconds for day in days], np.float64)[cluster],
-    }
+    wanted = {"pair": pair, "until": until, "recreated_at": recreated_at[keys.pairs["log"][pair]]}
     made = whole_hours(hours, wanted) | {"pair": pair, "until": until}
     made = taken(made, made["samples"] > 0)
     yield DAYS.name, bucket_rows(made, keys.of_pairs(made["pair"]), DAYS.without_day)
