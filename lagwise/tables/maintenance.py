@@ -13,7 +13,7 @@ from lagwise.config import RetentionSettings
 from lagwise.tables import ALL_TABLES
 from lagwise.tables.analysis import GROUP_HISTORY
 from lagwise.tables.capacity import FORECASTS, TOPIC_HOURS
-from lagwise.tables.compaction import SORTED_ROWS_PER_GROUP, merge_day
+from lagwise.tables.compaction import merge_day
 from lagwise.tables.engine_errors import as_lake_errors
 from lagwise.tables.minutes import FIVE_MINUTES, MINUTES, WATERMARK_FIVE_MINUTES, WATERMARK_MINUTES
 from lagwise.tables.orphans import APPEND_ONLY
@@ -22,6 +22,7 @@ from lagwise.tables.raw import COMMITS, GROUPS, MEMBERS, TOPICS, WATERMARKS
 from lagwise.tables.schema import Table
 from lagwise.tables.storage import Storage
 from lagwise.tables.store import Lake
+from lagwise.tables.written_files import ROWS_PER_GROUP
 
 #: A day's partition with at least this many files is worth compacting; once the day is over, two are.
 COMPACT_FROM_FILES = 40
@@ -120,7 +121,7 @@ def _compact(lake: Lake, delta: DeltaTable, table: Table, today: date) -> int:
             merged += merge_day(lake, table, delta, day, sort_by="topic" if by_topic else None)
         else:  # an object store looks at checksums itself
             only = [("day", "=", day)]
-            how = WriterProperties(compression="ZSTD", max_row_group_size=SORTED_ROWS_PER_GROUP)
+            how = WriterProperties(compression="ZSTD", max_row_group_size=ROWS_PER_GROUP)
             metrics = (
                 delta.optimize.z_order(["topic"], only, writer_properties=how)
                 if by_topic

@@ -80,6 +80,12 @@ class OpenTables:
         with self._lock:
             self._open.pop(table.name, None)
 
+    def changed(self, table: Table) -> None:
+        """A commit was made through this object: look for the newest version the next time."""
+        with self._lock:
+            if self._seen is not None:
+                self._seen.discard(table.name)
+
     @contextmanager
     def unchanging(self) -> Iterator[None]:
         """Look each table up once until the end."""

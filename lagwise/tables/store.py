@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import unquote
 
@@ -23,6 +24,7 @@ from lagwise.tables.engine_errors import as_lake_errors, in_a_line
 from lagwise.tables.kept_rows import KeptRows
 from lagwise.tables.open_tables import OpenTables, create
 from lagwise.tables.schema import Table, no_rows
+from lagwise.tables.written_files import write_rows
 
 if TYPE_CHECKING:
     import duckdb  # 0.2 s, imported where it is needed: short commands do without
@@ -95,26 +97,39 @@ class Lake:
         """
         if rows.num_rows == 0:
             return
-        self._append(table, table.with_day(rows), transactions or {})
+        self._append(table, rows, transactions or {})
 
     def mark(self, table: Table, writer: str, number: int) -> None:
         """Keep a writer's number with a commit of no rows. Raises LakeError."""
-        self._append(table, no_rows(table.arrow), {writer: number})
+        self._append(table, None, {writer: number})
 
-    def _append(self, table: Table, rows: pa.Table, transactions: Mapping[str, int]) -> None:
+    def _append(self, table: Table, rows: pa.Table | None, transactions: Mapping[str, int]) -> None:
+        delta = self._there(table)
         self.before_writing()
-        kept = [Transaction(writer, number) for writer, number in transactions.items()]
         with as_lake_errors(f"cannot write to the table {self.location(table)}"):
             if self.is_local:
                 # What a full disk or a read-only folder refuses, it refuses here: delta-rs would print a page about it.
                 with tempfile.TemporaryFile(dir=self.location(table)) as file:
                     file.write(bytes(_TRIED_BYTES))
-            write_deltalake(
-                self._there(table),
-                rows,
-                mode="append",
-                commit_properties=CommitProperties(app_transactions=kept or None),
-            )
+            files = None if rows is None else write_rows(self.uri, self.storage_options, table, rows)
+            self._commit(table, delta, _added(files), transactions)
+
+    def add_files(self, table: Table, files: pa.Table) -> None:
+        """Make data files part of a table in one commit; ``files`` is what
+        :func:`lagwise.tables.written_files.write_rows` returned, here or in tasks. Raises LakeError."""
+        delta = self._there(table)
+        self.before_writing()
+        with as_lake_errors(f"cannot write to the table {self.location(table)}"):
+            self._commit(table, delta, _added(files))
+
+    def replace_files(self, table: Table, files: pa.Table) -> None:
+        """As :meth:`add_files`, in place of all that the table had."""
+        delta = self._there(table)
+        self.before_writing()
+        now = _now_milliseconds()
+        removed = [RemoveAction(file.path, True, now, file.size, {}) for file in data_files(delta, table)]
+        with as_lake_errors(f"cannot write to the table {self.location(table)}"):
+            self._commit(table, delta, [*removed, *_added(files)])
 
     def replace(self, table: Table, rows: pa.Table, where: str | None = None) -> None:
         """Replace all rows of a table, or those that a condition holds for, in one commit; the ``day`` column is
@@ -134,15 +149,31 @@ class Lake:
         one of them. Raises LakeError."""
         delta = self._there(table)
         self.before_writing()
-        by = ["day"] if table.partitioned else None
         with as_lake_errors(f"cannot write to the table {self.location(table)}"):
             try:
-                delta.create_write_transaction(list(actions), "append", delta.schema(), partition_by=by)
+                self._commit(table, delta, actions)
             except CommitFailedError:
                 return False
-            finally:
-                self.forget(table)
         return True
+
+    def _commit(
+        self,
+        table: Table,
+        delta: DeltaTable,
+        actions: Sequence[AddAction | RemoveAction],
+        transactions: Mapping[str, int] = MappingProxyType({}),
+    ) -> None:
+        kept = [Transaction(writer, number) for writer, number in transactions.items()]
+        try:
+            delta.create_write_transaction(
+                list(actions),
+                "append",
+                delta.schema(),
+                partition_by=["day"] if table.partitioned else None,
+                commit_properties=CommitProperties(app_transactions=kept or None),
+            )
+        finally:
+            self._tables.changed(table)
 
     def last_transaction(self, table: Table, writer: str) -> int | None:
         """Number of the last append that this writer gave one; None if there is none. Raises LakeError."""
@@ -322,6 +353,18 @@ class Lake:
             return pa.RecordBatchReader.from_stream(reader).read_all()
         except Exception as error:  # DataFusion's errors come as just that
             raise UnreadableTable(f"cannot read the table {self.location(table)}: {in_a_line(error)}") from error
+
+
+def _added(files: pa.Table | None) -> list[AddAction]:
+    now, made = _now_milliseconds(), []
+    for file in [] if files is None else files.to_pylist():
+        partition = {} if file["day"] is None else {"day": file["day"]}
+        made.append(AddAction(file["path"], file["size"], partition, now, True, file["statistics"]))
+    return made
+
+
+def _now_milliseconds() -> int:
+    return round(datetime.now(UTC).timestamp() * 1000)
 
 
 def _are_small(files: Sequence[DataFile]) -> bool:

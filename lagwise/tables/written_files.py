@@ -1,53 +1,132 @@
-"""How data files of the lake are written: small, with a checksum on every page, and with what its log keeps of them.
+"""How data files of the lake are written: in order of their keys where there are many rows, with a checksum on every
+page, and with what the table's log keeps of them.
 
 delta-rs writes pages without checksums. A flipped bit would go unnoticed there.
 """
 
+import functools
 import io
 import json
 import uuid
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
+from lagwise.tables.data_files import object_store
 from lagwise.tables.schema import Table, no_rows
 
-#: Rows of a row group, at most. Tasks read the row groups that may hold their part of the topic-partitions: larger ones
-#: would all be read by every task, smaller ones make the file's footer long.
-ROWS_PER_GROUP = 50_000
+#: Rows of a row group, at most. Tasks read the row groups that hold their part of the topic-partitions: larger ones
+#: would be read by several tasks, smaller ones make the file's footer long.
+ROWS_PER_GROUP = 10_000
+#: Data files that have been written and are not yet part of their table; ``day`` is null where that has none.
+WRITTEN = pa.schema([("path", pa.string()), ("day", pa.string()), ("size", pa.int64()), ("statistics", pa.string())])
+#: Rows of more than one row group are written in this order, as far as the table has these columns.
+_KEY = ("cluster", "topic", "partition", "group")
 
 
-def new_file_name(day: str) -> str:
-    """A name that no other file of a partitioned table has, by its path in the table's folder."""
-    return f"day={day}/part-{uuid.uuid4()}.zstd.parquet"
+def new_file_name(day: str | None) -> str:
+    """A name that no other file of a table has, by its path in the table's folder."""
+    name = f"part-{uuid.uuid4()}.zstd.parquet"
+    return name if day is None else f"day={day}/{name}"
+
+
+def write_rows(uri: str, options: Mapping[str, str], table: Table, rows: pa.Table) -> pa.Table:
+    """Write rows as new data files of a table, one for each day. They belong to the table once what is returned, a row
+    of :data:`WRITTEN` for each of them, has been committed to its log. Raises OSError."""
+    schema = table.without_day
+    rows = rows.select(schema.names).cast(schema)
+    if rows.num_rows > ROWS_PER_GROUP:
+        rows = _in_order(rows)
+    files = [_write_part(uri, options, table, day, part) for day, part in _days(table, rows)]
+    return pa.Table.from_pylist(files, schema=WRITTEN)
+
+
+def _in_order(rows: pa.Table) -> pa.Table:
+    import numpy as np  # only where there are many rows
+
+    def rank(values: pa.ChunkedArray) -> Any:
+        if not pa.types.is_string(values.type):
+            return values.to_numpy()
+        encoded = values.combine_chunks().dictionary_encode()
+        names = encoded.dictionary.to_pylist()
+        place = np.empty(len(names), np.int64)
+        place[sorted(range(len(names)), key=names.__getitem__)] = np.arange(len(names))
+        return place[encoded.indices.to_numpy()]
+
+    keys = [rank(rows[name]) for name in _KEY if name in rows.column_names]
+    order = np.lexsort(keys[::-1])
+    return rows if (np.diff(order) == 1).all() else rows.take(pa.array(order))
+
+
+def _days(table: Table, rows: pa.Table) -> Iterator[tuple[str | None, pa.Table]]:
+    import pyarrow.compute as pc
+
+    if table.clock is None or rows.num_rows == 0:
+        yield None, rows
+        return
+    clock = rows[table.clock]
+    first, last = (at.astimezone(UTC).date().isoformat() for at in pc.min_max(clock).as_py().values())
+    if first == last:
+        yield first, rows
+        return
+    days = pc.strftime(clock, "%Y-%m-%d")
+    for day in sorted(days.unique().to_pylist()):
+        yield day, rows.filter(pc.equal(days, day))
+
+
+def _write_part(
+    uri: str, options: Mapping[str, str], table: Table, day: str | None, rows: pa.Table
+) -> dict[str, object]:
+    name = new_file_name(day)
+    place = f"{table.path}/{name}"
+    if "://" in uri:
+        with object_store(uri, options).open_output_stream(place) as sink:
+            statistics = write_file(sink, [rows], table)
+            size = sink.tell()
+        return {"path": name, "day": day, "size": size, "statistics": statistics}
+    final = Path(uri, place)
+    final.parent.mkdir(exist_ok=True)
+    # Readers and repairs ignore names that begin with a dot.
+    partial = final.with_name(f".{final.name}")
+    try:
+        statistics = write_file(partial, [rows], table)
+        partial.rename(final)
+    finally:
+        partial.unlink(missing_ok=True)
+    return {"path": name, "day": day, "size": final.stat().st_size, "statistics": statistics}
 
 
 def write_file(sink: Any, parts: Iterable[pa.Table], table: Table) -> str:
     """Write the rows of a day, whose column ``day`` is left out, to a path or an open file. Returns the statistics, as
     JSON, that the table's log keeps of the file."""
-    clock, rows = str(table.clock), 0
-    ends: list[datetime] = []
+    import pyarrow.compute as pc
+    import pyarrow.parquet as pq
+
+    rows, ends = 0, []
     with pq.ParquetWriter(sink, table.without_day, **_how(table)) as writer:
         for part in parts:
             writer.write_table(part, row_group_size=ROWS_PER_GROUP)
             rows += part.num_rows
-            ends += pc.min_max(part[clock]).as_py().values()
-    return json.dumps(
-        {
-            "numRecords": rows,
-            "minValues": {clock: _iso(min(ends))},
-            "maxValues": {clock: _iso(max(ends))},
-            "nullCount": {clock: 0},
+            if table.clock is not None:
+                ends += pc.min_max(part[table.clock]).as_py().values()
+    statistics: dict[str, object] = {"numRecords": rows}
+    if table.clock is not None:
+        statistics |= {
+            "minValues": {table.clock: _iso(min(ends))},
+            "maxValues": {table.clock: _iso(max(ends))},
+            "nullCount": {table.clock: 0},
         }
-    )
+    return json.dumps(statistics)
 
 
+@functools.cache
 def _how(table: Table) -> dict[str, Any]:
     """How the files of a table are written: integers and times as differences, which are smaller than dictionaries."""
+    import pyarrow.parquet as pq
+
     schema, none = table.without_day, io.BytesIO()
     pq.write_table(no_rows(schema), none)
     leaves = [column.path for column in pq.ParquetFile(none).schema]

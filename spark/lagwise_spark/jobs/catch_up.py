@@ -112,7 +112,7 @@ def _make(
         # A round may have been cut short, or a late sample have opened them again.
         write.delete_spans(lake, table, {n.cluster: (since, to)})
         if table.name in made:
-            write.add_files(lake, table, made[table.name])
+            lake.add_files(table, made[table.name])
 
 
 def _pieces(

@@ -6,18 +6,15 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from deltalake.transaction import AddAction
 
 from lagwise.domain.findings import Finding, in_order, loss_findings
 from lagwise.domain.group_record import row_of
 from lagwise.domain.groups import GroupVerdict, record_of_verdict
-from lagwise.platform.errors import LakeError
 from lagwise.tables.analysis import GROUP_HISTORY, GROUP_STATUS, STATUS_CHANGES
 from lagwise.tables.engine_errors import as_lake_errors
 from lagwise.tables.schema import TIMESTAMP, Table
 from lagwise.tables.store import Lake
 from lagwise_spark.jobs.progress import News
-from lagwise_spark.tasks.lake_files import LakeFiles
 
 Row = Mapping[str, Any]
 
@@ -33,19 +30,7 @@ def replace_spans(lake: Lake, table: Table, spans: Spans, rows: pa.Table) -> Non
     if _has_any(lake, table, spans):
         lake.replace(table, rows, _predicate(table, spans))
     elif rows.num_rows:
-        add_files(lake, table, LakeFiles(lake.uri, lake.storage_options).write(table, rows))
-
-
-def add_files(lake: Lake, table: Table, files: pa.Table) -> None:
-    """Make files part of a table in one commit; ``files`` is what :meth:`LakeFiles.write` returned, on the driver or in
-    tasks. Raises LakeError."""
-    now = round(datetime.now(UTC).timestamp() * 1000)
-    added = [
-        AddAction(row["path"], row["size"], {"day": row["day"]}, now, True, row["statistics"])
-        for row in files.to_pylist()
-    ]
-    if not lake.commit(table, added):
-        raise LakeError(f"{lake.location(table)} was changed by another process meanwhile")
+        lake.append(table, rows)
 
 
 def delete_spans(lake: Lake, table: Table, spans: Spans) -> None:

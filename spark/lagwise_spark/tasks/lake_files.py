@@ -2,21 +2,20 @@
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from lagwise.domain.verdicts.columns import Array
-from lagwise.tables.data_files import object_store, opened_file
+from lagwise.tables.data_files import opened_file
 from lagwise.tables.schema import Table, no_rows
-from lagwise.tables.written_files import ROWS_PER_GROUP, new_file_name, write_file
+from lagwise.tables.written_files import write_rows
 
-_ROWS_PER_BATCH = 200_000
 _KEY = ("cluster", "topic", "partition")
+#: delta-rs cuts names in statistics at 64 bytes.
+_LONGEST_WHOLE_NAME = 64
 
 
 @dataclass(frozen=True)
@@ -36,25 +35,28 @@ class KeyRange:
         """Whether any of the rows whose keys, or the first parts of them, lie between these may belong to it."""
         return (self.stop is None or low < self.stop) and (self.start is None or high >= self.start[: len(high)])
 
-    def holds(self, rows: pa.RecordBatch) -> Array | None:
-        """Which rows belong to it; None is all."""
-        if self.start is None and self.stop is None:
-            return None
+    def holds_all(self, low: tuple[Any, ...], high: tuple[Any, ...]) -> bool:
+        """Whether all of these belong to it for certain."""
+        return (self.start is None or low >= self.start) and (self.stop is None or high < self.stop[: len(high)])
+
+    def holds(self, rows: pa.Table) -> Array:
+        """Which rows belong to it."""
         clusters, topics = (_dictionary_of(rows[name]) for name in ("cluster", "topic"))
-        partition = rows["partition"].to_numpy(zero_copy_only=False)
+        partition = rows["partition"].to_numpy()
         held = np.ones(len(partition), bool)
         if self.start is not None:
             held &= ~_is_below(clusters, topics, partition, self.start)
         if self.stop is not None:
             held &= _is_below(clusters, topics, partition, self.stop)
-        return None if held.all() else held
+        return held
 
 
 _Encoded = tuple[list[str], Array]
 
 
-def _dictionary_of(names: pa.Array) -> _Encoded:
-    encoded = names if pa.types.is_dictionary(names.type) else names.dictionary_encode()
+def _dictionary_of(names: pa.ChunkedArray) -> _Encoded:
+    whole = names.combine_chunks()
+    encoded = whole if pa.types.is_dictionary(whole.type) else whole.dictionary_encode()
     return encoded.dictionary.to_pylist(), encoded.indices.to_numpy(zero_copy_only=False)
 
 
@@ -68,10 +70,6 @@ def _is_below(clusters: _Encoded, topics: _Encoded, partition: Array, bound: tup
     return below
 
 
-#: Data files that have been written and are not yet part of their table.
-WRITTEN = pa.schema([("path", pa.string()), ("day", pa.string()), ("size", pa.int64()), ("statistics", pa.string())])
-
-
 @dataclass(frozen=True)
 class LakeFiles:
     """Data files of a lake, and how to open them.
@@ -80,11 +78,14 @@ class LakeFiles:
         uri: of the lake.
         options: delta-rs's, for a lake that is not on a disk.
         paths: the files of each table, by its name.
+        times: what is wanted of a table, by its name: rows whose clock lies between these times (microseconds since the
+            epoch, the second one excluded). Row groups without any are left out; of others all rows are read.
     """
 
     uri: str
     options: Mapping[str, str]
     paths: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    times: Mapping[str, tuple[int, int]] = field(default_factory=dict)
 
     def rows(
         self,
@@ -93,7 +94,7 @@ class LakeFiles:
         within: KeyRange,
         only: Mapping[str, Collection[str]] | None = None,
         *,
-        keep: Callable[[pa.RecordBatch], Array] | None = None,
+        keep: Callable[[pa.Table], Array] | None = None,
     ) -> pa.Table:
         """These columns of the rows of a range; names come as dictionaries. ``only`` has the names that are wanted, by
         their column, and ``keep`` says of rows whether they are wanted: others never take up memory together.
@@ -102,114 +103,148 @@ class LakeFiles:
         """
         schema = table.without_day
         keys = [name for name in (*_KEY, "sample_id") if name in schema.names]
-        wanted = list(dict.fromkeys([*keys, *columns]))
+        wanted = pa.schema([schema.field(name) for name in dict.fromkeys([*keys, *columns])])
         parts = [
             part
             for path in self.paths.get(table.name, ())
-            for part in self._parts(path, wanted, schema, within, only or {}, keep)
+            for part in self._parts(path, table, wanted, within, only or {}, keep)
         ]
-        if not parts:
-            return no_rows(pa.schema([schema.field(name) for name in wanted]))
-        return pa.concat_tables([pa.Table.from_batches([part]) for part in parts])
+        return pa.concat_tables(parts) if parts else no_rows(wanted)
 
     def _parts(
         self,
         path: str,
-        columns: list[str],
-        schema: pa.Schema,
+        table: Table,
+        wanted: pa.Schema,
         within: KeyRange,
         only: Mapping[str, Collection[str]],
-        keep: Callable[[pa.RecordBatch], Array] | None,
-    ) -> list[pa.RecordBatch]:
-        names = [name for name in columns if schema.field(name).type == pa.string()]
+        keep: Callable[[pa.Table], Array] | None,
+    ) -> list[pa.Table]:
         parts = []
         try:
-            with self._open(path, names) as file:
-                groups = _row_groups(file.metadata, within, only)
-                for batch in file.iter_batches(_ROWS_PER_BATCH, groups, columns=columns, use_threads=False):
-                    masks = [within.holds(batch), *(_is_in(batch[name], wanted) for name, wanted in only.items())]
-                    masks += [] if keep is None else [keep(batch)]
-                    held = np.logical_and.reduce([mask for mask in masks if mask is not None])
+            with self._open(path, wanted) as file:
+                groups = RowGroups(file, wanted)
+                for group in range(len(groups)):
+                    if not self._may_hold(groups, group, table, within, only):
+                        continue
+                    rows = groups.read(group)
+                    masks = [] if within.holds_all(*groups.keys(group)) else [within.holds(rows)]
+                    masks += [_is_in(rows[name], among) for name, among in only.items()]
+                    masks += [] if keep is None else [keep(rows)]
+                    held = np.logical_and.reduce(masks) if masks else np.True_
                     if held.all():
-                        parts.append(batch)
+                        parts.append(rows)
                     elif held.any():
-                        parts.append(batch.filter(pa.array(held)))
+                        parts.append(rows.filter(pa.array(held)))
         except (pa.ArrowException, OSError) as error:
             raise OSError(f"cannot read {path}: {error}") from error
         return parts
 
-    def _open(self, path: str, names: list[str]) -> Any:
+    def _may_hold(
+        self, groups: "RowGroups", group: int, table: Table, within: KeyRange, only: Mapping[str, Collection[str]]
+    ) -> bool:
+        """Whether by its statistics a row group may hold rows of a range, of a wanted name of each column, and of the
+        time that is wanted."""
+
+        def has_any(name: str, among: Collection[str]) -> bool:
+            low, high, _ = groups.ends(group, name)
+            return low is None or any(low <= one <= high for one in among)
+
+        if not within.may_hold(*groups.keys(group)) or not all(has_any(name, among) for name, among in only.items()):
+            return False
+        if table.name not in self.times:
+            return True
+        since, until = self.times[table.name]
+        earliest, latest, _ = groups.ends(group, str(table.clock))
+        return earliest is None or (latest >= since and earliest < until)
+
+    def _open(self, path: str, wanted: pa.Schema) -> Any:
         source = opened_file(self.uri, self.options, path)
+        names = [field.name for field in wanted if field.type == pa.string()]
         return pq.ParquetFile(source, read_dictionary=names, page_checksum_verification=True)
 
     def write(self, table: Table, rows: pa.Table) -> pa.Table:
-        """Write rows as new data files of a table, one for each day. They belong to the table once the answer, a row of
-        :data:`WRITTEN` for each of them, has been committed to its log."""
-        schema = table.without_day
-        if rows.num_rows > ROWS_PER_GROUP:
-            rows = rows.sort_by(
-                [(name, "ascending") for name in ("cluster", "topic", "partition") if name in schema.names]
-            )
-        days = pc.strftime(rows[str(table.clock)], "%Y-%m-%d")
-        written = [
-            self._written(table, day, rows.filter(pc.equal(days, day)).select(schema.names).cast(schema))
-            for day in sorted(days.unique().to_pylist())
-        ]
-        return pa.Table.from_pylist(written, schema=WRITTEN)
-
-    def _written(self, table: Table, day: str, rows: pa.Table) -> dict[str, Any]:
-        name = new_file_name(day)
-        place = f"{table.path}/{name}"
-        if "://" in self.uri:
-            with object_store(self.uri, self.options).open_output_stream(place) as sink:
-                statistics = write_file(sink, [rows], table)
-                size = sink.tell()
-            return {"path": name, "day": day, "size": size, "statistics": statistics}
-        final = Path(self.uri, place)
-        final.parent.mkdir(exist_ok=True)
-        # Readers and repairs ignore names that begin with a dot.
-        partial = final.with_name(f".{final.name}")
-        try:
-            statistics = write_file(partial, [rows], table)
-            partial.rename(final)
-        finally:
-            partial.unlink(missing_ok=True)
-        return {"path": name, "day": day, "size": final.stat().st_size, "statistics": statistics}
+        """Write rows as new data files of a table: see :func:`lagwise.tables.written_files.write_rows`."""
+        return write_rows(self.uri, self.options, table, rows)
 
 
-def _row_groups(metadata: pq.FileMetaData, within: KeyRange, only: Mapping[str, Collection[str]]) -> list[int]:
-    """The row groups that by their statistics may hold rows of a range, and a wanted name of each column: where rows
-    are sorted, few do."""
-    if within == KeyRange() and not only:
-        return list(range(metadata.num_row_groups))
-    place = {metadata.schema.column(i).path: i for i in range(metadata.num_columns)}
+class RowGroups:
+    """The row groups of an open file, and what its statistics tell of them."""
 
-    def ends(group: int, name: str) -> tuple[Any, Any] | None:
-        known = metadata.row_group(group).column(place[name]).statistics if name in place else None
-        return (known.min, known.max) if known is not None and known.has_min_max else None
+    def __init__(self, file: pq.ParquetFile, wanted: pa.Schema) -> None:
+        self._file, self._metadata, self._wanted = file, file.metadata, wanted
+        columns = range(self._metadata.num_columns)
+        self._place = {self._metadata.schema.column(number).path: number for number in columns}
+        self._known: dict[tuple[int, str], _Ends] = {}
 
-    def has_any(group: int, name: str, wanted: Collection[str]) -> bool:
-        its = ends(group, name)
-        return its is None or any(its[0] <= one <= its[1] for one in wanted)
+    def __len__(self) -> int:
+        count: int = self._metadata.num_row_groups
+        return count
 
-    def is_within(group: int) -> bool:
+    def ends(self, group: int, name: str) -> "_Ends":
+        """The smallest and the largest value of a column."""
+        if (group, name) not in self._known:
+            its = self._metadata.row_group(group).column(self._place[name]) if name in self._place else None
+            self._known[group, name] = _ends_of(None if its is None else its.statistics)
+        return self._known[group, name]
+
+    def keys(self, group: int) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+        """What lies between the first and the last topic-partition, as far as that is known."""
         low, high = [], []
         for name in _KEY:
-            if (its := ends(group, name)) is None:
+            its = self.ends(group, name)
+            if its.low is None:
                 break
-            low.append(its[0])
-            high.append(its[1])
-            if its[0] != its[1]:
+            low.append(its.low)
+            high.append(its.high)
+            if its.low != its.high:
                 break
-        return within.may_hold(tuple(low), tuple(high))
+        return tuple(low), tuple(high)
 
-    return [
-        group
-        for group in range(metadata.num_row_groups)
-        if is_within(group) and all(has_any(group, name, wanted) for name, wanted in only.items())
-    ]
+    def read(self, group: int) -> pa.Table:
+        """The rows of one. Columns that hold one value only are not read."""
+        same = {f.name: ends for f in self._wanted if (ends := self.ends(group, f.name)).is_constant}
+        others = [f.name for f in self._wanted if f.name not in same]
+        rows = self._file.read_row_group(group, columns=others, use_threads=False).combine_chunks()
+        count = self._metadata.row_group(group).num_rows
+        return pa.Table.from_arrays(
+            [rows[f.name] if f.name not in same else _repeated(same[f.name].low, f.type, count) for f in self._wanted],
+            names=self._wanted.names,
+        )
 
 
-def _is_in(names: pa.Array, wanted: Collection[str]) -> Array:
+class _Ends(NamedTuple):
+    """Ends of a column of a row group, as names or as numbers (times in microseconds). None: not known, or none but
+    nulls if it ``is_constant``."""
+
+    low: Any
+    high: Any
+    is_constant: bool
+
+
+def _ends_of(its: Any) -> _Ends:
+    if its is None:
+        return _Ends(None, None, False)
+    if its.has_null_count and its.num_values == 0:
+        return _Ends(None, None, True)
+    if not its.has_min_max:
+        return _Ends(None, None, False)
+    low, high = its.min_raw, its.max_raw
+    # Writers may cut long names.
+    is_whole = not isinstance(low, bytes) or len(low) < _LONGEST_WHOLE_NAME
+    if isinstance(low, bytes):
+        low, high = low.decode(errors="replace"), high.decode(errors="replace")
+    return _Ends(low, high, is_whole and low == high and its.has_null_count and its.null_count == 0)
+
+
+def _repeated(value: Any, kind: pa.DataType, count: int) -> pa.Array:
+    if value is None:
+        return pa.nulls(count, kind)
+    if pa.types.is_string(kind):
+        return pa.DictionaryArray.from_arrays(pa.repeat(pa.scalar(0, pa.int32()), count), [value])
+    return pa.repeat(pa.scalar(value).cast(kind) if pa.types.is_timestamp(kind) else pa.scalar(value, kind), count)
+
+
+def _is_in(names: pa.ChunkedArray, wanted: Collection[str]) -> Array:
     known, index = _dictionary_of(names)
     return np.array([name in wanted for name in known] or [False])[index]

@@ -96,8 +96,8 @@ class _Range:
         """Those of the group-topics and hours of these habits, in order of habit and time."""
         theirs = np.unique(self._in_hour(self.habits["group_topic"], self.habits["hour"])[wanted])
 
-        def keep(batch: pa.RecordBatch) -> Array:
-            return np.isin(self._in_hour(self._group_topic(batch), numbers_of(batch["minute"])), theirs)
+        def keep(rows: pa.Table) -> Array:
+            return np.isin(self._in_hour(self._group_topic(rows), numbers_of(rows["minute"])), theirs)
 
         rows = self._files.rows(MINUTES, ("group", *_OF_MINUTES), self._within, keep=keep)
         minutes = columns_of(rows, MINUTES.without_day, _OF_MINUTES)
@@ -109,9 +109,9 @@ class _Range:
         """Who was seen to own which partitions of these: habit, minute, member, member_id."""
         names, groups = self._names, np.unique(group_topics // _ROOM)
 
-        def keep(batch: pa.RecordBatch) -> Array:
-            is_here = names["cluster"].of(batch["cluster"]) == names["cluster"].number(self._span.cluster)
-            kept: Array = is_here & np.isin(names["group"].of(batch["group"]), groups)
+        def keep(rows: pa.Table) -> Array:
+            is_here = names["cluster"].of(rows["cluster"]) == names["cluster"].number(self._span.cluster)
+            kept: Array = is_here & np.isin(names["group"].of(rows["group"]), groups)
             return kept
 
         columns = ("sampled_at", "group", "member_id", "client_id", "host", "assignment")
@@ -145,10 +145,10 @@ class _Range:
         columns = {f.name: arrow_of(made[f.name], f.type) for f in schema if f.name in made and f.name not in named}
         return pa.table(named | columns, schema=pa.schema([f for f in schema if f.name in named | columns]))
 
-    def _group_topic(self, rows: pa.Table | pa.RecordBatch) -> Array:
+    def _group_topic(self, rows: pa.Table) -> Array:
         return combined([self._names[name].of(rows[name]) for name in ("group", "topic")], (_ROOM, _ROOM))
 
-    def _is_within(self, rows: pa.RecordBatch) -> Array:
+    def _is_within(self, rows: pa.Table) -> Array:
         minute = numbers_of(rows["minute"])
         is_within: Array = (minute >= self._span.start) & (minute < self._span.until)
         return is_within
