@@ -20,7 +20,7 @@ from lagwise.platform.errors import LakeError
 from lagwise.tables.engine_errors import as_lake_errors, in_a_line
 from lagwise.tables.schema import Table
 from lagwise.tables.store import Lake
-from lagwise.tables.written_files import ROWS_PER_GROUP, new_file_name, write_file
+from lagwise.tables.written_files import ROWS_PER_GROUP, new_file_name, rows_per_group, write_file
 
 #: Files of this size are not merged with others, and no merged file is much larger.
 LARGE_BYTES = 100 * 1024**2
@@ -70,21 +70,22 @@ def _bins(delta: DeltaTable, day: str) -> Iterator[Sequence[dict[str, Any]]]:
 
 def _rows(lake: Lake, table: Table, files: Sequence[dict[str, Any]], sort_by: str | None) -> Iterator[pa.Table]:
     """The rows of these files, a row group at a time. Sorting keeps all of them in memory."""
-    schema = table.without_day
+    schema, most = table.without_day, rows_per_group(table)
     parts: list[pa.Table] = []
     for batch in _batches(lake, table, files):
-        parts.append(pa.Table.from_batches([batch]).select(schema.names).cast(schema))
-        if sort_by is None and sum(part.num_rows for part in parts) >= ROWS_PER_GROUP:
+        # Row groups stay as they are where they hold a part of the topic-partitions each.
+        if sort_by is None and parts and sum(part.num_rows for part in parts) + batch.num_rows > most:
             yield pa.concat_tables(parts)
             parts = []
+        parts.append(pa.Table.from_batches([batch]).select(schema.names).cast(schema))
     if parts:
         rows = pa.concat_tables(parts)
         if sort_by is None:
             yield rows
             return
         rows = rows.sort_by(sort_by)
-        for first in range(0, rows.num_rows, ROWS_PER_GROUP):
-            yield rows.slice(first, ROWS_PER_GROUP)
+        for first in range(0, rows.num_rows, most):
+            yield rows.slice(first, most)
 
 
 def _batches(lake: Lake, table: Table, files: Sequence[dict[str, Any]]) -> Iterator[pa.RecordBatch]:
@@ -92,7 +93,6 @@ def _batches(lake: Lake, table: Table, files: Sequence[dict[str, Any]]) -> Itera
         place = f"{lake.location(table)}/{unquote(file['path'])}"
         try:
             with pq.ParquetFile(place, page_checksum_verification=True) as opened:
-                # Row groups stay together where they hold a part of the topic-partitions each.
                 for group in range(opened.num_row_groups):
                     yield from opened.iter_batches(ROWS_PER_GROUP, [group])
         except (pa.ArrowException, OSError) as error:

@@ -10,6 +10,7 @@ import json
 import uuid
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +19,11 @@ import pyarrow as pa
 from lagwise.tables.data_files import object_store
 from lagwise.tables.schema import Table, no_rows
 
-#: Rows of a row group, at most. Tasks read the row groups that hold their part of the topic-partitions: larger ones
-#: would be read by several tasks, smaller ones make the file's footer long.
+#: Rows of a row group. Tasks read the row groups that hold their part of the topic-partitions: larger ones would be
+#: read by several tasks, smaller ones make the file's footer long.
 ROWS_PER_GROUP = 10_000
+#: The same of tables that have one row for all groups.
+LOGS_PER_GROUP = 2_000
 #: Data files that have been written and are not yet part of their table; ``day`` is null where that has none.
 WRITTEN = pa.schema([("path", pa.string()), ("day", pa.string()), ("size", pa.int64()), ("statistics", pa.string())])
 #: Rows of more than one row group are written in this order, as far as the table has these columns.
@@ -29,8 +32,14 @@ _KEY = ("cluster", "topic", "partition", "group")
 
 def new_file_name(day: str | None) -> str:
     """A name that no other file of a table has, by its path in the table's folder."""
-    name = f"part-{uuid.uuid4()}.zstd.parquet"
+    name = f"part-{uuid.uuid4()}.lz4.parquet"
     return name if day is None else f"day={day}/{name}"
+
+
+def rows_per_group(table: Table) -> int:
+    """About how many rows a row group of this table has."""
+    names = table.arrow.names
+    return LOGS_PER_GROUP if "partition" in names and "group" not in names else ROWS_PER_GROUP
 
 
 def write_rows(uri: str, options: Mapping[str, str], table: Table, rows: pa.Table) -> pa.Table:
@@ -38,27 +47,55 @@ def write_rows(uri: str, options: Mapping[str, str], table: Table, rows: pa.Tabl
     of :data:`WRITTEN` for each of them, has been committed to its log. Raises OSError."""
     schema = table.without_day
     rows = rows.select(schema.names).cast(schema)
-    if rows.num_rows > ROWS_PER_GROUP:
-        rows = _in_order(rows)
     files = [_write_part(uri, options, table, day, part) for day, part in _days(table, rows)]
     return pa.Table.from_pylist(files, schema=WRITTEN)
 
 
-def _in_order(rows: pa.Table) -> pa.Table:
+def group_starts(starts: Any, count: int, most: int) -> list[int]:
+    """Where row groups of at most so many of the rows begin, of which there are ``count``: each at one of ``starts``,
+    where topic-partitions begin (an ascending array), so that no topic-partition lies in two of them."""
+    found = [0]
+    while found[-1] + most < count:
+        place = starts.searchsorted(found[-1] + most, "right") - 1
+        if starts[place] <= found[-1]:
+            place += 1  # a topic-partition with more rows than that
+        if place == len(starts):
+            break
+        found.append(int(starts[place]))
+    return found
+
+
+def _row_groups(table: Table, rows: pa.Table) -> Iterator[pa.Table]:
+    """The rows, in order of their keys where they make several row groups."""
+    most = rows_per_group(table)
+    names = [name for name in _KEY if name in rows.column_names]
+    if rows.num_rows <= most or not names:
+        yield rows
+        return
     import numpy as np  # only where there are many rows
 
-    def rank(values: pa.ChunkedArray) -> Any:
-        if not pa.types.is_string(values.type):
-            return values.to_numpy()
-        encoded = values.combine_chunks().dictionary_encode()
-        names = encoded.dictionary.to_pylist()
-        place = np.empty(len(names), np.int64)
-        place[sorted(range(len(names)), key=names.__getitem__)] = np.arange(len(names))
-        return place[encoded.indices.to_numpy()]
-
-    keys = [rank(rows[name]) for name in _KEY if name in rows.column_names]
+    keys = [_ranks(rows[name]) for name in names]
     order = np.lexsort(keys[::-1])
-    return rows if (np.diff(order) == 1).all() else rows.take(pa.array(order))
+    if (np.diff(order) != 1).any():
+        rows = rows.take(pa.array(order))
+    logs = [key[order] for name, key in zip(names, keys, strict=True) if name != "group"]
+    starts = np.flatnonzero(np.append(True, np.any([key[1:] != key[:-1] for key in logs], axis=0)))
+    cuts = group_starts(starts, rows.num_rows, most)
+    for start, stop in pairwise([*cuts, rows.num_rows]):
+        yield rows.slice(start, stop - start)
+
+
+def _ranks(values: pa.ChunkedArray) -> Any:
+    """Numbers in the order of the values."""
+    import numpy as np
+
+    if not pa.types.is_string(values.type):
+        return values.to_numpy()
+    encoded = values.combine_chunks().dictionary_encode()
+    names = encoded.dictionary.to_pylist()
+    rank = np.empty(len(names), np.int64)
+    rank[sorted(range(len(names)), key=names.__getitem__)] = np.arange(len(names))
+    return rank[encoded.indices.to_numpy()]
 
 
 def _days(table: Table, rows: pa.Table) -> Iterator[tuple[str | None, pa.Table]]:
@@ -84,7 +121,7 @@ def _write_part(
     place = f"{table.path}/{name}"
     if "://" in uri:
         with object_store(uri, options).open_output_stream(place) as sink:
-            statistics = write_file(sink, [rows], table)
+            statistics = write_file(sink, _row_groups(table, rows), table)
             size = sink.tell()
         return {"path": name, "day": day, "size": size, "statistics": statistics}
     final = Path(uri, place)
@@ -92,7 +129,7 @@ def _write_part(
     # Readers and repairs ignore names that begin with a dot.
     partial = final.with_name(f".{final.name}")
     try:
-        statistics = write_file(partial, [rows], table)
+        statistics = write_file(partial, _row_groups(table, rows), table)
         partial.rename(final)
     finally:
         partial.unlink(missing_ok=True)
@@ -100,8 +137,8 @@ def _write_part(
 
 
 def write_file(sink: Any, parts: Iterable[pa.Table], table: Table) -> str:
-    """Write the rows of a day, whose column ``day`` is left out, to a path or an open file. Returns the statistics, as
-    JSON, that the table's log keeps of the file."""
+    """Write the rows of a day, whose column ``day`` is left out, to a path or an open file, each part as a row group.
+    Returns the statistics, as JSON, that the table's log keeps of the file."""
     import pyarrow.compute as pc
     import pyarrow.parquet as pq
 
@@ -124,7 +161,9 @@ def write_file(sink: Any, parts: Iterable[pa.Table], table: Table) -> str:
 
 @functools.cache
 def _how(table: Table) -> dict[str, Any]:
-    """How the files of a table are written: integers and times as differences, which are smaller than dictionaries."""
+    """How the files of a table are written: integers and times as differences, which are smaller than dictionaries.
+    Minutes are read in each round for an hour: with LZ4 files are a tenth larger than with Zstandard, and read in half
+    of the time."""
     import pyarrow.parquet as pq
 
     schema, none = table.without_day, io.BytesIO()
@@ -132,7 +171,7 @@ def _how(table: Table) -> dict[str, Any]:
     leaves = [column.path for column in pq.ParquetFile(none).schema]
     whole = [f.name for f in schema if pa.types.is_integer(f.type) or pa.types.is_timestamp(f.type)]
     return {
-        "compression": "zstd",
+        "compression": "lz4",
         "write_page_checksum": True,
         "use_dictionary": [leaf for leaf in leaves if leaf not in whole],
         "column_encoding": dict.fromkeys(whole, "DELTA_BINARY_PACKED"),

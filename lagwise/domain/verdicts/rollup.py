@@ -84,13 +84,17 @@ _SAME = (
 )  # fmt: skip
 
 
-_NEEDED = (
-    "view", "status", "reason", "loss_cause", "topic", "partition", "owner", "client", "as_of", "lag", "lag_seconds",
-    "lag_seconds_is_lower_bound", "unmoved_seconds", "produce_rate_per_second", "consume_rate_per_second",
-    "commits_seen", "lag_slope_per_second", "records_lost", "rewound_records", "rewound_at", "transaction_seconds",
-    "high_watermark", "last_stable", "lost_at_least", "lost_at_most", "first_lost_at", "last_lost_at", "stopped",
-    "stalled", "seconds_to_loss", "seconds_to_loss_is_upper_bound", "seconds_to_loss_at_latest",
+#: The columns of `partition_status` that :func:`parts_of` and :func:`places_of` add up or compare.
+NUMBERS = (
+    "committed_since", "leader", "lag", "lag_seconds", "lag_seconds_is_lower_bound", "produce_rate_per_second",
+    "consume_rate_per_second", "commits_seen", "lag_slope_per_second", "records_lost", "rewound_records", "rewound_at",
+    "transaction_seconds", "high_watermark", "last_stable", "lost_at_least", "lost_at_most", "first_lost_at",
+    "last_lost_at", "seconds_to_loss", "seconds_to_loss_is_upper_bound", "seconds_to_loss_at_latest",
     *(f"seconds_to_{what}{end}" for what in ("catch_up", "breach") for end in ("", "_low", "_high")),
+)  # fmt: skip
+_NEEDED = (
+    "view", "status", "reason", "loss_cause", "topic", "partition", "owner", "client", "as_of", "unmoved_seconds",
+    "stopped", "stalled", *(name for name in NUMBERS if name not in ("committed_since", "leader")),
 )  # fmt: skip
 _LOST = ("lost_at_least", "lost_at_most", "first_lost_seconds", "last_lost_seconds")
 

@@ -13,12 +13,11 @@ from lagwise.domain.groups import GroupVerdict, status_of, verdict_of
 from lagwise.domain.partition_rollup import PartitionsInStatus
 from lagwise.domain.verdicts.columns import Array, Columns, seconds_between
 from lagwise.domain.verdicts.loss import LOSS_CAUSES
-from lagwise.domain.verdicts.rollup import RollupNames, parts_of, places_of
+from lagwise.domain.verdicts.rollup import NUMBERS, RollupNames, parts_of, places_of
 from lagwise.domain.verdicts.status import REASONS, STATUSES
-from lagwise.domain.vocabulary import Status
 from lagwise.tables.analysis import PARTITION_STATUS
 from lagwise_spark.jobs.round_inputs import GroupsNow
-from lagwise_spark.tasks.arrow_columns import Numbering, columns_of, combined, places_among
+from lagwise_spark.tasks.arrow_columns import Numbering, columns_of, combined, flags_of, places_among
 
 Group = tuple[str, str]
 #: What systems call partitions, by cluster, topic and partition.
@@ -26,8 +25,8 @@ Labels = Mapping[tuple[str, str | None, int | None], str]
 #: Looks labels up.
 LabelsOf = Callable[[Sequence[tuple[str, str, int]]], Labels]
 
-_IS_ARITHMETIC = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_timestamp)
-_ARITHMETIC = [c.name for c in PARTITION_STATUS.columns if any(is_kind(c.type) for is_kind in _IS_ARITHMETIC)]
+#: Columns of the rows that are numbers, times or flags.
+_ARITHMETIC = ("partition", "as_of", *NUMBERS)
 
 
 def verdicts_on_groups(
@@ -35,7 +34,7 @@ def verdicts_on_groups(
 ) -> dict[Group, tuple[Mapping[str, Any], GroupVerdict]]:
     """Per (cluster, group): what the latest sample shows of it (nothing of a group that is gone), and its verdict.
 
-    ``rows`` are those of `partition_status`.
+    ``rows`` are the :data:`lagwise_spark.tasks.judging.VERDICTS`.
     """
     keys, view, place_of = _views(rows, now)
     columns, names = _columns(rows, view)
@@ -81,8 +80,7 @@ def _columns(rows: pa.Table, view: Array) -> tuple[Columns, RollupNames]:
     columns = columns_of(rows, PARTITION_STATUS.arrow, _ARITHMETIC) | {"view": view}
     for name, words in (("status", STATUSES), ("reason", REASONS), ("loss_cause", LOSS_CAUSES)):
         columns[name] = places_among(rows[name], [str(word) for word in words])
-    for status in (Status.STOPPED, Status.STALLED):
-        columns[str(status)] = _holds(rows["reasons"], str(status))
+    columns |= {name: flags_of(rows[name]) for name in ("stopped", "stalled")}
     columns["unmoved_seconds"] = seconds_between(columns["committed_since"], columns["as_of"])
     topics = sorted(set(rows["topic"].unique().to_pylist()))
     columns["topic"] = places_among(rows["topic"], topics)
@@ -92,14 +90,6 @@ def _columns(rows: pa.Table, view: Array) -> tuple[Columns, RollupNames]:
     on_host = pc.fill_null(pc.binary_join_element_wise(" on host ", rows["host"], ""), "")
     columns["client"] = clients.of(pc.binary_join_element_wise(called, on_host, ""))
     return columns, RollupNames(topics, clients.names, members.names)
-
-
-def _holds(reasons: pa.ChunkedArray, status: str) -> Array:
-    lists = reasons.combine_chunks()
-    owner = np.repeat(np.arange(len(lists)), lists.value_lengths().to_numpy(zero_copy_only=False))
-    held = np.zeros(len(lists), bool)
-    held[owner[pc.equal(lists.flatten(), status).to_numpy(zero_copy_only=False)]] = True
-    return held
 
 
 def _labelled(

@@ -26,6 +26,7 @@ from lagwise.tables.minutes import DAYS, FIVE_MINUTES, MINUTES, WATERMARK_FIVE_M
 from lagwise.tables.raw import COMMITS, WATERMARKS
 from lagwise.tables.schema import no_rows
 from lagwise.tables.store import Lake
+from lagwise.tables.written_files import ROWS_PER_GROUP, group_starts
 from lagwise_spark.jobs import read
 from lagwise_spark.jobs.progress import News, five_minutes_of
 from lagwise_spark.tasks.arrow_columns import Numbering, columns_of, combined, decimals_of, flags_of, numbers_of
@@ -122,10 +123,14 @@ def ranges_of(lake: Lake, news: Sequence[News], count: int, *, whole_topics: boo
     )
     if rows.num_rows == 0:
         return [KeyRange()]
-    before = np.cumsum(rows["pairs"].to_numpy()) - rows["pairs"].to_numpy()
-    share = before.sum() and (before[-1] + 1) / count
-    cuts = sorted({int(np.searchsorted(before, number * share)) for number in range(1, count)} - {0, len(before)})
-    found = rows.take(cuts).to_pylist() if cuts else []
+    pairs = rows["pairs"].to_numpy()
+    starts, total = np.cumsum(pairs) - pairs, int(pairs.sum())
+    # Best where row groups begin: others would be read for two ranges.
+    groups = np.array(group_starts(starts, total, ROWS_PER_GROUP))
+    ends = groups if len(groups) > count else starts
+    shares = np.arange(1, count) * total / count
+    nearest = ends[np.abs(ends[:, None] - shares).argmin(axis=0)]
+    found = rows.take(np.unique(np.searchsorted(starts, nearest[nearest > 0]))).to_pylist()
     keys = dict.fromkeys((r["cluster"], r["topic"], 0 if whole_topics else r["partition"]) for r in found)
     bounds = [None, *keys, None]
     return [KeyRange(start, stop) for start, stop in pairwise(bounds)]

@@ -18,6 +18,7 @@ from lagwise.tables.minutes import FIVE_MINUTES, MINUTES, WATERMARK_FIVE_MINUTES
 from lagwise.tables.rounds import TICKS
 from lagwise.tables.schema import no_rows
 from lagwise.tables.store import Lake
+from lagwise.tables.written_files import WRITTEN
 from lagwise_spark.jobs import read, write
 from lagwise_spark.jobs.assignments import assign
 from lagwise_spark.jobs.catch_up import catch_up
@@ -35,11 +36,8 @@ from lagwise_spark.jobs.progress import (
 )
 from lagwise_spark.jobs.rebalances import sum_up
 from lagwise_spark.jobs.round_inputs import GroupsNow, files_of_round, ranges_of_round, round_inputs, samples_of_round
-from lagwise_spark.tasks.judging import judged_range
+from lagwise_spark.tasks.judging import STATUS_FILES, VERDICT_ROWS, VERDICTS, judged_range
 from lagwise_spark.tasks.running import gathered
-
-#: What the tasks make where there is no group-partition.
-_NOBODY = no_rows(PARTITION_STATUS.arrow.append(pa.field("previous_status", pa.string())))
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +84,7 @@ def _tick(context: SparkContext, lake: Lake, config: Config) -> TickCost | None:
     cores = context.defaultParallelism
     made = gathered(context, work, ranges_of_round(lake, news, cores))
     finished = _finish_minutes(lake, news, made)
-    rows = made.get(PARTITION_STATUS.name, _NOBODY)
+    rows = made.get(VERDICTS, no_rows(VERDICT_ROWS))
     objectives = {moment.cluster: moment.lag_objective_seconds for moment in inputs.moments}
     verdicts = verdicts_on_groups(
         rows,
@@ -99,7 +97,7 @@ def _tick(context: SparkContext, lake: Lake, config: Config) -> TickCost | None:
     findings = findings_of(lake, news)
     changes = write.partition_changes(rows, lake)
     # The two right after one another: who reads in between sees a group that is a round behind its partitions.
-    lake.replace(PARTITION_STATUS, rows.select(PARTITION_STATUS.arrow.names))
+    lake.replace_files(PARTITION_STATUS, made.get(STATUS_FILES, no_rows(WRITTEN)))
     changes += write.groups(lake, verdicts, findings, news)
     # Last, because nobody waits for it: verdicts do not go by it.
     if not may_wait(news, caught_up):

@@ -1,12 +1,15 @@
 """From rows of the lake, as Arrow, to columns of the rules (:mod:`lagwise.domain.verdicts.columns`), and back."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from lagwise.domain.verdicts.columns import NULL, Array, Columns
+from lagwise_spark.tasks.row_groups import RowGroup
 
 TIMESTAMP = pa.timestamp("us", tz="UTC")
 
@@ -50,17 +53,26 @@ class Numbering:
         return names.take(pa.array(np.where(numbers < 0, len(names) - 1, numbers)))
 
 
-def numbers_of(values: pa.ChunkedArray | pa.Array) -> Array:
+def numbers_of(values: pa.ChunkedArray | pa.Array, null: int = NULL) -> Array:
     """A column of whole numbers or times."""
-    whole = values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
-    whole = whole.cast(pa.int64())
-    return np.asarray((pc.fill_null(whole, NULL) if whole.null_count else whole).to_numpy(zero_copy_only=False))
+    chunks = values.chunks if isinstance(values, pa.ChunkedArray) else [values]
+    return _together([_filled(chunk.cast(pa.int64()), null) for chunk in chunks], np.dtype(np.int64))
 
 
 def decimals_of(values: pa.ChunkedArray | pa.Array) -> Array:
     """A column of decimals."""
-    whole = values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
-    return np.asarray(pc.fill_null(whole, np.nan).to_numpy(zero_copy_only=False))
+    chunks = values.chunks if isinstance(values, pa.ChunkedArray) else [values]
+    return _together([_filled(chunk, np.nan) for chunk in chunks], np.dtype(np.float64))
+
+
+def _filled(values: pa.Array, null: float) -> Array:
+    return np.asarray((pc.fill_null(values, null) if values.null_count else values).to_numpy(zero_copy_only=False))
+
+
+def _together(parts: Sequence[Array], kind: np.dtype[Any]) -> Array:
+    if len(parts) == 1:
+        return parts[0]
+    return np.concatenate(parts) if parts else np.zeros(0, kind)
 
 
 def flags_of(values: pa.ChunkedArray | pa.Array) -> Array:
@@ -96,6 +108,37 @@ def columns_of(rows: pa.Table, schema: pa.Schema, names: Iterable[str]) -> dict[
             if pa.types.is_boolean(kind)
             else numbers_of(rows[name])
         )
+    return made
+
+
+def column_of_parts(parts: Sequence[RowGroup], field: pa.Field, null: int = NULL) -> Array:
+    """The same of one column, whose rows come in parts; ``null`` stands for null in a column of whole numbers."""
+    kind: np.dtype[Any]
+    of: Callable[[pa.Array], Array]
+    missing: float
+    if pa.types.is_floating(field.type):
+        kind, of, missing = np.dtype(np.float64), decimals_of, np.nan
+    elif pa.types.is_boolean(field.type):
+        kind, of, missing = np.dtype(bool), flags_of, False
+    else:
+        kind, of, missing = np.dtype(np.int64), partial(numbers_of, null=null), null
+
+    def values(part: RowGroup) -> Any:
+        if field.name not in part.same:
+            return of(part.columns[field.name])
+        value = part.same[field.name]
+        return missing if value is None else value
+
+    return gathered(parts, kind, values)
+
+
+def gathered(parts: Sequence[RowGroup], kind: np.dtype[Any], values: Callable[[RowGroup], Any]) -> Array:
+    """A column of that kind from what ``values`` makes of each part: an array, or the one value of all its rows."""
+    made = np.empty(sum(part.count for part in parts), kind)
+    start = 0
+    for part in parts:
+        made[start : start + part.count] = values(part)
+        start += part.count
     return made
 
 

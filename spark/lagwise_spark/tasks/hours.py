@@ -15,7 +15,7 @@ from lagwise.tables.minutes import DAYS, FIVE_MINUTES, HOURS, WATERMARK_FIVE_MIN
 from lagwise_spark.tasks.arrow_columns import lists_of, table_of
 from lagwise_spark.tasks.lake_files import KeyRange, LakeFiles
 from lagwise_spark.tasks.minutes import in_order
-from lagwise_spark.tasks.range_rows import OF_LOG, RangeReader, bucket_rows, buckets_of
+from lagwise_spark.tasks.range_rows import OF_LOG, RangeReader, bucket_rows
 from lagwise_spark.tasks.running import Made
 
 #: Columns of `watermark_minutes` that the hours of topics are made of.
@@ -49,10 +49,9 @@ def made_hours(wanted: HourSlice) -> Made:
 
 def _of_pairs(wanted: HourSlice) -> pa.Table:
     reader = RangeReader(wanted.files, wanted.within, [wanted.cluster])
-    rows = reader.read(FIVE_MINUTES, [column.name for column in FIVE_MINUTES.columns])
+    rows = reader.buckets(FIVE_MINUTES)
     keys = reader.keys()
-    its = taken(rows, (rows["minute"] >= wanted.start) & (rows["minute"] < wanted.until))
-    hours = hours_of(in_order(buckets_of(its)))
+    hours = hours_of(in_order([(rows, (rows["minute"] >= wanted.start) & (rows["minute"] < wanted.until))]))
     return bucket_rows(hours, keys.of_pairs(hours["pair"]), HOURS.without_day)
 
 
@@ -85,12 +84,11 @@ class DayUntil:
 def made_days(files: LakeFiles, days: Sequence[DayUntil], within: KeyRange) -> Made:
     """Rows of `days`, from `hours`. The hours up to a topic's re-creation tell of another log."""
     reader = RangeReader(files, within, [day.cluster for day in days])
-    rows = reader.read(HOURS, [column.name for column in HOURS.columns])
+    rows = reader.buckets(HOURS)
     ends = reader.read(WATERMARK_FIVE_MINUTES, (*OF_LOG, "recreated_at"))
     keys = reader.keys()
     # Another cluster than those that are there is not asked about.
-    is_asked = rows["cluster"] < len(days)
-    hours = in_order(buckets_of(taken(rows, is_asked)))
+    hours = in_order([(rows, rows["cluster"] < len(days))])
     pair = np.unique(hours["pair"])
     cluster = keys.cluster_of(pair)
     until = np.array([day.until for day in days], np.int64)[cluster]

@@ -12,6 +12,7 @@ from lagwise.domain.verdicts.columns import NEVER, NULL, Array, Columns, start_o
 from lagwise.domain.verdicts.evidence import Known, evidence_of
 from lagwise.domain.verdicts.logs import Logs, seen_logs
 from lagwise.domain.verdicts.loss import LOSS_CAUSES
+from lagwise.domain.verdicts.rollup import NUMBERS
 from lagwise.domain.verdicts.status import HELD, REASONS, STATUSES, judge
 from lagwise.domain.verdicts.windows import pace_of, whole_hours_until
 from lagwise.domain.vocabulary import Status, UnknownReason
@@ -23,7 +24,6 @@ from lagwise_spark.tasks.arrow_columns import (
     lists_with,
     places_among,
     places_in,
-    stacked,
 )
 from lagwise_spark.tasks.inputs import (
     Moment,
@@ -51,23 +51,43 @@ from lagwise_spark.tasks.range_rows import (
     OF_PAIR,
     Keys,
     RangeReader,
-    buckets_of,
     joined_logs,
     logs_of,
 )
 
+#: The name of what tells of the files of `partition_status` (:data:`lagwise.tables.written_files.WRITTEN`).
+STATUS_FILES = "status_files"
+#: The name of the rows of which verdicts on groups are made …
+VERDICTS = "verdicts"
+_STANDS = ("stopped", "stalled")
+_OF_STATUS = (
+    "cluster", "group", "topic", "partition", "as_of", "status", "reason", "loss_cause", "owner", "client_id", "host",
+    *NUMBERS,
+)  # fmt: skip
+#: … and their columns: some of `partition_status`, whether its owner has stopped, or stalls, and the status before.
+VERDICT_ROWS = pa.schema(
+    [
+        *(PARTITION_STATUS.arrow.field(name) for name in _OF_STATUS),
+        *((name, pa.bool_()) for name in _STANDS),
+        ("previous_status", pa.string()),
+    ]
+)
+
 
 def judged_range(inputs: RoundInputs, files: LakeFiles, within: KeyRange) -> Iterator[tuple[str, pa.Table]]:
-    """What a round makes of a range, as rows, each with the name of their table: those of `partition_status` with
-    ``previous_status``, and the finished minutes."""
+    """What a round makes of a range, as rows, each with the name of their table: the finished minutes, the data files
+    of `partition_status` that were written (:data:`STATUS_FILES`), and what of it the verdicts on groups need
+    (:data:`VERDICTS`)."""
     known = _read(inputs, files, within)
     if not len(known.keys.logs["topic"]):
         return
     made = open_buckets(known.keys, known.commits, known.ends, known.spans)
-    buckets = in_order(stacked([known.history, {name: made[name] for name in known.history}]))
+    buckets = in_order([*known.history, (made, None)])
     logs = joined_logs([known.history_logs, open_logs(known.keys, known.ends, known.spans)])
     yield from finished(known.keys, known.spans, buckets, logs)
-    yield PARTITION_STATUS.name, _verdicts(known, logs, buckets)
+    verdicts = _verdicts(known, logs, buckets)
+    yield STATUS_FILES, files.write(PARTITION_STATUS, verdicts)
+    yield VERDICTS, verdicts.select(VERDICT_ROWS.names)
 
 
 @dataclass(frozen=True)
@@ -77,7 +97,8 @@ class _Known:
     Attributes:
         moments: by the number of their cluster.
         commits: raw samples, those of the open minutes and of the gap before; ``ends`` likewise.
-        history: buckets before the open minutes; ``history_logs`` likewise.
+        history: tables of buckets, and which of these lie before the open minutes.
+        history_logs: of the time before the open minutes.
     """
 
     inputs: RoundInputs
@@ -86,7 +107,7 @@ class _Known:
     keys: Keys
     commits: Columns
     ends: Columns
-    history: Columns
+    history: Sequence[tuple[Columns, Array]]
     history_logs: Logs
     days: Columns
     previous: Columns
@@ -96,7 +117,7 @@ def _read(inputs: RoundInputs, files: LakeFiles, within: KeyRange) -> _Known:
     reader = RangeReader(files, within, [moment.cluster for moment in inputs.moments])
     commits = reader.read(COMMITS, (*OF_COMMITS, "committed_at", "owner"), inputs.sample_ids)
     ends = reader.read(WATERMARKS, (*OF_WATERMARKS, "leader"), inputs.sample_ids)
-    minutes, fives = (reader.read(table, [c.name for c in table.columns]) for table in (MINUTES, FIVE_MINUTES))
+    minutes, fives = (reader.buckets(table) for table in (MINUTES, FIVE_MINUTES))
     days = reader.read(DAYS, [column.name for column in DAYS.columns])
     previous_rows = reader.rows(PARTITION_STATUS, (*_PREVIOUS, "status", "reason", "reasons"))
     previous = reader.numbered(previous_rows, PARTITION_STATUS, _PREVIOUS)
@@ -127,7 +148,7 @@ def _read(inputs: RoundInputs, files: LakeFiles, within: KeyRange) -> _Known:
         keys=keys,
         commits=commits | {"is_latest": np.isin(commits["sample_id"], latest)},
         ends=ends | {"is_latest": np.isin(ends["sample_id"], latest)},
-        history=stacked([buckets_of(taken(minutes, is_fine(minutes))), buckets_of(taken(fives, is_coarse(fives)))]),
+        history=[(minutes, is_fine(minutes)), (fives, is_coarse(fives))],
         history_logs=logs_of(
             [
                 (rows, arrow, mask)
@@ -164,7 +185,7 @@ def _columns_of(moments: Sequence[Moment]) -> dict[str, Array]:
 
 
 def _verdicts(known: _Known, logs: Logs, buckets: Columns) -> pa.Table:
-    """Rows of `partition_status`, and ``previous_status``."""
+    """Rows of `partition_status`, with those columns of :data:`VERDICT_ROWS` that it does not have."""
     latest_commits, latest_ends = (taken(rows, rows["is_latest"]) for rows in (known.commits, known.ends))
     pair = np.unique(np.concatenate([latest_commits["pair"], buckets["pair"]]))
     log_number, group = known.keys.pairs["log"][pair], known.keys.pairs["group"][pair]
@@ -240,6 +261,8 @@ def _verdicts(known: _Known, logs: Logs, buckets: Columns) -> pa.Table:
     schema = PARTITION_STATUS.arrow
     arrays = [given[f.name] if f.name in given else arrow_of(verdict[f.name], f.type) for f in schema]
     rows = pa.Table.from_arrays(arrays, schema=schema)
+    for name in _STANDS:
+        rows = rows.append_column(name, pa.array(verdict[name]))
     return rows.append_column("previous_status", _words(was, STATUSES))
 
 

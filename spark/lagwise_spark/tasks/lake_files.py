@@ -1,8 +1,8 @@
 """Data files of the lake, read and written by tasks themselves."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -12,10 +12,7 @@ from lagwise.domain.verdicts.columns import Array
 from lagwise.tables.data_files import opened_file
 from lagwise.tables.schema import Table, no_rows
 from lagwise.tables.written_files import write_rows
-
-_KEY = ("cluster", "topic", "partition")
-#: delta-rs cuts names in statistics at 64 bytes.
-_LONGEST_WHOLE_NAME = 64
+from lagwise_spark.tasks.row_groups import KEY, RowGroup, RowGroups
 
 
 @dataclass(frozen=True)
@@ -39,35 +36,30 @@ class KeyRange:
         """Whether all of these belong to it for certain."""
         return (self.start is None or low >= self.start) and (self.stop is None or high < self.stop[: len(high)])
 
-    def holds(self, rows: pa.Table) -> Array:
+    def holds(self, rows: RowGroup) -> Array:
         """Which rows belong to it."""
-        clusters, topics = (_dictionary_of(rows[name]) for name in ("cluster", "topic"))
-        partition = rows["partition"].to_numpy()
-        held = np.ones(len(partition), bool)
+        held = np.ones(rows.count, bool)
         if self.start is not None:
-            held &= ~_is_below(clusters, topics, partition, self.start)
+            held &= ~_is_below(rows, self.start)
         if self.stop is not None:
-            held &= _is_below(clusters, topics, partition, self.stop)
+            held &= _is_below(rows, self.stop)
         return held
 
 
-_Encoded = tuple[list[str], Array]
-
-
-def _dictionary_of(names: pa.ChunkedArray) -> _Encoded:
-    whole = names.combine_chunks()
-    encoded = whole if pa.types.is_dictionary(whole.type) else whole.dictionary_encode()
-    return encoded.dictionary.to_pylist(), encoded.indices.to_numpy(zero_copy_only=False)
-
-
-def _is_below(clusters: _Encoded, topics: _Encoded, partition: Array, bound: tuple[str, str, int]) -> Array:
-    cluster, topic, first = bound
-    order = [
-        np.array([(n > b) - (n < b) for n in names] or [0])[index]
-        for (names, index), b in ((clusters, cluster), (topics, topic))
-    ]
-    below: Array = (order[0] < 0) | ((order[0] == 0) & ((order[1] < 0) | ((order[1] == 0) & (partition < first))))
+def _is_below(rows: RowGroup, bound: tuple[str, str, int]) -> Array:
+    clusters, topics = (
+        np.array([(name > end) - (name < end) for name in names] or [0])[index]
+        for (names, index), end in ((rows.named("cluster"), bound[0]), (rows.named("topic"), bound[1]))
+    )
+    is_below = (topics < 0) | ((topics == 0) & (rows.number("partition") < bound[2]))
+    below: Array = (clusters < 0) | ((clusters == 0) & is_below)
     return below
+
+
+def _wanted(table: Table, columns: Sequence[str]) -> pa.Schema:
+    schema = table.without_day
+    keys = [name for name in (*KEY, "sample_id") if name in schema.names]
+    return pa.schema([schema.field(name) for name in dict.fromkeys([*keys, *columns])])
 
 
 @dataclass(frozen=True)
@@ -96,52 +88,51 @@ class LakeFiles:
         *,
         keep: Callable[[pa.Table], Array] | None = None,
     ) -> pa.Table:
-        """These columns of the rows of a range; names come as dictionaries. ``only`` has the names that are wanted, by
-        their column, and ``keep`` says of rows whether they are wanted: others never take up memory together.
+        """As :meth:`parts`, in one table. ``keep`` says of rows whether they are wanted: others never take up memory
+        together."""
+        wanted = _wanted(table, columns)
+        tables = (part.table(wanted) for part in self.parts(table, columns, within, only))
+        kept = [rows if keep is None else rows.filter(pa.array(keep(rows))) for rows in tables]
+        return pa.concat_tables(kept) if kept else no_rows(wanted)
+
+    def parts(
+        self,
+        table: Table,
+        columns: Sequence[str],
+        within: KeyRange,
+        only: Mapping[str, Collection[str]] | None = None,
+    ) -> Iterator[RowGroup]:
+        """These columns of the rows of a range, and those that keys consist of. ``only`` has the names that are wanted,
+        by their column.
 
         Raises OSError that names the file that cannot be read, as pyarrow's own words about its content do not.
         """
-        schema = table.without_day
-        keys = [name for name in (*_KEY, "sample_id") if name in schema.names]
-        wanted = pa.schema([schema.field(name) for name in dict.fromkeys([*keys, *columns])])
-        parts = [
-            part
-            for path in self.paths.get(table.name, ())
-            for part in self._parts(path, table, wanted, within, only or {}, keep)
-        ]
-        return pa.concat_tables(parts) if parts else no_rows(wanted)
+        wanted, only = _wanted(table, columns), only or {}
+        for path in self.paths.get(table.name, ()):
+            try:
+                yield from self._parts(path, table, wanted, within, only)
+            except (pa.ArrowException, OSError) as error:
+                raise OSError(f"cannot read {path}: {error}") from error
 
     def _parts(
-        self,
-        path: str,
-        table: Table,
-        wanted: pa.Schema,
-        within: KeyRange,
-        only: Mapping[str, Collection[str]],
-        keep: Callable[[pa.Table], Array] | None,
-    ) -> list[pa.Table]:
-        parts = []
-        try:
-            with self._open(path, wanted) as file:
-                groups = RowGroups(file, wanted)
-                for group in range(len(groups)):
-                    if not self._may_hold(groups, group, table, within, only):
-                        continue
-                    rows = groups.read(group)
-                    masks = [] if within.holds_all(*groups.keys(group)) else [within.holds(rows)]
-                    masks += [_is_in(rows[name], among) for name, among in only.items()]
-                    masks += [] if keep is None else [keep(rows)]
-                    held = np.logical_and.reduce(masks) if masks else np.True_
-                    if held.all():
-                        parts.append(rows)
-                    elif held.any():
-                        parts.append(rows.filter(pa.array(held)))
-        except (pa.ArrowException, OSError) as error:
-            raise OSError(f"cannot read {path}: {error}") from error
-        return parts
+        self, path: str, table: Table, wanted: pa.Schema, within: KeyRange, only: Mapping[str, Collection[str]]
+    ) -> Iterator[RowGroup]:
+        with self._open(path, wanted) as file:
+            groups = RowGroups(file, wanted)
+            for group in range(len(groups)):
+                if not self._may_hold(groups, group, table, within, only):
+                    continue
+                rows = groups.read(group)
+                masks = [] if within.holds_all(*groups.keys(group)) else [within.holds(rows)]
+                masks += [_is_in(rows, name, among) for name, among in only.items()]
+                held = np.logical_and.reduce([np.ones(rows.count, bool), *masks])
+                if held.all():
+                    yield rows
+                elif held.any():
+                    yield rows.filtered(held)
 
     def _may_hold(
-        self, groups: "RowGroups", group: int, table: Table, within: KeyRange, only: Mapping[str, Collection[str]]
+        self, groups: RowGroups, group: int, table: Table, within: KeyRange, only: Mapping[str, Collection[str]]
     ) -> bool:
         """Whether by its statistics a row group may hold rows of a range, of a wanted name of each column, and of the
         time that is wanted."""
@@ -168,83 +159,6 @@ class LakeFiles:
         return write_rows(self.uri, self.options, table, rows)
 
 
-class RowGroups:
-    """The row groups of an open file, and what its statistics tell of them."""
-
-    def __init__(self, file: pq.ParquetFile, wanted: pa.Schema) -> None:
-        self._file, self._metadata, self._wanted = file, file.metadata, wanted
-        columns = range(self._metadata.num_columns)
-        self._place = {self._metadata.schema.column(number).path: number for number in columns}
-        self._known: dict[tuple[int, str], _Ends] = {}
-
-    def __len__(self) -> int:
-        count: int = self._metadata.num_row_groups
-        return count
-
-    def ends(self, group: int, name: str) -> "_Ends":
-        """The smallest and the largest value of a column."""
-        if (group, name) not in self._known:
-            its = self._metadata.row_group(group).column(self._place[name]) if name in self._place else None
-            self._known[group, name] = _ends_of(None if its is None else its.statistics)
-        return self._known[group, name]
-
-    def keys(self, group: int) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-        """What lies between the first and the last topic-partition, as far as that is known."""
-        low, high = [], []
-        for name in _KEY:
-            its = self.ends(group, name)
-            if its.low is None:
-                break
-            low.append(its.low)
-            high.append(its.high)
-            if its.low != its.high:
-                break
-        return tuple(low), tuple(high)
-
-    def read(self, group: int) -> pa.Table:
-        """The rows of one. Columns that hold one value only are not read."""
-        same = {f.name: ends for f in self._wanted if (ends := self.ends(group, f.name)).is_constant}
-        others = [f.name for f in self._wanted if f.name not in same]
-        rows = self._file.read_row_group(group, columns=others, use_threads=False).combine_chunks()
-        count = self._metadata.row_group(group).num_rows
-        return pa.Table.from_arrays(
-            [rows[f.name] if f.name not in same else _repeated(same[f.name].low, f.type, count) for f in self._wanted],
-            names=self._wanted.names,
-        )
-
-
-class _Ends(NamedTuple):
-    """Ends of a column of a row group, as names or as numbers (times in microseconds). None: not known, or none but
-    nulls if it ``is_constant``."""
-
-    low: Any
-    high: Any
-    is_constant: bool
-
-
-def _ends_of(its: Any) -> _Ends:
-    if its is None:
-        return _Ends(None, None, False)
-    if its.has_null_count and its.num_values == 0:
-        return _Ends(None, None, True)
-    if not its.has_min_max:
-        return _Ends(None, None, False)
-    low, high = its.min_raw, its.max_raw
-    # Writers may cut long names.
-    is_whole = not isinstance(low, bytes) or len(low) < _LONGEST_WHOLE_NAME
-    if isinstance(low, bytes):
-        low, high = low.decode(errors="replace"), high.decode(errors="replace")
-    return _Ends(low, high, is_whole and low == high and its.has_null_count and its.null_count == 0)
-
-
-def _repeated(value: Any, kind: pa.DataType, count: int) -> pa.Array:
-    if value is None:
-        return pa.nulls(count, kind)
-    if pa.types.is_string(kind):
-        return pa.DictionaryArray.from_arrays(pa.repeat(pa.scalar(0, pa.int32()), count), [value])
-    return pa.repeat(pa.scalar(value).cast(kind) if pa.types.is_timestamp(kind) else pa.scalar(value, kind), count)
-
-
-def _is_in(names: pa.ChunkedArray, wanted: Collection[str]) -> Array:
-    known, index = _dictionary_of(names)
-    return np.array([name in wanted for name in known] or [False])[index]
+def _is_in(rows: RowGroup, name: str, wanted: Collection[str]) -> Array:
+    known, index = rows.named(name)
+    return np.array([one in wanted for one in known] or [False])[index]

@@ -13,7 +13,7 @@ from lagwise.domain.verdicts.logs import Logs, log_buckets, logs_of_samples
 from lagwise.domain.verdicts.samples import known_samples
 from lagwise.tables.minutes import FIVE_MINUTES, MINUTES, WATERMARK_FIVE_MINUTES, WATERMARK_MINUTES
 from lagwise.tables.raw import COMMITS, WATERMARKS
-from lagwise_spark.tasks.arrow_columns import combined, places_in, stacked
+from lagwise_spark.tasks.arrow_columns import combined, places_in
 from lagwise_spark.tasks.lake_files import KeyRange, LakeFiles
 from lagwise_spark.tasks.range_rows import (
     LOG_COLUMNS,
@@ -22,7 +22,6 @@ from lagwise_spark.tasks.range_rows import (
     Keys,
     RangeReader,
     bucket_rows,
-    buckets_of,
     joined_logs,
     log_bucket_rows,
     logs_of,
@@ -96,7 +95,7 @@ def made_minutes(wanted: Slice) -> Iterator[tuple[str, pa.Table]]:
     span = wanted.span
     reader = RangeReader(wanted.files, wanted.within, [span.cluster])
     commits, ends = (reader.read(table, names, wanted.samples) for table, names in _RAW)
-    before = reader.read(MINUTES, [column.name for column in MINUTES.columns])
+    before = reader.buckets(MINUTES)
     log_rows = reader.rows(WATERMARK_MINUTES, (*OF_LOG, *LOG_COLUMNS))
     logs_before = reader.numbered(log_rows, WATERMARK_MINUTES, (*OF_LOG, *LOG_COLUMNS[:-1]))
     keys, spans = reader.keys(), Spans.of([span])
@@ -105,8 +104,7 @@ def made_minutes(wanted: Slice) -> Iterator[tuple[str, pa.Table]]:
         return (rows["minute"] >= start_of(FIVE, spans.start)) & (rows["minute"] < span.start)
 
     made = open_buckets(keys, commits, ends, spans)
-    history = buckets_of(taken(before, is_before(before)))
-    buckets = in_order(stacked([history, {name: made[name] for name in history}]))
+    buckets = in_order([(before, is_before(before)), (made, None)])
     logs = joined_logs([logs_of([(logs_before, log_rows, is_before(logs_before))]), open_logs(keys, ends, spans)])
     yield from finished(keys, spans, buckets, logs)
 
@@ -115,9 +113,20 @@ _RAW = ((COMMITS, OF_COMMITS), (WATERMARKS, OF_WATERMARKS))
 _TABLES = {table.name: table for table in (MINUTES, WATERMARK_MINUTES, FIVE_MINUTES, WATERMARK_FIVE_MINUTES)}
 
 
-def in_order(buckets: Columns) -> dict[str, Array]:
-    """Buckets in order of pair and time."""
-    return taken(buckets, np.lexsort((buckets["minute"], buckets["pair"])))
+def in_order(parts: Sequence[tuple[Columns, Array | None]]) -> dict[str, Array]:
+    """The buckets of several tables that a mask holds for (None: all), in order of pair and time."""
+
+    def all_of(name: str) -> Array:
+        return np.concatenate([rows[name] for rows, _ in parts])
+
+    held = [np.ones(len(rows["pair"]), bool) if mask is None else mask for rows, mask in parts]
+    row = np.flatnonzero(np.concatenate(held))
+    pair, minute = all_of("pair")[row], all_of("minute")[row] // MINUTE
+    first = minute.min(initial=0 if not len(row) else minute[0])
+    key = pair * (1 + minute.max(initial=first) - first) + minute - first
+    order = row[np.argsort(key, kind="stable")]
+    names = [name for name in parts[0][0] if name not in OF_PAIR and name != "log"]
+    return {name: all_of(name)[order] for name in names}
 
 
 def open_buckets(keys: Keys, commits: Columns, ends: Columns, spans: Spans) -> dict[str, Array]:

@@ -10,12 +10,25 @@ from lagwise.domain.verdicts.buckets import EARLIEST, SUMS
 from lagwise.domain.verdicts.columns import NEVER, NULL, Array, Columns, Ranges, taken
 from lagwise.domain.verdicts.logs import Logs
 from lagwise.tables.schema import Table
-from lagwise_spark.tasks.arrow_columns import Numbering, arrow_of, columns_of, combined, lists_of, stacked, table_of
+from lagwise_spark.tasks.arrow_columns import (
+    Numbering,
+    arrow_of,
+    column_of_parts,
+    columns_of,
+    combined,
+    gathered,
+    lists_of,
+    stacked,
+    table_of,
+)
 from lagwise_spark.tasks.lake_files import KeyRange, LakeFiles
+from lagwise_spark.tasks.row_groups import RowGroup
 
 _NUMBERED = ("cluster", "group", "topic", "owner", "topic_id", "sample_id")
 _OF_LOG = ("cluster", "topic", "partition")
 OF_LOG, OF_PAIR = _OF_LOG, ("cluster", "group", "topic", "partition")
+#: Where numbers go up to so many times their count, a table of all of them is quicker than sorting.
+_SHARE_OF_KEYS = 8
 #: First and last of a bucket of a log.
 _LOG_ENDS = (
     "minute", "first_log_start", "last_log_start", "first_high_watermark", "last_high_watermark", "first_at", "last_at",
@@ -75,8 +88,35 @@ class RangeReader:
 
     def read(self, table: Table, columns: Sequence[str], samples: Collection[str] | None = None) -> dict[str, Array]:
         """Rows as columns; ``samples`` are the only ones wanted."""
-        only = {} if samples is None else {"sample_id": samples}
-        return self.numbered(self._files.rows(table, columns, self._within, only), table, columns)
+        return self._columns(table, columns, {} if samples is None else {"sample_id": samples}, {})
+
+    def buckets(self, table: Table) -> dict[str, Array]:
+        """Rows of `minutes`, or of what these are merged into, as buckets: what adds up is 0 where it is null, and what
+        is the first of its kind is later than all."""
+        columns = [column.name for column in table.columns]
+        return self._columns(table, columns, {}, dict.fromkeys(SUMS, 0) | dict.fromkeys(EARLIEST, NEVER))
+
+    def _columns(
+        self, table: Table, columns: Sequence[str], only: Mapping[str, Collection[str]], nulls: Mapping[str, int]
+    ) -> dict[str, Array]:
+        parts = list(self._files.parts(table, columns, self._within, only))
+        schema = table.without_day
+        made = {
+            name: self._numbers(parts, name)
+            if name in self.names
+            else column_of_parts(parts, schema.field(name), nulls.get(name, NULL))
+            for name in columns
+        }
+        self._read.append(made)
+        return made
+
+    def _numbers(self, parts: Sequence[RowGroup], name: str) -> Array:
+        numbering = self.names[name]
+        return gathered(
+            parts,
+            np.dtype(np.int64),
+            lambda part: numbering.number(part.same[name]) if name in part.same else numbering.of(part.columns[name]),
+        )
 
     def numbered(self, rows: pa.Table, table: Table, columns: Sequence[str]) -> dict[str, Array]:
         """Rows as columns."""
@@ -95,8 +135,9 @@ class RangeReader:
         sizes = (len(names["cluster"]), len(names["topic"]), most)
         logs = _number(tables, "log", [combined([table[name] for name in _OF_LOG], sizes) for table in tables])
         paired = [table for table in tables if "group" in table]
-        of_pair = (len(names["group"]), len(logs))
-        pairs = _number(paired, "pair", [combined([table["group"], table["log"]], of_pair) for table in paired])
+        groups = max(1, len(names["group"]))
+        of_pair = (len(logs), groups)
+        pairs = _number(paired, "pair", [combined([table["log"], table["group"]], of_pair) for table in paired])
         return Keys(
             names=names,
             logs={
@@ -104,25 +145,26 @@ class RangeReader:
                 "topic": logs // most % max(1, sizes[1]),
                 "partition": logs % most,
             },
-            pairs={"group": pairs // max(1, len(logs)), "log": pairs % max(1, len(logs))},
+            pairs={"group": pairs % groups, "log": pairs // groups},
         )
 
 
 def _number(tables: Sequence[dict[str, Array]], name: str, keys: Sequence[Array]) -> Array:
     """Give each table a column with the places of its keys among all distinct ones, which are returned."""
-    distinct, places = np.unique(np.concatenate([np.zeros(0, np.int64), *keys]), return_inverse=True)
-    bounds = np.cumsum([0, *(len(key) for key in keys)])
-    for table, start, stop in zip(tables, bounds, bounds[1:], strict=False):
-        table[name] = places[start:stop]
+    most = max((int(key.max(initial=-1)) for key in keys), default=-1)
+    if most < _SHARE_OF_KEYS * sum(map(len, keys)):
+        is_there = np.zeros(most + 1, bool)
+        for key in keys:
+            is_there[key] = True
+        distinct = np.flatnonzero(is_there)
+        place = np.cumsum(is_there) - 1
+        for table, key in zip(tables, keys, strict=True):
+            table[name] = place[key]
+    else:
+        distinct = np.unique(np.concatenate(keys))
+        for table, key in zip(tables, keys, strict=True):
+            table[name] = np.searchsorted(distinct, key)
     return distinct
-
-
-def buckets_of(rows: Columns) -> dict[str, Array]:
-    """Rows of `minutes`, or of what these are merged into, as buckets: what adds up is 0 where it is null, and what is
-    the first of its kind is later than all."""
-    nulls = dict.fromkeys(SUMS, 0) | dict.fromkeys(EARLIEST, NEVER)
-    kept = [name for name in rows if name not in OF_PAIR and name != "log"]
-    return {n: np.where(rows[n] == NULL, nulls[n], rows[n]) if n in nulls else rows[n] for n in kept}
 
 
 def bucket_rows(rows: Columns, keys: Mapping[str, pa.Array], schema: pa.Schema) -> pa.Table:

@@ -1,0 +1,132 @@
+"""Row groups of data files: what their statistics tell of them, and their rows."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from lagwise.domain.verdicts.columns import Array
+
+#: What topic-partitions go by.
+KEY = ("cluster", "topic", "partition")
+#: delta-rs cuts names in statistics at 64 bytes.
+_LONGEST_WHOLE_NAME = 64
+
+
+class Ends(NamedTuple):
+    """The smallest and the largest value of a column of a row group, as names or as numbers (times in microseconds).
+    None: not known; or there is nothing but nulls, if it ``is_constant``."""
+
+    low: Any
+    high: Any
+    is_constant: bool
+
+
+@dataclass(frozen=True)
+class RowGroup:
+    """Rows of a row group.
+
+    Attributes:
+        count: how many there are.
+        columns: those with several values; names come as dictionaries.
+        same: the value of each column that has only one: a name, a number, a time in microseconds, or None.
+    """
+
+    count: int
+    columns: Mapping[str, pa.Array]
+    same: Mapping[str, Any]
+
+    def named(self, name: str) -> tuple[list[str], Array]:
+        """A column of names: the distinct ones, and the place of each row's among them."""
+        if name in self.same:
+            return [self.same[name]], np.zeros(self.count, np.int8)
+        encoded = self.columns[name]
+        return encoded.dictionary.to_pylist(), encoded.indices.to_numpy(zero_copy_only=False)
+
+    def number(self, name: str) -> Any:
+        """A column of numbers none of which is null, or its only value."""
+        return self.same[name] if name in self.same else self.columns[name].to_numpy(zero_copy_only=False)
+
+    def filtered(self, mask: Array) -> "RowGroup":
+        """The rows that a mask holds for."""
+        chosen = pa.array(mask)
+        columns = {name: values.filter(chosen) for name, values in self.columns.items()}
+        return RowGroup(int(mask.sum()), columns, self.same)
+
+    def table(self, schema: pa.Schema) -> pa.Table:
+        """The rows as a table of these columns; names stay dictionaries."""
+        made = [
+            _repeated(self.same[f.name], f.type, self.count) if f.name in self.same else self.columns[f.name]
+            for f in schema
+        ]
+        return pa.Table.from_arrays(made, names=schema.names)
+
+
+class RowGroups:
+    """The row groups of an open file, of which some columns are wanted."""
+
+    def __init__(self, file: pq.ParquetFile, wanted: pa.Schema) -> None:
+        self._file, self._metadata, self._wanted = file, file.metadata, wanted
+        columns = range(self._metadata.num_columns)
+        self._place = {self._metadata.schema.column(number).path: number for number in columns}
+        self._known: dict[tuple[int, str], Ends] = {}
+
+    def __len__(self) -> int:
+        count: int = self._metadata.num_row_groups
+        return count
+
+    def ends(self, group: int, name: str) -> Ends:
+        """What the statistics tell of a column."""
+        if (group, name) not in self._known:
+            its = self._metadata.row_group(group).column(self._place[name]) if name in self._place else None
+            self._known[group, name] = _ends_of(None if its is None else its.statistics)
+        return self._known[group, name]
+
+    def keys(self, group: int) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+        """What lies between the first and the last topic-partition, as far as that is known."""
+        low, high = [], []
+        for name in KEY:
+            its = self.ends(group, name)
+            if its.low is None:
+                break
+            low.append(its.low)
+            high.append(its.high)
+            if its.low != its.high:
+                break
+        return tuple(low), tuple(high)
+
+    def read(self, group: int) -> RowGroup:
+        """The rows of one. Columns that hold one value only are not read from the file."""
+        same = {f.name: ends.low for f in self._wanted if (ends := self.ends(group, f.name)).is_constant}
+        others = [f.name for f in self._wanted if f.name not in same]
+        rows = self._file.read_row_group(group, columns=others, use_threads=False).combine_chunks()
+        columns = {name: rows[name].chunk(0) for name in others} if rows.num_rows else {}
+        return RowGroup(self._metadata.row_group(group).num_rows, columns, same)
+
+
+def _ends_of(its: Any) -> Ends:
+    if its is None:
+        return Ends(None, None, False)
+    if its.has_null_count and its.num_values == 0:
+        return Ends(None, None, True)
+    if not its.has_min_max:
+        return Ends(None, None, False)
+    low, high = its.min_raw, its.max_raw
+    is_whole = True
+    if isinstance(low, bytes):
+        is_whole = len(low) < _LONGEST_WHOLE_NAME
+        low, high = low.decode(errors="replace"), high.decode(errors="replace")
+    return Ends(low, high, is_whole and low == high and its.has_null_count and its.null_count == 0)
+
+
+def _repeated(value: Any, kind: pa.DataType, count: int) -> pa.Array:
+    if pa.types.is_string(kind):
+        names = pa.array([] if value is None else [value], pa.string())
+        index = pa.nulls(count, pa.int32()) if value is None else pa.repeat(pa.scalar(0, pa.int32()), count)
+        return pa.DictionaryArray.from_arrays(index, names)
+    if value is None:
+        return pa.nulls(count, kind)
+    return pa.repeat(pa.scalar(value).cast(kind) if pa.types.is_timestamp(kind) else pa.scalar(value, kind), count)
