@@ -18,7 +18,6 @@ from lagwise.config.model import ForecastSettings
 from lagwise.tables.capacity import PARTITION_RECORDS, RATE_COUNTS, TOPIC_HOURS
 from lagwise.tables.schema import TIMESTAMP
 from lagwise.tables.store import Lake
-from lagwise.tables.written_files import ROWS_PER_GROUP
 from lagwise_spark.jobs.demand import forecast_topics
 from lagwise_spark.start import start_spark
 
@@ -61,7 +60,7 @@ def write_history(lake: Lake, topics: int, days: int, until: datetime) -> None:
             "rates": pa.ListArray.from_arrays(ends, counts, type=RATE_COUNTS),
             "partition_records": pa.array([[]] * rows, PARTITION_RECORDS),
         }
-        bulk.append(TOPIC_HOURS, rows_of(TOPIC_HOURS, rows, columns), rows_per_group=ROWS_PER_GROUP)
+        bulk.append(TOPIC_HOURS, rows_of(TOPIC_HOURS, rows, columns), by_topic=True)
     bulk.commit()
 
 

@@ -5,7 +5,6 @@ pages of the small files are checked, and those of the merged file can be.
 """
 
 from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -14,13 +13,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from deltalake import DeltaTable
-from deltalake.transaction import AddAction, RemoveAction
 
 from lagwise.platform.errors import LakeError
+from lagwise.tables.commit_actions import added, removed
+from lagwise.tables.data_files import DataFile
 from lagwise.tables.engine_errors import as_lake_errors, in_a_line
 from lagwise.tables.schema import Table
 from lagwise.tables.store import Lake
-from lagwise.tables.written_files import ROWS_PER_GROUP, new_file_name, rows_per_group, write_file
+from lagwise.tables.written_files import ROWS_PER_GROUP, rows_per_group, write_day
 
 #: Files of this size are not merged with others, and no merged file is much larger.
 LARGE_BYTES = 100 * 1024**2
@@ -33,23 +33,13 @@ def merge_day(lake: Lake, table: Table, delta: DeltaTable, day: str, *, sort_by:
     """
     merged = 0
     for files in _bins(delta, day):
-        name = new_file_name(day)
-        place = Path(lake.location(table), name)
-        # Readers and repairs ignore names that begin with a dot.
-        partial = place.with_name(f".{place.name}")
-        try:
-            with as_lake_errors(f"cannot write {place}"):
-                stats = write_file(partial, _rows(lake, table, files, sort_by), table)
-                partial.rename(place)
-        finally:
-            partial.unlink(missing_ok=True)
-        now = round(datetime.now(UTC).timestamp() * 1000)
-        added = AddAction(name, place.stat().st_size, {"day": day}, now, False, stats)
-        removed = [RemoveAction(f["path"], False, now, f["size_bytes"], {"day": day}) for f in files]
-        if lake.commit(table, [added, *removed]):
+        with as_lake_errors(f"cannot write to the table {lake.location(table)}"):
+            written = write_day(lake.uri, lake.storage_options, table, day, _rows(lake, table, files, sort_by))
+        gone = [DataFile(file["path"], file["size_bytes"]) for file in files]
+        if lake.commit(table, [*removed(gone, day, are_gone=False), *added(written, are_new=False)]):
             merged += len(files)
-        else:
-            place.unlink()  # another process has rewritten one of the files: they are merged the next time
+        else:  # another process has rewritten one of the files: they are merged the next time
+            Path(lake.location(table), written["path"][0].as_py()).unlink()
     return merged
 
 

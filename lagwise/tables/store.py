@@ -5,11 +5,10 @@ must be able to trust what it sees: see :mod:`lagwise.tables.guard` and ``docs/a
 """
 
 import tempfile
-from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import unquote
 
@@ -19,6 +18,7 @@ from deltalake.exceptions import CommitFailedError
 from deltalake.transaction import AddAction, RemoveAction
 
 from lagwise.platform.errors import LakeError, UnreadableTable
+from lagwise.tables.commit_actions import added, removed
 from lagwise.tables.data_files import DataFile, data_files, rows_of_file
 from lagwise.tables.engine_errors import as_lake_errors, in_a_line
 from lagwise.tables.kept_rows import KeptRows
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     import duckdb  # 0.2 s, imported where it is needed: short commands do without
 
 T = TypeVar("T")
+Action = AddAction | RemoveAction
 
 #: A disk that takes so much takes the next commit, as a rule.
 _TRIED_BYTES = 64 * 1024
@@ -97,81 +98,62 @@ class Lake:
         """
         if rows.num_rows == 0:
             return
-        self._append(table, rows, transactions or {})
-
-    def mark(self, table: Table, writer: str, number: int) -> None:
-        """Keep a writer's number with a commit of no rows. Raises LakeError."""
-        self._append(table, None, {writer: number})
-
-    def _append(self, table: Table, rows: pa.Table | None, transactions: Mapping[str, int]) -> None:
-        delta = self._there(table)
-        self.before_writing()
-        with as_lake_errors(f"cannot write to the table {self.location(table)}"):
+        with self._writing(table) as delta:
             if self.is_local:
                 # What a full disk or a read-only folder refuses, it refuses here: delta-rs would print a page about it.
                 with tempfile.TemporaryFile(dir=self.location(table)) as file:
                     file.write(bytes(_TRIED_BYTES))
-            files = None if rows is None else write_rows(self.uri, self.storage_options, table, rows)
-            self._commit(table, delta, _added(files), transactions)
+            files = write_rows(self.uri, self.storage_options, table, rows)
+            self._commit(table, delta, added(files), transactions)
+
+    def mark(self, table: Table, writer: str, number: int) -> None:
+        """Keep a writer's number with a commit of no rows. Raises LakeError."""
+        with self._writing(table) as delta:
+            self._commit(table, delta, [], {writer: number})
 
     def add_files(self, table: Table, files: pa.Table) -> None:
         """Make data files part of a table in one commit; ``files`` is what
         :func:`lagwise.tables.written_files.write_rows` returned, here or in tasks. Raises LakeError."""
-        delta = self._there(table)
-        self.before_writing()
-        with as_lake_errors(f"cannot write to the table {self.location(table)}"):
-            self._commit(table, delta, _added(files))
+        with self._writing(table) as delta:
+            self._commit(table, delta, added(files))
 
     def replace_files(self, table: Table, files: pa.Table) -> None:
         """As :meth:`add_files`, in place of all that the table had."""
-        delta = self._there(table)
-        self.before_writing()
-        now = _now_milliseconds()
-        removed = [RemoveAction(file.path, True, now, file.size, {}) for file in data_files(delta, table)]
-        with as_lake_errors(f"cannot write to the table {self.location(table)}"):
-            self._commit(table, delta, [*removed, *_added(files)])
+        with self._writing(table) as delta:
+            self._commit(table, delta, [*removed(data_files(delta, table)), *added(files)])
 
     def replace(self, table: Table, rows: pa.Table, where: str | None = None) -> None:
         """Replace all rows of a table, or those that a condition holds for, in one commit; the ``day`` column is
         derived. Raises LakeError, having written nothing."""
-        self.before_writing()
-        with as_lake_errors(f"cannot write to the table {self.location(table)}"):
-            write_deltalake(self._there(table), table.with_day(rows), mode="overwrite", predicate=where)
+        with self._writing(table) as delta:
+            write_deltalake(delta, table.with_day(rows), mode="overwrite", predicate=where)
 
-    def _there(self, table: Table) -> DeltaTable:
-        delta = self.open(table)
-        if delta is None:
-            raise LakeError(f"there is no table {self.location(table)}")
-        return delta
-
-    def commit(self, table: Table, actions: Sequence[AddAction | RemoveAction]) -> bool:
+    def commit(self, table: Table, actions: Sequence[Action]) -> bool:
         """Add and remove these data files in one commit; False, with nothing done, if another process has just removed
         one of them. Raises LakeError."""
-        delta = self._there(table)
-        self.before_writing()
-        with as_lake_errors(f"cannot write to the table {self.location(table)}"):
+        with self._writing(table) as delta:
             try:
                 self._commit(table, delta, actions)
             except CommitFailedError:
                 return False
         return True
 
+    @contextmanager
+    def _writing(self, table: Table) -> Iterator[DeltaTable]:
+        delta = self.open(table)
+        if delta is None:
+            raise LakeError(f"there is no table {self.location(table)}")
+        self.before_writing()
+        with as_lake_errors(f"cannot write to the table {self.location(table)}"):
+            yield delta
+
     def _commit(
-        self,
-        table: Table,
-        delta: DeltaTable,
-        actions: Sequence[AddAction | RemoveAction],
-        transactions: Mapping[str, int] = MappingProxyType({}),
+        self, table: Table, delta: DeltaTable, actions: Sequence[Action], numbers: Mapping[str, int] | None = None
     ) -> None:
-        kept = [Transaction(writer, number) for writer, number in transactions.items()]
+        kept = [Transaction(writer, number) for writer, number in (numbers or {}).items()]
+        by, how = ["day"] if table.partitioned else None, CommitProperties(app_transactions=kept or None)
         try:
-            delta.create_write_transaction(
-                list(actions),
-                "append",
-                delta.schema(),
-                partition_by=["day"] if table.partitioned else None,
-                commit_properties=CommitProperties(app_transactions=kept or None),
-            )
+            delta.create_write_transaction(list(actions), "append", delta.schema(), by, commit_properties=how)
         finally:
             self._tables.changed(table)
 
@@ -353,18 +335,6 @@ class Lake:
             return pa.RecordBatchReader.from_stream(reader).read_all()
         except Exception as error:  # DataFusion's errors come as just that
             raise UnreadableTable(f"cannot read the table {self.location(table)}: {in_a_line(error)}") from error
-
-
-def _added(files: pa.Table | None) -> list[AddAction]:
-    now, made = _now_milliseconds(), []
-    for file in [] if files is None else files.to_pylist():
-        partition = {} if file["day"] is None else {"day": file["day"]}
-        made.append(AddAction(file["path"], file["size"], partition, now, True, file["statistics"]))
-    return made
-
-
-def _now_milliseconds() -> int:
-    return round(datetime.now(UTC).timestamp() * 1000)
 
 
 def _are_small(files: Sequence[DataFile]) -> bool:

@@ -30,12 +30,6 @@ WRITTEN = pa.schema([("path", pa.string()), ("day", pa.string()), ("size", pa.in
 _KEY = ("cluster", "topic", "partition", "group")
 
 
-def new_file_name(day: str | None) -> str:
-    """A name that no other file of a table has, by its path in the table's folder."""
-    name = f"part-{uuid.uuid4()}.lz4.parquet"
-    return name if day is None else f"day={day}/{name}"
-
-
 def rows_per_group(table: Table) -> int:
     """About how many rows a row group of this table has."""
     names = table.arrow.names
@@ -47,8 +41,9 @@ def write_rows(uri: str, options: Mapping[str, str], table: Table, rows: pa.Tabl
     of :data:`WRITTEN` for each of them, has been committed to its log. Raises OSError."""
     schema = table.without_day
     rows = rows.select(schema.names).cast(schema)
-    files = [_write_part(uri, options, table, day, part) for day, part in _days(table, rows)]
-    return pa.Table.from_pylist(files, schema=WRITTEN)
+    return pa.concat_tables(
+        write_day(uri, options, table, day, row_groups(table, part)) for day, part in _days(table, rows)
+    )
 
 
 def group_starts(starts: Any, count: int, most: int) -> list[int]:
@@ -65,8 +60,8 @@ def group_starts(starts: Any, count: int, most: int) -> list[int]:
     return found
 
 
-def _row_groups(table: Table, rows: pa.Table) -> Iterator[pa.Table]:
-    """The rows, in order of their keys where they make several row groups."""
+def row_groups(table: Table, rows: pa.Table) -> Iterator[pa.Table]:
+    """Rows as row groups, in order of their keys where there are several."""
     most = rows_per_group(table)
     names = [name for name in _KEY if name in rows.column_names]
     if rows.num_rows <= most or not names:
@@ -114,37 +109,38 @@ def _days(table: Table, rows: pa.Table) -> Iterator[tuple[str | None, pa.Table]]
         yield day, rows.filter(pc.equal(days, day))
 
 
-def _write_part(
-    uri: str, options: Mapping[str, str], table: Table, day: str | None, rows: pa.Table
-) -> dict[str, object]:
-    name = new_file_name(day)
-    place = f"{table.path}/{name}"
+def write_day(
+    uri: str, options: Mapping[str, str], table: Table, day: str | None, groups: Iterable[pa.Table]
+) -> pa.Table:
+    """Write rows of one day as one new data file: a row of :data:`WRITTEN`. Raises OSError."""
+    name = f"part-{uuid.uuid4()}.lz4.parquet"
+    path = name if day is None else f"day={day}/{name}"
     if "://" in uri:
-        with object_store(uri, options).open_output_stream(place) as sink:
-            statistics = write_file(sink, _row_groups(table, rows), table)
+        with object_store(uri, options).open_output_stream(f"{table.path}/{path}") as sink:
+            statistics = _write_file(sink, groups, table)
             size = sink.tell()
-        return {"path": name, "day": day, "size": size, "statistics": statistics}
-    final = Path(uri, place)
-    final.parent.mkdir(exist_ok=True)
-    # Readers and repairs ignore names that begin with a dot.
-    partial = final.with_name(f".{final.name}")
-    try:
-        statistics = write_file(partial, _row_groups(table, rows), table)
-        partial.rename(final)
-    finally:
-        partial.unlink(missing_ok=True)
-    return {"path": name, "day": day, "size": final.stat().st_size, "statistics": statistics}
+    else:
+        final = Path(uri, table.path, path)
+        final.parent.mkdir(exist_ok=True)
+        # Readers and repairs ignore names that begin with a dot.
+        partial = final.with_name(f".{name}")
+        try:
+            statistics = _write_file(partial, groups, table)
+            partial.rename(final)
+        finally:
+            partial.unlink(missing_ok=True)
+        size = final.stat().st_size
+    return pa.table([[path], [day], [size], [statistics]], schema=WRITTEN)
 
 
-def write_file(sink: Any, parts: Iterable[pa.Table], table: Table) -> str:
-    """Write the rows of a day, whose column ``day`` is left out, to a path or an open file, each part as a row group.
-    Returns the statistics, as JSON, that the table's log keeps of the file."""
+def _write_file(sink: Any, groups: Iterable[pa.Table], table: Table) -> str:
+    """Write row groups to a path or an open file. Returns the statistics, as JSON, that the table's log keeps of it."""
     import pyarrow.compute as pc
     import pyarrow.parquet as pq
 
     rows, ends = 0, []
     with pq.ParquetWriter(sink, table.without_day, **_how(table)) as writer:
-        for part in parts:
+        for part in groups:
             writer.write_table(part, row_group_size=ROWS_PER_GROUP)
             rows += part.num_rows
             if table.clock is not None:
