@@ -103,6 +103,8 @@ def judge(e: Columns) -> dict[str, Array]:
         # Stopped, or stalled, be it with a worse status.
         "stopped": holds[HELD.index(Status.STOPPED)],
         "stalled": holds[HELD.index(Status.STALLED)] | (status == _NUMBER[Status.STALLED]),
+        # It would be stalled if it were not expected to be read in its turn.
+        "is_spared": is_known & p["is_spared"],
         "lag": np.where(is_known, e["lag"], NULL),
         "lag_seconds": np.where(is_known, e["lag_seconds"], np.nan),
         "lag_seconds_is_lower_bound": is_known & e["lag_seconds_is_lower_bound"],
@@ -168,6 +170,8 @@ def _seen(e: Columns) -> dict[str, Array]:
     p["is_measured"] = ~np.isnan(e["slope"]) & (e["span_seconds"] >= telling_seconds(p, e["minimum_span_seconds"]))
     p |= _standing(p)
     p |= direction(p)
+    # What nobody reads just now grows until its turn comes.
+    p["begins_to_grow"] &= ~p["is_spared"]
     p |= _lateness(p)
     return p
 
@@ -253,13 +257,19 @@ def _standing(p: Columns) -> dict[str, Array]:
     stopped = (is_unowned & stands_for(STOPPED_AFTER_SECONDS)) | (
         p["keeps_rebalancing"] & stays & stands_for(UNSETTLED_AFTER_SECONDS)
     )
-    # Whoever pauses may have committed last up to a cadence before.
-    stalled_after = STALLED_AFTER_SECONDS + np.minimum(p["cadence"], p["interval_seconds"])
+    stands = ~stopped & has_owner & stands_for(stalled_after_seconds(p))
+    goes_on = stays & p["is_where_it_was"] & stands_for(STOPPED_AFTER_SECONDS)
     return {
         "is_stopped": stopped,
-        "is_stalled": ~stopped & has_owner & stands_for(stalled_after),
-        "goes_on_standing": stays & p["is_where_it_was"] & stands_for(STOPPED_AFTER_SECONDS),
+        "is_stalled": stands & ~p["awaits_turn"],
+        "goes_on_standing": goes_on & ~p["awaits_turn"],
+        "is_spared": stands & p["awaits_turn"],
     }
+
+
+def stalled_after_seconds(p: Columns) -> Array:
+    """Shortest standstill with an owner: whoever pauses may have committed last up to a cadence before."""
+    return STALLED_AFTER_SECONDS + np.minimum(or_zero(p["commit_cadence_seconds"]), p["interval_seconds"])
 
 
 def _verdict(p: Columns, holds: Array, keeps_rebalancing: Array) -> tuple[Array, Array]:
