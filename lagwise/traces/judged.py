@@ -95,9 +95,11 @@ def judged(trace: Trace, events: Sequence[Row], times: Sequence[float] | None = 
         )
     )
     evidence["is_where_it_was"] = _is_where_it_was(evidence["committed"], pair, moments)
-    evidence["awaits_turn"] = awaits_turn(
-        evidence | {"owner_now": _owner_now(view, evidence["owner"])}, stalled_after_seconds(evidence)
-    )
+    owners = evidence | {
+        "owner_now": _owner_now(view, evidence["owner"]),
+        "stalled_after_seconds": stalled_after_seconds(evidence),
+    }
+    evidence["awaits_turn"] = awaits_turn(owners, owners)
     evidence |= remembered(evidence, pair, moments)
     names, client = _clients(rows, samples[moments], pairs["group"], evidence["owner"])
     partitions = {

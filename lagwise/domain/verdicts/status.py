@@ -103,7 +103,7 @@ def judge(e: Columns) -> dict[str, Array]:
         # Stopped, or stalled, be it with a worse status.
         "stopped": holds[HELD.index(Status.STOPPED)],
         "stalled": holds[HELD.index(Status.STALLED)] | (status == _NUMBER[Status.STALLED]),
-        # It would be stalled if it were not expected to be read in its turn.
+        # It would be stalled if it did not wait for its turn.
         "is_spared": is_known & p["is_spared"],
         "lag": np.where(is_known, e["lag"], NULL),
         "lag_seconds": np.where(is_known, e["lag_seconds"], np.nan),
@@ -268,7 +268,8 @@ def _standing(p: Columns) -> dict[str, Array]:
 
 
 def stalled_after_seconds(p: Columns) -> Array:
-    """Shortest standstill with an owner: whoever pauses may have committed last up to a cadence before."""
+    """Shortest standstill with an owner: whoever pauses may have committed last up to a cadence before. An owner that
+    does nothing at all for as long reads no more."""
     return STALLED_AFTER_SECONDS + np.minimum(or_zero(p["commit_cadence_seconds"]), p["interval_seconds"])
 
 

@@ -11,7 +11,6 @@ from lagwise.domain.verdicts.buckets import MINUTE_SECONDS, pauses
 from lagwise.domain.verdicts.columns import (
     MICROS,
     NEVER,
-    NULL,
     Array,
     Columns,
     Ranges,
@@ -53,24 +52,24 @@ def absence_seconds(buckets: Columns, since: Array, hour: Ranges, lately: Ranges
     return np.where(tells, longest, 0.0)
 
 
-def awaits_turn(rows: Columns, stalled_after_seconds: Array) -> Array:
-    """Whether each group-partition may only wait for its turn: its owner has moved on another since this one stands,
-    and lately; and it has come back to one after at least half as long, or has left most of them for as long, but for
-    no longer than a turn may take.
+def awaits_turn(owned: Columns, asked: Columns) -> Array:
+    """Whether each of the group-partitions that are ``asked`` about may only wait for its turn: its owner has moved on
+    another since this one stands, and lately; and it has come back to one after at least half as long, or has left most
+    of them for as long, but for no longer than a turn may take.
 
-    ``rows`` are all that an owner has at a moment, or more. Of each: ``owner_now``, a number of its owner in the group
-    at the moment (-1 is none); as_of, interval_seconds, lag, moved_at, was_seen_moving, standstill_seconds,
-    absence_seconds. ``stalled_after_seconds`` is how long an owner may do nothing at all.
+    ``owned`` are all that these owners have at the moment, or more. Both have ``owner_now``, a number of the owner in
+    the group at the moment (-1 is none), and standstill_seconds; ``owned`` has seen_moving_at (null: never), lag and
+    absence_seconds; ``asked`` has as_of, interval_seconds, and stalled_after_seconds: how long an owner may do nothing
+    at all.
     """
-    owner, stands, interval = rows["owner_now"], rows["standstill_seconds"], rows["interval_seconds"]
-    order = np.lexsort((stands, owner))
-    its = ranges_of(owner, owner[order])
-    moved_at = its.max(np.where(rows["was_seen_moving"], rows["moved_at"], NULL)[order])
-    idle_seconds = seconds_between(moved_at, rows["as_of"])
-    reads_on = (idle_seconds < stands) & (idle_seconds < stalled_after_seconds)
-    absence = its.max(rows["absence_seconds"][order], empty=0)
-    wait_as_long = its.stop - its.bisect_left(stands[order], np.maximum(stands - interval, 0.0))
-    unread = its.sum((rows["lag"] > 0)[order].astype(np.int64))
-    is_one_of_many = wait_as_long > SHARE_OF_WAITING * unread
+    stands, interval = asked["standstill_seconds"], asked["interval_seconds"]
+    order = np.lexsort((owned["standstill_seconds"], owned["owner_now"]))
+    its = ranges_of(asked["owner_now"], owned["owner_now"][order])
+    idle_seconds = seconds_between(its.max(owned["seen_moving_at"][order]), asked["as_of"])
+    reads_on = (idle_seconds < stands) & (idle_seconds < asked["stalled_after_seconds"])
+    absence = its.max(owned["absence_seconds"][order], empty=0)
+    shortest = its.bisect_left(owned["standstill_seconds"][order], np.maximum(stands - interval, 0.0))
+    unread = its.sum((owned["lag"] > 0)[order].astype(np.int64))
+    is_one_of_many = its.stop - shortest > SHARE_OF_WAITING * unread
     may_come = (stands <= ABSENCES_OF_PATIENCE * absence) | (is_one_of_many & (stands <= TURN_SECONDS))
-    return (owner >= 0) & reads_on & may_come
+    return (asked["owner_now"] >= 0) & reads_on & may_come
