@@ -1,6 +1,7 @@
 """A group whose members work through what they fetched of one partition before they turn to the next."""
 
 from collections import Counter, deque
+from itertools import pairwise
 
 from tests.traces.history import STEP_S, Habits, History
 
@@ -66,3 +67,18 @@ class TakingTurns(History):
         available = self.end[p] - self.position[p]
         if available >= 1 and not since_s <= now < until_s:
             queue.append([p, min(available, self.fetch_s * speed), self.break_s])
+
+    def _served(self, partition: int, until_s: float) -> list[float]:
+        """The last hour's moments at which a partition was read before a moment."""
+        last = self._step(until_s)
+        position = self.position_at[partition]
+        steps = range(max(1, last - round(3600 / STEP_S)), last)
+        return [n * STEP_S + self.begins_s for n in steps if position[n] > position[n - 1]]
+
+    def left_at_s(self, partition: int, until_s: float) -> float:
+        """When a partition was last read before a moment."""
+        return self._served(partition, until_s)[-1]
+
+    def longest_absence_s(self, partition: int, until_s: float) -> float:
+        """The longest that its owner left a partition untouched within the hour before a moment."""
+        return max(b - a for a, b in pairwise(self._served(partition, until_s)))
