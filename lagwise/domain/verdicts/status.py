@@ -8,6 +8,7 @@ import numpy as np
 from lagwise.domain.verdicts.columns import NULL, Array, Columns, as_floats, before, is_first, last_index, or_zero
 from lagwise.domain.verdicts.direction import CADENCES_OF_PATIENCE, direction
 from lagwise.domain.verdicts.loss import loss_of, lost_of_day
+from lagwise.domain.verdicts.turns import ABSENCE_SECONDS
 from lagwise.domain.vocabulary import Status, UnknownReason
 
 #: A partition is judged over its own commit cadence: this many cadences without a commit are a standstill, and a trend
@@ -103,8 +104,6 @@ def judge(e: Columns) -> dict[str, Array]:
         # Stopped, or stalled, be it with a worse status.
         "stopped": holds[HELD.index(Status.STOPPED)],
         "stalled": holds[HELD.index(Status.STALLED)] | (status == _NUMBER[Status.STALLED]),
-        # It would be stalled if it did not wait for its turn.
-        "is_spared": is_known & p["is_spared"],
         "lag": np.where(is_known, e["lag"], NULL),
         "lag_seconds": np.where(is_known, e["lag_seconds"], np.nan),
         "lag_seconds_is_lower_bound": is_known & e["lag_seconds_is_lower_bound"],
@@ -171,7 +170,7 @@ def _seen(e: Columns) -> dict[str, Array]:
     p |= _standing(p)
     p |= direction(p)
     # What nobody reads just now grows until its turn comes.
-    p["begins_to_grow"] &= ~p["is_spared"]
+    p["begins_to_grow"] &= ~(p["awaits_turn"] & (p["standstill_seconds"] >= ABSENCE_SECONDS))
     p |= _lateness(p)
     return p
 
@@ -257,13 +256,12 @@ def _standing(p: Columns) -> dict[str, Array]:
     stopped = (is_unowned & stands_for(STOPPED_AFTER_SECONDS)) | (
         p["keeps_rebalancing"] & stays & stands_for(UNSETTLED_AFTER_SECONDS)
     )
-    stands = ~stopped & has_owner & stands_for(stalled_after_seconds(p))
+    has_its_turn = ~p["awaits_turn"]
     goes_on = stays & p["is_where_it_was"] & stands_for(STOPPED_AFTER_SECONDS)
     return {
         "is_stopped": stopped,
-        "is_stalled": stands & ~p["awaits_turn"],
-        "goes_on_standing": goes_on & ~p["awaits_turn"],
-        "is_spared": stands & p["awaits_turn"],
+        "is_stalled": ~stopped & has_owner & stands_for(stalled_after_seconds(p)) & has_its_turn,
+        "goes_on_standing": goes_on & has_its_turn,
     }
 
 

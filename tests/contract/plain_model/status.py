@@ -35,7 +35,7 @@ from lagwise.domain.verdicts.status import (
     UNSEEN_SIMPLE_AFTER_SECONDS,
     UNSETTLED_AFTER_SECONDS,
 )
-from lagwise.domain.verdicts.turns import ABSENCES_OF_PATIENCE, SHARE_OF_WAITING, TURN_SECONDS
+from lagwise.domain.verdicts.turns import ABSENCE_SECONDS, ABSENCES_OF_PATIENCE, SHARE_OF_WAITING, TURN_SECONDS
 from lagwise.domain.vocabulary import (
     READING_STATES,
     REBALANCING_STATES,
@@ -187,7 +187,7 @@ def awaits_turn(e: Evidence, its: Sequence[Evidence], policy: Policy) -> bool:
     return waiting > SHARE_OF_WAITING * unread and stands <= TURN_SECONDS
 
 
-def direction_of(e: Evidence, policy: Policy, lag: int, *, is_spared: bool) -> Direction:
+def direction_of(e: Evidence, policy: Policy, lag: int) -> Direction:
     """Where the lag is going: a trend is significant in one of three windows, and another must agree. Growth that was
     told is told until something speaks against it."""
     produced, age = e.produce_rate_per_second or 0.0, e.lag_seconds or 0.0
@@ -235,8 +235,11 @@ def direction_of(e: Evidence, policy: Policy, lag: int, *, is_spared: bool) -> D
     goes_on = e.was_growing and is_shown and not (shrinks or is_over or has_slowed or fell)
     steady = e.steady_produce_rate_per_second
     is_even = steady is None or produced <= RISE_OF_LOAD * steady
+    is_untouched = e.awaits_turn and e.standstill_seconds >= ABSENCE_SECONDS
     begins = (
-        not fell and not is_spared and ((by_short or by_longer) if visible else (is_clear or (by_longer and is_even)))
+        not fell
+        and not is_untouched
+        and ((by_short or by_longer) if visible else (is_clear or (by_longer and is_even)))
     )
     creeps = visible and longer is not None and short.low > 0 and longer.slope > 0
     return Direction(may_grow and (begins or goes_on), shrinks, creeps)
@@ -292,8 +295,7 @@ def judge(e: Evidence, policy: Policy) -> Verdict:
     stopped = stopped or (
         keeps_rebalancing(e, policy) and not has_left_topic(e) and stands_for(UNSETTLED_AFTER_SECONDS)
     )
-    stands = not stopped and e.owner is not None and stands_for(stalled_after_seconds(e, policy))
-    stalled = stands and not e.awaits_turn
+    stalled = not stopped and e.owner is not None and stands_for(stalled_after_seconds(e, policy)) and not e.awaits_turn
     # What was told is told until the offset moves, or its turn may come.
     goes_on = e.is_where_it_was and not has_left_topic(e) and stands_for(STOPPED_AFTER_SECONDS) and not e.awaits_turn
     stopped, stalled = (
@@ -303,7 +305,7 @@ def judge(e: Evidence, policy: Policy) -> Verdict:
 
     visible = lag > 0 and is_visible(e, policy)
     measured = is_measured(e, policy)
-    direction = direction_of(e, policy, lag, is_spared=stands and e.awaits_turn) if lag > 0 else NOWHERE
+    direction = direction_of(e, policy, lag) if lag > 0 else NOWHERE
     patience = max(policy.lag_objective_seconds, CADENCES_OF_PATIENCE * (e.commit_cadence_seconds or 0.0))
     # What a long transaction held back is old when it may be read at last.
     was_drained = e.drained_seconds is not None and e.drained_seconds <= patience
