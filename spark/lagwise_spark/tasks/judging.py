@@ -72,8 +72,8 @@ _BESIDE = (
     ("absence_seconds", pa.float64()),
     ("seen_moving_at", TIMESTAMP),
 )
-#: … and their columns: some of `partition_status`, whether its owner has stopped, or stalls, the status before, and what
-#: tells whether others of its owner wait for their turn (:func:`lagwise.domain.verdicts.turns.awaits_turn`).
+#: … and their columns: some of `partition_status`, whether its owner has stopped, or stalls, the status before, and
+#: what tells whether others of its owner wait for their turn (:func:`lagwise.domain.verdicts.turns.awaits_turn`).
 VERDICT_ROWS = pa.schema([*(PARTITION_STATUS.arrow.field(name) for name in _OF_STATUS), *_BESIDE])
 #: The names of the rows, in the same order, of what stands still with an owner: as it is if it hangs, and if it waits
 #: for its turn. That takes all that its owner has, of which a range has some.
