@@ -14,7 +14,8 @@ from lagwise.domain.verdicts.logs import logs_of_samples, seen_logs
 from lagwise.domain.verdicts.ownership import group_facts, is_assigned
 from lagwise.domain.verdicts.rollup import RollupNames, parts_of, places_of
 from lagwise.domain.verdicts.samples import gap_seconds, known_samples
-from lagwise.domain.verdicts.status import judge, remembered
+from lagwise.domain.verdicts.status import judge, remembered, stalled_after_seconds
+from lagwise.domain.verdicts.turns import awaits_turn
 from lagwise.domain.verdicts.windows import pace_of, whole_hours, whole_hours_until
 from lagwise.traces.csv_files import Row
 from lagwise.traces.trace import Trace, moment
@@ -94,6 +95,11 @@ def judged(trace: Trace, events: Sequence[Row], times: Sequence[float] | None = 
         )
     )
     evidence["is_where_it_was"] = _is_where_it_was(evidence["committed"], pair, moments)
+    owners = evidence | {
+        "owner_now": _owner_now(view, evidence["owner"]),
+        "stalled_after_seconds": stalled_after_seconds(evidence),
+    }
+    evidence["awaits_turn"] = awaits_turn(owners, owners)
     evidence |= remembered(evidence, pair, moments)
     names, client = _clients(rows, samples[moments], pairs["group"], evidence["owner"])
     partitions = {
@@ -177,6 +183,11 @@ def _is_where_it_was(committed: Array, pair: Array, moment: Array) -> Array:
     made = np.empty(len(pair), bool)
     made[order] = ~is_first(pair[order]) & (ordered != NULL) & (ordered == before(ordered))
     return made
+
+
+def _owner_now(view: Array, owner: Array) -> Array:
+    """A number for each owner of each group at each moment; -1 where there is none."""
+    return np.where(owner >= 0, view * (owner.max(initial=0) + 1) + owner, -1)
 
 
 def _limits_at(limits: Columns, topic: Array, now: Array) -> dict[str, Array]:

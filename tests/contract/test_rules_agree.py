@@ -12,12 +12,22 @@ from pathlib import Path
 import pytest
 
 from lagwise.domain.vocabulary import LossCause, Status, UnknownReason
+from lagwise.traces.judged import judged
 from lagwise.traces.trace import Trace, read_trace
 from lagwise_app.replay.shown import Shown, shown_of
+from lagwise_app.replay.trace_events import events_of
 from tests.contract.differences import differences
 from tests.contract.histories import history
 from tests.contract.oracle import shown_by_oracle
-from tests.contract.variants import in_segments, overtaken, purged, stretched, unreadable, with_external_offsets
+from tests.contract.variants import (
+    in_segments,
+    in_turns,
+    overtaken,
+    purged,
+    stretched,
+    unreadable,
+    with_external_offsets,
+)
 from tests.traces.make import pairs, steps
 from tests.traces.replayed import traces
 from tests.traces.world import World
@@ -94,6 +104,17 @@ def test_on_logs_that_are_deleted_by_size() -> None:
 
 def test_on_histories_of_a_day_and_more() -> None:
     assert len(list(compared([stretched(history(seed), 2 + seed % 4) for seed in range(60)]))) > 100
+
+
+def test_on_owners_that_read_one_partition_after_the_other() -> None:
+    counts: Counter[str] = Counter()
+    for seed in range(150):
+        trace = in_turns(history(seed), seed)
+        list(compared([trace]))
+        rows = judged(trace, events_of(trace)).partitions
+        counts["waits"] += int((rows["awaits_turn"] & (rows["standstill_seconds"] >= 90)).sum())
+        counts["stalled"] += int(rows["stalled"].sum())
+    assert min(counts["waits"], counts["stalled"]) >= 10, counts
 
 
 def test_on_readers_that_are_overtaken_again_and_again() -> None:

@@ -38,6 +38,28 @@ def stretched(trace: Trace, every: int) -> Trace:
     )
 
 
+def in_turns(trace: Trace, seed: int) -> Trace:
+    """The same history of groups of one member each that reads one partition after the other: each for one to three
+    samples. Some leave one out from the middle on."""
+    stays, hangs_from = 1 + seed % 3, len(trace.sample_times) // 2 if seed % 2 else len(trace.sample_times)
+    pairs = sorted({(row["group"], row["topic"], row["partition"]) for row in trace.rows["commits"]})
+    its = {group: [pair for pair in pairs if pair[0] == group] for group, _, _ in pairs}
+    held: dict[tuple[str, str, int], int | None] = {}
+
+    def taken(row: Row) -> Row:
+        pair, number = (row["group"], row["topic"], row["partition"]), int(row["sample_id"])
+        order = its[row["group"]]
+        place = order.index(pair)
+        is_its_turn = number // stays % len(order) == place and (place or number < hangs_from)
+        if pair not in held or is_its_turn:
+            held[pair] = row["committed"]
+        return row | {"committed": held[pair], "next_record": None, "owner": f"{row['group']}-member-0"}
+
+    rows = dict(trace.rows)
+    rows["commits"] = [taken(row) for row in sorted(rows["commits"], key=lambda row: row["sample_id"])]
+    return replace(trace, rows=rows)
+
+
 def in_segments(trace: Trace, seed: int) -> Trace:
     """The same history of topics that are limited by size alone: a log keeps one to three segments, of which two to
     six are written within the history. From a third of it on, readers get on with a part of what they did, or none."""

@@ -14,7 +14,7 @@ from lagwise.config import Cluster
 from lagwise.config.model import AnalysisSettings
 from lagwise.domain.causes import Scope
 from lagwise.domain.loss.skips import FROM_LOG_START
-from lagwise.domain.verdicts import buckets, changes, direction, samples, status, trend, usual_pauses, windows
+from lagwise.domain.verdicts import buckets, changes, direction, samples, status, trend, turns, usual_pauses, windows
 from lagwise.domain.vocabulary import SIMPLE, LossCause, Status, UnknownReason
 from lagwise.traces import csv_files
 from lagwise.traces.trace import read_trace
@@ -202,6 +202,11 @@ class TestRules:
         assert "in at least two hours" in text and usual_pauses.HOURS_OF_USUAL_PAUSE == 2
         assert "in a quarter of those" in text and usual_pauses.SHARE_OF_HOURS == 0.25
         assert "less than five minutes" in text and usual_pauses.USUAL_PAUSE_SECONDS == 300
+        assert "no longer than twice the longest" in text and turns.ABSENCES_OF_PATIENCE == 2
+        assert "in the last 5 minutes. Whoever takes turns" in text and turns.TURN_SECONDS == 300
+        assert "at least a minute and more than two sampling intervals" in text
+        assert (turns.ABSENCE_SECONDS, turns.INTERVALS_OF_ABSENCE) == (60, 2)
+        assert "more than half of what it has" in text and turns.SHARE_OF_WAITING == 0.5
         assert "needs a minute of samples" in text and AnalysisSettings().minimum_span_seconds == 60
 
     def test_the_named_files_contain_what_it_claims(self) -> None:

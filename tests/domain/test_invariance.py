@@ -153,6 +153,8 @@ TIMES = {
     "unmoved_seconds",
     "standstill_seconds",
     "drained_seconds",
+    "moved_seconds",
+    "absence_seconds",
     "commit_cadence_seconds",
     "overtaken_seconds",
     "overtaken_at_latest_seconds",

@@ -16,6 +16,7 @@ from tests.traces.certainty import sawtooth_hides_s, sure_after, usual_walk_s, u
 from tests.traces.history import REBALANCING, STRETCH_S, Habits, History
 from tests.traces.in_memory import OBJECTIVE_S
 from tests.traces.made_day import Chance
+from tests.traces.turns import TakingTurns
 
 #: Where lag swings up and down, well within the objective.
 FINE = "ok|catching_up"
@@ -447,3 +448,52 @@ def deploys(seed: int) -> History:
 def _is_deployed(history: History, p: int | None, at: float) -> str:
     late = "|lagging" if history.age_s(p, at) > 0.9 * OBJECTIVE_S else ""
     return f"{FINE}|stopped|stalled|falling_behind|unknown:rebalancing{late}"
+
+
+@family
+def takes_turns(seed: int) -> History:
+    """Members that work through what they fetched of one partition before they turn to the next, and leave the others
+    untouched for up to an hour: after an outage, with an old backlog, or because each batch takes its time. That is no
+    standstill. In every other history one partition is not fetched any more while its owner reads the others: that is
+    told once it has missed three turns."""
+    chance, habits = begun("takes-turns", seed)
+    kind = ("outage", "old backlog", "batches")[seed % 3]
+    habits = replace(
+        habits,
+        rate=habits.rate + 100,
+        partitions=int(chance.one_of((8, 12, 16, 24, 48))),
+        interval_s=min(habits.interval_s, 30.0),
+        commit_every_s=min(habits.commit_every_s, 15.0),
+    )
+    history = TakingTurns("takes-turns", seed, habits, 3)
+    history.members = int(chance.one_of((1, 1, 2, 3)))
+    since_s, back_s = 20 * MINUTES, (20 + chance.one_of((20, 40))) * MINUTES
+    hangs_s, goes_on_s = 100 * MINUTES, 150 * MINUTES
+    history.fetch_s, history.capacity = chance.between(10, 60), 1.0
+    if kind == "outage":
+        history.capacity = chance.between(1.3, 2.5)
+        history.reads = lambda now, unread_s: None if since_s <= now < back_s else 1.0
+        history.member = lambda now: None if since_s <= now < back_s else "reader"
+    elif kind == "old backlog":
+        history.begins_s = -HOUR_S / 2
+        history.reads = lambda now, unread_s: None if now < 0 else 1.0
+    else:
+        history.capacity, history.fetch_s = chance.between(3, 5), math.inf
+        history.break_s = chance.between(0.2, 0.4) * OBJECTIVE_S * history.members / habits.partitions
+    hanging = int(chance.between(0, habits.partitions)) if seed % 2 else None
+    if hanging is not None:
+        history.hangs[hanging] = (hangs_s, goes_on_s)
+    history.drawn = {"it": kind, "members": history.members, "hangs": hanging}
+    history.run()
+    # Old records are late, and no trend is known of what has just been read after a long time.
+    words = f"{FINE}|lagging|unknown:too_few_samples"
+    if kind == "outage":
+        history.truth_of_all(FINE, SETTLED_S, since_s - 1)
+    for p in (None, *history.every):
+        until_s = history.seconds if hanging is None or p not in (None, hanging) else hangs_s
+        history.truth(words, back_s + habits.told_s if kind == "outage" else SETTLED_S, until_s - 1, p)
+    if hanging is not None:
+        overdue_s = history.left_at_s(hanging, hangs_s) + 4 * history.longest_absence_s(hanging, hangs_s)
+        for p in (None, hanging):
+            history.truth("stalled", max(overdue_s, hangs_s) + 5 * MINUTES, goes_on_s - 1, p)
+    return history

@@ -162,9 +162,14 @@ class History:
         if described != known:
             self.files["groups.csv"].append((now, self.family, state, "classic"))
             if described[1]:
-                owner = (described[1], "reader", "10.0.0.1", TOPIC)
-                self.files["assignments.csv"] += [(now, self.family, *owner, p) for p in self.every]
+                self.files["assignments.csv"] += [
+                    (now, self.family, self.owner(described[1], p), "reader", "10.0.0.1", TOPIC, p) for p in self.every
+                ]
         return described
+
+    def owner(self, member: str, partition: int) -> str:
+        """Whose a partition is."""
+        return member
 
     # What is true of it.
 

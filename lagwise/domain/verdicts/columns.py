@@ -76,6 +76,12 @@ def last_index(mask: Array) -> Array:
     return np.maximum.accumulate(np.where(mask, np.arange(len(mask)), -1)) if len(mask) else np.zeros(0, np.int64)
 
 
+def next_index(mask: Array) -> Array:
+    """Of each row the number of the first row from it on that the mask holds for; the number of rows where there is
+    none."""
+    return len(mask) - 1 - last_index(mask[::-1])[::-1]
+
+
 def picked(values: Array, index: Array, is_there: Array, null: float | int = NULL) -> Array:
     """The elements at these places; null where it is not there."""
     if not len(values):

@@ -107,6 +107,9 @@ def evidence_of(known: Known) -> dict[str, Array]:
     rows["has_left_topic"] = has_left_topic(facts["is_reading"], known.topic_is_assigned, known.group_is_assigned)
     rows["checkpoint_age_seconds"] = seconds_between(facts["checkpointed_at"], as_of)
     rows["seconds_to_expiry"] = seconds_to_expiry(rows)
+    # Whether it only waits for its turn is told from all that its owner has: see ``turns``.
+    rows["awaits_turn"] = np.zeros(len(as_of), bool)
+    rows["seen_moving_at"] = np.where(pace["was_seen_moving"], pace["moved_at"], NULL)
     # What the round before remembers.
     rows["is_where_it_was"] = same_commit
     rows |= {name: previous[name] for name in ("was_growing", "was_lagging", "was_stopped", "was_stalled")}

@@ -8,6 +8,7 @@ import numpy as np
 from lagwise.domain.verdicts.columns import NULL, Array, Columns, as_floats, before, is_first, last_index, or_zero
 from lagwise.domain.verdicts.direction import CADENCES_OF_PATIENCE, direction
 from lagwise.domain.verdicts.loss import loss_of, lost_of_day
+from lagwise.domain.verdicts.turns import ABSENCE_SECONDS
 from lagwise.domain.vocabulary import Status, UnknownReason
 
 #: A partition is judged over its own commit cadence: this many cadences without a commit are a standstill, and a trend
@@ -168,6 +169,8 @@ def _seen(e: Columns) -> dict[str, Array]:
     p["is_measured"] = ~np.isnan(e["slope"]) & (e["span_seconds"] >= telling_seconds(p, e["minimum_span_seconds"]))
     p |= _standing(p)
     p |= direction(p)
+    # What nobody reads just now grows until its turn comes.
+    p["begins_to_grow"] &= ~(p["awaits_turn"] & (p["standstill_seconds"] >= ABSENCE_SECONDS))
     p |= _lateness(p)
     return p
 
@@ -253,13 +256,19 @@ def _standing(p: Columns) -> dict[str, Array]:
     stopped = (is_unowned & stands_for(STOPPED_AFTER_SECONDS)) | (
         p["keeps_rebalancing"] & stays & stands_for(UNSETTLED_AFTER_SECONDS)
     )
-    # Whoever pauses may have committed last up to a cadence before.
-    stalled_after = STALLED_AFTER_SECONDS + np.minimum(p["cadence"], p["interval_seconds"])
+    has_its_turn = ~p["awaits_turn"]
+    goes_on = stays & p["is_where_it_was"] & stands_for(STOPPED_AFTER_SECONDS)
     return {
         "is_stopped": stopped,
-        "is_stalled": ~stopped & has_owner & stands_for(stalled_after),
-        "goes_on_standing": stays & p["is_where_it_was"] & stands_for(STOPPED_AFTER_SECONDS),
+        "is_stalled": ~stopped & has_owner & stands_for(stalled_after_seconds(p)) & has_its_turn,
+        "goes_on_standing": goes_on & has_its_turn,
     }
+
+
+def stalled_after_seconds(p: Columns) -> Array:
+    """Shortest standstill with an owner: whoever pauses may have committed last up to a cadence before. An owner that
+    does nothing at all for as long reads no more."""
+    return STALLED_AFTER_SECONDS + np.minimum(or_zero(p["commit_cadence_seconds"]), p["interval_seconds"])
 
 
 def _verdict(p: Columns, holds: Array, keeps_rebalancing: Array) -> tuple[Array, Array]:

@@ -14,6 +14,7 @@ from lagwise.domain.verdicts.buckets import (
     MINUTE,
     MINUTE_SECONDS,
     STATISTICS,
+    last_progress_before,
     shifted,
 )
 from lagwise.domain.verdicts.changes import COARSE_AFTER_SECONDS, bucket_of, changes, next_bucket
@@ -34,6 +35,7 @@ from lagwise.domain.verdicts.columns import (
     taken,
 )
 from lagwise.domain.verdicts.trend import margin_over_blocks, slope_and_margin
+from lagwise.domain.verdicts.turns import absence_seconds
 from lagwise.domain.verdicts.usual_pauses import pauses_of_hours, usual_pause
 
 #: Windows on which a trend is judged, each confirmed by the next longer one (the longest by itself).
@@ -203,6 +205,8 @@ def pace_of(buckets: Columns, days: Columns, cases: Columns) -> dict[str, Array]
         "moves": moves,
         "backlog_seconds": backlog,
         "usual_pause_seconds": usual_pause_seconds,
+        # The longest pause that ended in the last minutes; 0 is none.
+        "absence_seconds": absence_seconds(buckets, last_progress_before(buckets), hour, recent[0], interval),
         # The highest offset before a rewind within the hour, by how many records it was rewound, and when last.
         "rewound_from": hour_of_log.max(buckets["rewound_from"]),
         "rewound_records": hour_of_log.sum(buckets["rewound_records"]),

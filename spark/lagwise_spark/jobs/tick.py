@@ -16,9 +16,7 @@ from lagwise.domain.verdicts.windows import WINDOWS_SECONDS
 from lagwise.tables.analysis import GROUP_STATUS, PARTITION_STATUS, STATUS_CHANGES
 from lagwise.tables.minutes import FIVE_MINUTES, MINUTES, WATERMARK_FIVE_MINUTES, WATERMARK_MINUTES
 from lagwise.tables.rounds import TICKS
-from lagwise.tables.schema import no_rows
 from lagwise.tables.store import Lake
-from lagwise.tables.written_files import WRITTEN
 from lagwise_spark.jobs import read, write
 from lagwise_spark.jobs.assignments import assign
 from lagwise_spark.jobs.catch_up import catch_up
@@ -36,7 +34,8 @@ from lagwise_spark.jobs.progress import (
 )
 from lagwise_spark.jobs.rebalances import sum_up
 from lagwise_spark.jobs.round_inputs import GroupsNow, files_of_round, ranges_of_round, round_inputs, samples_of_round
-from lagwise_spark.tasks.judging import STATUS_FILES, VERDICT_ROWS, VERDICTS, judged_range
+from lagwise_spark.jobs.turns_of_round import in_their_turns
+from lagwise_spark.tasks.judging import judged_range
 from lagwise_spark.tasks.running import gathered
 
 
@@ -84,7 +83,7 @@ def _tick(context: SparkContext, lake: Lake, config: Config) -> TickCost | None:
     cores = context.defaultParallelism
     made = gathered(context, work, ranges_of_round(lake, news, cores))
     finished = _finish_minutes(lake, news, made)
-    rows = made.get(VERDICTS, no_rows(VERDICT_ROWS))
+    rows, files = in_their_turns(lake, made)
     objectives = {moment.cluster: moment.lag_objective_seconds for moment in inputs.moments}
     verdicts = verdicts_on_groups(
         rows,
@@ -97,7 +96,7 @@ def _tick(context: SparkContext, lake: Lake, config: Config) -> TickCost | None:
     findings = findings_of(lake, news)
     changes = write.partition_changes(rows, lake)
     # The two right after one another: who reads in between sees a group that is a round behind its partitions.
-    lake.replace_files(PARTITION_STATUS, made.get(STATUS_FILES, no_rows(WRITTEN)))
+    lake.replace_files(PARTITION_STATUS, files)
     changes += write.groups(lake, verdicts, findings, news)
     # Last, because nobody waits for it: verdicts do not go by it.
     if not may_wait(news, caught_up):

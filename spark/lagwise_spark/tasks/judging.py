@@ -13,13 +13,14 @@ from lagwise.domain.verdicts.evidence import Known, evidence_of
 from lagwise.domain.verdicts.logs import Logs, seen_logs
 from lagwise.domain.verdicts.loss import LOSS_CAUSES
 from lagwise.domain.verdicts.rollup import NUMBERS
-from lagwise.domain.verdicts.status import HELD, REASONS, STATUSES, judge
+from lagwise.domain.verdicts.status import HELD, REASONS, STATUSES, judge, stalled_after_seconds
 from lagwise.domain.verdicts.windows import pace_of, whole_hours_until
 from lagwise.domain.vocabulary import Status, UnknownReason
 from lagwise.tables.analysis import PARTITION_STATUS
 from lagwise.tables.minutes import DAYS, FIVE_MINUTES, MINUTES, WATERMARK_FIVE_MINUTES, WATERMARK_MINUTES
 from lagwise.tables.raw import COMMITS, WATERMARKS
 from lagwise_spark.tasks.arrow_columns import (
+    TIMESTAMP,
     arrow_of,
     lists_with,
     places_among,
@@ -64,20 +65,30 @@ _OF_STATUS = (
     "cluster", "group", "topic", "partition", "as_of", "status", "reason", "loss_cause", "owner", "client_id", "host",
     *NUMBERS,
 )  # fmt: skip
-#: … and their columns: some of `partition_status`, whether its owner has stopped, or stalls, and the status before.
-VERDICT_ROWS = pa.schema(
-    [
-        *(PARTITION_STATUS.arrow.field(name) for name in _OF_STATUS),
-        *((name, pa.bool_()) for name in _STANDS),
-        ("previous_status", pa.string()),
-    ]
+_BESIDE = (
+    *((name, pa.bool_()) for name in _STANDS),
+    ("previous_status", pa.string()),
+    ("standstill_seconds", pa.float64()),
+    ("absence_seconds", pa.float64()),
+    ("seen_moving_at", TIMESTAMP),
+)
+#: … and their columns: some of `partition_status`, whether its owner has stopped, or stalls, the status before, and
+#: what tells whether others of its owner wait for their turn (:func:`lagwise.domain.verdicts.turns.awaits_turn`).
+VERDICT_ROWS = pa.schema([*(PARTITION_STATUS.arrow.field(name) for name in _OF_STATUS), *_BESIDE])
+#: The names of the rows, in the same order, of what stands still with an owner: as it is if it hangs, and if it waits
+#: for its turn. That takes all that its owner has, of which a range has some.
+IF_IT_HANGS, IF_IN_TURN = "if_it_hangs", "if_in_turn"
+#: Their columns: all of `partition_status`, and what is asked of them.
+UNDECIDED_ROWS = pa.schema(
+    [*PARTITION_STATUS.arrow, *_BESIDE, ("interval_seconds", pa.float64()), ("stalled_after_seconds", pa.float64())]
 )
 
 
 def judged_range(inputs: RoundInputs, files: LakeFiles, within: KeyRange) -> Iterator[tuple[str, pa.Table]]:
     """What a round makes of a range, as rows, each with the name of their table: the finished minutes, the data files
     of `partition_status` that were written (:data:`STATUS_FILES`), and what of it the verdicts on groups need
-    (:data:`VERDICTS`)."""
+    (:data:`VERDICTS`); all of it of what is undecided (:data:`IF_IT_HANGS`, :data:`IF_IN_TURN`), which is not
+    written."""
     known = _read(inputs, files, within)
     if not len(known.keys.logs["topic"]):
         return
@@ -85,9 +96,14 @@ def judged_range(inputs: RoundInputs, files: LakeFiles, within: KeyRange) -> Ite
     buckets = in_order([*known.history, (made, None)])
     logs = joined_logs([known.history_logs, open_logs(known.keys, known.ends, known.spans)])
     yield from finished(known.keys, known.spans, buckets, logs)
-    verdicts = _verdicts(known, logs, buckets)
-    yield STATUS_FILES, files.write(PARTITION_STATUS, verdicts)
-    yield VERDICTS, verdicts.select(VERDICT_ROWS.names)
+    rows, stands, if_in_turn = _verdicts(known, logs, buckets)
+    if stands.any():
+        yield IF_IT_HANGS, rows.filter(pa.array(stands))
+        yield IF_IN_TURN, if_in_turn
+        rows = rows.filter(pa.array(~stands))
+    if rows.num_rows:
+        yield STATUS_FILES, files.write(PARTITION_STATUS, rows)
+        yield VERDICTS, rows.select(VERDICT_ROWS.names)
 
 
 @dataclass(frozen=True)
@@ -184,8 +200,9 @@ def _columns_of(moments: Sequence[Moment]) -> dict[str, Array]:
     }
 
 
-def _verdicts(known: _Known, logs: Logs, buckets: Columns) -> pa.Table:
-    """Rows of `partition_status`, with those columns of :data:`VERDICT_ROWS` that it does not have."""
+def _verdicts(known: _Known, logs: Logs, buckets: Columns) -> tuple[pa.Table, Array, pa.Table]:
+    """Rows of :data:`UNDECIDED_ROWS`, which of them stand still with an owner, and what these are if they wait for
+    their turn."""
     latest_commits, latest_ends = (taken(rows, rows["is_latest"]) for rows in (known.commits, known.ends))
     pair = np.unique(np.concatenate([latest_commits["pair"], buckets["pair"]]))
     log_number, group = known.keys.pairs["log"][pair], known.keys.pairs["group"][pair]
@@ -242,28 +259,37 @@ def _verdicts(known: _Known, logs: Logs, buckets: Columns) -> pa.Table:
             },
         )
     )
+    evidence |= {"pair": pair, "was": was, "was_since": previous["since"]}
+    evidence["stalled_after_seconds"] = stalled_after_seconds(evidence)
     verdict = {**evidence, **judge(evidence)}
-    verdict["since"] = np.where(verdict["status"] == was, previous["since"], as_of)
+    stands = (verdict["stopped"] | verdict["stalled"]) & (evidence["owner"] >= 0)
+    waiting = taken(evidence, stands)
+    waiting["awaits_turn"] = np.ones(len(waiting["pair"]), bool)
+    return _rows(known, verdict), stands, _rows(known, {**waiting, **judge(waiting)})
+
+
+def _rows(known: _Known, verdict: Columns) -> pa.Table:
+    pair, was = verdict["pair"], verdict["was"]
+    log_number, group = known.keys.pairs["log"][pair], known.keys.pairs["group"][pair]
     given = known.keys.of_pairs(pair) | {
         "status": _words(verdict["status"], STATUSES),
         "reason": _words(verdict["reason"], REASONS),
         "loss_cause": _words(verdict["loss_cause"], LOSS_CAUSES),
         "reasons": _reasons(verdict),
+        "previous_status": _words(was, STATUSES),
         "owner": known.keys.names["owner"].named(verdict["owner"]),
-        **clients_at(known.inputs, known.keys.names, cluster, group, verdict["owner"]),
+        **clients_at(known.inputs, known.keys.names, known.keys.logs["cluster"][log_number], group, verdict["owner"]),
     }
-    verdict |= {
+    shown = {
+        **verdict,
+        "since": np.where(verdict["status"] == was, verdict["was_since"], verdict["as_of"]),
         "commits_seen": verdict["moves"],
         "lag_slope_per_second": verdict["slope"],
         "lag_slope_low_per_second": verdict["slope_low"],
         "lag_slope_high_per_second": verdict["slope_high"],
     }
-    schema = PARTITION_STATUS.arrow
-    arrays = [given[f.name] if f.name in given else arrow_of(verdict[f.name], f.type) for f in schema]
-    rows = pa.Table.from_arrays(arrays, schema=schema)
-    for name in _STANDS:
-        rows = rows.append_column(name, pa.array(verdict[name]))
-    return rows.append_column("previous_status", _words(was, STATUSES))
+    arrays = [given[f.name] if f.name in given else arrow_of(shown[f.name], f.type) for f in UNDECIDED_ROWS]
+    return pa.Table.from_arrays(arrays, schema=UNDECIDED_ROWS)
 
 
 def _words(numbers: Array, words: Sequence[Any]) -> pa.Array:

@@ -6,6 +6,7 @@ from functools import partial
 from itertools import pairwise
 
 from lagwise.domain.verdicts.buckets import HOUR_SECONDS
+from lagwise.domain.verdicts.turns import ABSENCE_SECONDS, INTERVALS_OF_ABSENCE, TURN_SECONDS
 from lagwise.domain.verdicts.usual_pauses import (
     HOURS_OF_USUAL_PAUSE,
     INTERVALS_OF_PAUSE,
@@ -67,6 +68,20 @@ def usual_pause_of(
     if len(of_hour) >= PAUSES_OF_HOUR and of_hour[PAUSES_OF_HOUR - 1] >= USUAL_PAUSE_SECONDS:
         usual = max(usual, of_hour[PAUSES_OF_HOUR - 1])
     return usual if usual >= max(USUAL_PAUSE_SECONDS, INTERVALS_OF_PAUSE * interval_seconds) else None
+
+
+def absence_of(known: Sequence[Observation], as_of: float, interval_seconds: float) -> float:
+    """The longest time without progress within the hour that ended in the last minutes; 0 where none was long enough
+    to tell."""
+    hour = [o.at for o in known if in_window(bucket_of(o.at, as_of), as_of, LOOKBACK_SECONDS)]
+    progress = [at for at in _progress(known) if at in hour]
+    absences = [
+        whole_micros(b - a)
+        for a, b in pairwise([*hour[:1], *progress])
+        if in_window(bucket_of(b, as_of), as_of, TURN_SECONDS)
+    ]
+    longest = max(absences, default=0.0)
+    return longest if longest >= ABSENCE_SECONDS and longest > INTERVALS_OF_ABSENCE * interval_seconds else 0.0
 
 
 def _progress(known: Sequence[Observation]) -> list[float]:

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
+from itertools import pairwise
 
 from lagwise.domain.causes import STANDING, Place
 from lagwise.domain.groups import verdict_of
@@ -15,7 +16,7 @@ from lagwise.domain.loss.records import of_partitions
 from lagwise.domain.partition_rollup import PartitionsInStatus, last_catch_up, soonest_breach, total
 from lagwise.domain.vocabulary import LossCause, Status, UnknownReason
 from lagwise.traces.trace_columns import client_of
-from tests.contract.plain_model.commit_cadence import cadence_of, usual_pause_of
+from tests.contract.plain_model.commit_cadence import absence_of, cadence_of, usual_pause_of
 from tests.contract.plain_model.history import (
     Clock,
     Observation,
@@ -45,7 +46,7 @@ from tests.contract.plain_model.logs import (
 from tests.contract.plain_model.losses import longest_kept_seconds, rate_while_behind, seconds_to_overtaking
 from tests.contract.plain_model.ownership import GroupFacts, group_facts, seconds_to_expiry
 from tests.contract.plain_model.records import Evaluation, Evidence, Judged, Pair, Policy, Row, Rows, Verdict
-from tests.contract.plain_model.status import judge
+from tests.contract.plain_model.status import awaits_turn, judge
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,10 +87,8 @@ def evaluate(rows: Rows, moment: Moment, before: Evaluation | None = None) -> Ev
         for r in rows.get("members", ())
         if r["sample_id"] == moment.sample_id
     }
-    partitions = {}
-    for pair in sorted({*latest, *observations}):
-        owner = latest.get(pair, {}).get("owner")
-        evidence = _evidence(
+    evidence = {
+        pair: _evidence(
             moment,
             pair,
             latest.get(pair),
@@ -100,9 +99,14 @@ def evaluate(rows: Rows, moment: Moment, before: Evaluation | None = None) -> Ev
             facts.get(pair.group, GroupFacts()),
             before.partitions.get(pair) if before else None,
         )
-        partitions[pair] = Judged(
-            evidence, judge(evidence, moment.policy_of(pair.group)), clients.get((pair.group, owner))
-        )
+        for pair in sorted({*latest, *observations})
+    }
+    partitions = {}
+    for pair, e in evidence.items():
+        policy = moment.policy_of(pair.group)
+        of_owner = [other for of, other in evidence.items() if (of.group, other.owner) == (pair.group, e.owner)]
+        known = replace(e, awaits_turn=e.owner is not None and awaits_turn(e, of_owner, policy))
+        partitions[pair] = Judged(known, judge(known, policy), clients.get((pair.group, e.owner or "")))
     groups = {}
     for group in sorted({*facts, *(pair.group for pair in partitions)}):
         fact = facts.get(group, GroupFacts())
@@ -210,6 +214,8 @@ def _evidence(
         unmoved_seconds=ago(committed_since) or 0.0,
         standstill_seconds=standstill,
         drained_seconds=ago(movement.drained_at),
+        moved_seconds=ago(max((b.at for a, b in pairwise(known) if a.committed != b.committed), default=None)),
+        absence_seconds=absence_of(known, now, interval),
         commits_seen=movement.moves,
         commit_cadence_seconds=cadence_of(movement, standstill, usual_pause),
         rewound_from=movement.rewound_from,

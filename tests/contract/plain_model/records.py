@@ -71,6 +71,9 @@ class Evidence:
     unmoved_seconds: float = 0.0
     standstill_seconds: float = 0.0
     drained_seconds: float | None = None
+    moved_seconds: float | None = None
+    absence_seconds: float = 0.0
+    awaits_turn: bool = False
     commits_seen: int = 0
     commit_cadence_seconds: float | None = None
     rewound_from: int | None = None

@@ -4,6 +4,8 @@ The proof table of ``tests/domain/test_status.py`` says of the rules on columns 
 """
 
 import math
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from lagwise.domain.lag_forecast import Forecast
@@ -33,6 +35,7 @@ from lagwise.domain.verdicts.status import (
     UNSEEN_SIMPLE_AFTER_SECONDS,
     UNSETTLED_AFTER_SECONDS,
 )
+from lagwise.domain.verdicts.turns import ABSENCE_SECONDS, ABSENCES_OF_PATIENCE, SHARE_OF_WAITING, TURN_SECONDS
 from lagwise.domain.vocabulary import (
     READING_STATES,
     REBALANCING_STATES,
@@ -159,6 +162,31 @@ def is_visible(e: Evidence, policy: Policy) -> bool:
     return (e.lag_seconds or 0.0) > policy.interval_seconds + CADENCES_OF_PATIENCE * cadence
 
 
+def stalled_after_seconds(e: Evidence, policy: Policy) -> float:
+    """Shortest standstill of a partition with an owner."""
+    return STALLED_AFTER_SECONDS + min(e.commit_cadence_seconds or 0.0, policy.interval_seconds)
+
+
+def sample_of(e: Evidence) -> Observation:
+    """Where the group and the log are; what is held back by a transaction that hangs counts."""
+    is_held = is_held_back(e.committed, e.high_watermark, e.last_stable, e.last_stable_seconds)
+    last_stable = None if is_held else e.last_stable
+    return Observation(0.0, e.committed, e.log_start, e.high_watermark, last_stable, next_record=e.next_record)
+
+
+def awaits_turn(e: Evidence, its: Sequence[Evidence], policy: Policy) -> bool:
+    """Whether the owner of a partition reads on, and may still come to it; ``its`` are all that it has in the group."""
+    stands = e.standstill_seconds
+    idle = min((other.moved_seconds for other in its if other.moved_seconds is not None), default=math.inf)
+    if idle >= min(stands, stalled_after_seconds(e, policy)):
+        return False
+    if stands <= ABSENCES_OF_PATIENCE * max(other.absence_seconds for other in its):
+        return True
+    waiting = sum(other.standstill_seconds >= max(0.0, stands - policy.interval_seconds) for other in its)
+    unread = sum(bool(sample_of(other).lag) for other in its)
+    return waiting > SHARE_OF_WAITING * unread and stands <= TURN_SECONDS
+
+
 def direction_of(e: Evidence, policy: Policy, lag: int) -> Direction:
     """Where the lag is going: a trend is significant in one of three windows, and another must agree. Growth that was
     told is told until something speaks against it."""
@@ -207,7 +235,12 @@ def direction_of(e: Evidence, policy: Policy, lag: int) -> Direction:
     goes_on = e.was_growing and is_shown and not (shrinks or is_over or has_slowed or fell)
     steady = e.steady_produce_rate_per_second
     is_even = steady is None or produced <= RISE_OF_LOAD * steady
-    begins = not fell and ((by_short or by_longer) if visible else (is_clear or (by_longer and is_even)))
+    is_untouched = e.awaits_turn and e.standstill_seconds >= ABSENCE_SECONDS
+    begins = (
+        not fell
+        and not is_untouched
+        and ((by_short or by_longer) if visible else (is_clear or (by_longer and is_even)))
+    )
     creeps = visible and longer is not None and short.low > 0 and longer.slope > 0
     return Direction(may_grow and (begins or goes_on), shrinks, creeps)
 
@@ -247,8 +280,7 @@ def judge(e: Evidence, policy: Policy) -> Verdict:
     # Who has nothing to commit stands at the end.
     committed = e.high_watermark if e.committed is None else e.committed
     is_held = is_held_back(committed, e.high_watermark, e.last_stable, e.last_stable_seconds)
-    last_stable = None if is_held else e.last_stable
-    sample = Observation(0.0, committed, e.log_start, e.high_watermark, last_stable, next_record=e.next_record)
+    sample = sample_of(replace(e, committed=committed))
     lag, reads_from = sample.lag, sample.reads_from
     assert lag is not None
     age = e.lag_seconds or 0.0
@@ -263,10 +295,9 @@ def judge(e: Evidence, policy: Policy) -> Verdict:
     stopped = stopped or (
         keeps_rebalancing(e, policy) and not has_left_topic(e) and stands_for(UNSETTLED_AFTER_SECONDS)
     )
-    stalled_after = STALLED_AFTER_SECONDS + min(e.commit_cadence_seconds or 0.0, policy.interval_seconds)
-    stalled = not stopped and e.owner is not None and stands_for(stalled_after)
-    # What was told is told until the offset moves.
-    goes_on = e.is_where_it_was and not has_left_topic(e) and stands_for(STOPPED_AFTER_SECONDS)
+    stalled = not stopped and e.owner is not None and stands_for(stalled_after_seconds(e, policy)) and not e.awaits_turn
+    # What was told is told until the offset moves, or its turn may come.
+    goes_on = e.is_where_it_was and not has_left_topic(e) and stands_for(STOPPED_AFTER_SECONDS) and not e.awaits_turn
     stopped, stalled = (
         stopped or (e.was_stopped and goes_on and not stalled),
         stalled or (e.was_stalled and goes_on and not stopped),
