@@ -6,6 +6,7 @@ every value; other numbers are float64 with NaN for null. Names are numbers of s
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -124,13 +125,21 @@ class Ranges:
 
     def _reduced(self, function: np.ufunc, values: Array, empty: int) -> Array:
         made = np.full(len(self.start), empty, values.dtype)
-        some = ~self.is_empty
-        if some.any():
-            # One more element than rows, because a part may end after the last.
-            padded = np.append(values, values.dtype.type(empty))
-            bounds = np.stack([self.start[some], self.stop[some]], axis=1).ravel()
-            made[some] = function.reduceat(padded, bounds)[::2]
+        some, bounds = self._bounds
+        if len(bounds):
+            if bounds[-1] == len(values) and bounds[:-1].max() < len(values):
+                made[some] = function.reduceat(values, bounds[:-1])[::2]
+            else:
+                # One more element than rows, because several parts end after the last.
+                padded = np.append(values, values.dtype.type(empty))
+                made[some] = function.reduceat(padded, bounds)[::2]
         return made
+
+    @cached_property
+    def _bounds(self) -> tuple[Array, Array]:
+        """Which parts have rows; where each of these begins and ends, one after the other."""
+        some = ~self.is_empty
+        return some, np.stack([self.start[some], self.stop[some]], axis=1).ravel()
 
     def first(self, values: Array, null: float | int = NULL) -> Array:
         """The first value of each part."""
