@@ -10,6 +10,7 @@ from lagwise.domain.humanise import plural
 from lagwise.operational.leadership import Leadership
 from lagwise.platform.program import program
 from lagwise.tables.raw import EVENTS
+from lagwise.tables.schema import no_rows
 from lagwise.tables.service_times import SERVICE_TIMES
 from lagwise.tables.store import Lake
 from lagwise_collectors.lake_delivery.deliver_from_spool import Delivery, Sink
@@ -56,7 +57,7 @@ class Pipeline:
         self._source = source
         self._sink = sink
         self._previous = PreviousSample()
-        self._measurements = ProbeMeasurements(None, SERVICE_TIMES.arrow.empty_table())
+        self._measurements = ProbeMeasurements(None, no_rows(SERVICE_TIMES.arrow))
         self._samples_with_error: dict[str, int] = {}
         self.failures = 0
 

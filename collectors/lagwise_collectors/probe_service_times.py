@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 
 from lagwise.domain.capacity.service_times import PREFIX, MeasuredBy, ServiceTimes, parse_service_times
 from lagwise.tables.raw import COMMITS, MEMBERS
+from lagwise.tables.schema import no_rows
 from lagwise.tables.service_times import SERVICE_TIMES
 from lagwise_collectors.protocol import Snapshot
 from lagwise_collectors.sample_builder import columns_of, rows_from_columns
@@ -37,7 +38,7 @@ def new_measurements(seen: frozenset[_Key] | None, snapshot: Snapshot) -> ProbeM
     not be read, the texts stay seen; so do all where nothing could be read.
     """
     commits = snapshot.rows(COMMITS)
-    nothing = SERVICE_TIMES.arrow.empty_table()
+    nothing = no_rows(SERVICE_TIMES.arrow)
     if commits.num_rows == 0:
         return ProbeMeasurements(seen, nothing)
     found = _probed(commits)

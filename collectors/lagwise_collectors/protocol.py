@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from lagwise.platform.errors import ClusterError
 from lagwise.tables.raw import ERRORS, GROUPS, SAMPLES
-from lagwise.tables.schema import Table
+from lagwise.tables.schema import Table, no_rows
 
 _MAX_EXAMPLE_CHARACTERS = 300
 
@@ -31,7 +31,7 @@ class Snapshot:
     def rows(self, table: Table) -> pa.Table:
         """The rows of one raw table; an empty table where the source has none."""
         rows = self.tables.get(table.name)
-        return table.arrow.empty_table() if rows is None else rows
+        return no_rows(table.arrow) if rows is None else rows
 
     @property
     def header(self) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal
 
 import pyarrow as pa
@@ -35,7 +36,7 @@ class Column:
     nullable: bool = True
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Table:
     """One Delta table of the lake.
 
@@ -60,7 +61,7 @@ class Table:
     def partitioned(self) -> bool:
         return self.clock is not None
 
-    @property
+    @cached_property
     def arrow(self) -> pa.Schema:
         """The Arrow schema, the ``day`` partition column last."""
         fields = [pa.field(c.name, c.type, nullable=c.nullable) for c in self.columns]
@@ -68,7 +69,7 @@ class Table:
             fields.append(pa.field("day", DAY, nullable=False))
         return pa.schema(fields)
 
-    @property
+    @cached_property
     def without_day(self) -> pa.Schema:
         """The schema of rows that are appended: ``day`` follows from the clock."""
         return pa.schema([f for f in self.arrow if f.name != "day"])

@@ -26,7 +26,7 @@ from lagwise.platform.secrets import resolve_map
 from lagwise_spark import jvm
 from lagwise_spark.tasks.shipping import ship_code
 
-#: The JVM hands on what Python makes: the optimising compiler would take longer than it saves.
+#: The JVMs hand on what Python makes: the optimising compiler would take longer than it saves.
 QUICK_JVM = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
 
 #: A master on this machine only, whose executors need not be able to reach the driver from elsewhere.
@@ -71,6 +71,7 @@ def start_spark(settings: SparkSettings, *, app_name: str = "lagwise", log_file:
         "spark.master": settings.master,
         "spark.driver.memory": settings.driver_memory,
         "spark.driver.extraJavaOptions": QUICK_JVM,
+        "spark.executor.extraJavaOptions": QUICK_JVM,
     }
     if settings.master.startswith("local") or _LOOPBACK.match(settings.master):
         conf["spark.driver.host"] = conf["spark.driver.bindAddress"] = "127.0.0.1"

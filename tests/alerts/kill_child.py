@@ -2,8 +2,8 @@
 
 ``forever CONFIG TIMES`` is the alert process, whose leases last so many times what they do. ``forks`` reads commands
 from stdin, one JSON object a line, and for each forks a child that does one round and kills itself (SIGKILL) at the
-numbered point: before a statement that writes, before a commit, before and after a request to a receiver. It answers
-with one line: "killed" or "done".
+numbered point: before a statement that writes (``makes_tables``: or makes a table), before a commit, before and after a
+request to a receiver. It answers with one line: "killed" or "done".
 """
 
 import importlib.util
@@ -19,7 +19,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Engine, event
 
-from lagwise.config import load_config
+from lagwise.config import Config, load_config
 from lagwise.operational import lease
 from lagwise.platform import logs
 from lagwise_alerts.channels.webhook import WebhookChannel
@@ -29,8 +29,9 @@ from lagwise_alerts.run import alert_forever, alert_once
 class Executioner:
     """Counts points, and kills this process at the chosen one."""
 
-    def __init__(self, point: int) -> None:
+    def __init__(self, point: int, makes_tables: bool) -> None:
         self._left = point
+        self._writes = ("INSERT", "UPDATE", "DELETE", *(["CREATE"] if makes_tables else []))
         self._lock = threading.Lock()
 
     def pass_point(self) -> None:
@@ -40,7 +41,7 @@ class Executioner:
                 os.kill(os.getpid(), signal.SIGKILL)
 
     def statement(self, _c: object, _cursor: object, statement: str, *_: object) -> None:
-        if statement.split()[0].upper() in ("INSERT", "UPDATE", "DELETE", "CREATE"):
+        if statement.split()[0].upper() in self._writes:
             self.pass_point()
 
     def commit(self, connection: Connection) -> None:
@@ -62,7 +63,7 @@ class Executioner:
 
 
 def one_round(command: dict[str, Any]) -> None:
-    Executioner(command["point"]).watch()
+    Executioner(command["point"], command["makes_tables"]).watch()
     alert_once(load_config(Path(command["config"]), environment={}), datetime.fromisoformat(command["now"]))
 
 
@@ -74,6 +75,7 @@ def forks() -> None:
     for name in LAZY:
         if importlib.util.find_spec(name) is not None:
             importlib.import_module(name)
+    Config()  # pydantic completes a model at its first use, too
     for line in sys.stdin:
         child = os.fork()
         if child == 0:

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -101,7 +102,8 @@ def observation(
     return Situation(conditions, dict.fromkeys(clusters, view))
 
 
-def book(channels: Sequence[str] = ("ops",)) -> RuleBook:
+@cache
+def book(channels: tuple[str, ...] = ("ops",)) -> RuleBook:
     """The rules that come with Lagwise."""
     return load_rules(None, channels)
 

@@ -2,7 +2,8 @@
 
 import ast
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -68,21 +69,34 @@ def modules() -> Iterator[tuple[str, Path]]:
 MODULES = dict(modules())
 
 
-def imports(name: str, path: Path) -> set[str]:
-    """Every module a module imports, anywhere in it, except for type checking only."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    unread = {
-        id(node) for block in ast.walk(tree) if _is_type_checking(block) for s in block.body for node in ast.walk(s)
-    }
+@cache
+def imports(name: str, *, for_type_checking: bool = False) -> frozenset[str]:
+    """Every module a module imports, anywhere in it, except (unless asked for) for type checking only."""
+    path = MODULES[name]
     found: set[str] = set()
-    for node in ast.walk(tree):
-        if id(node) in unread:
-            continue
+    for node in _statements(_tree(path).body, for_type_checking):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
             found |= set(_from(name, path, node))
-    return found
+    return frozenset(found)
+
+
+@cache
+def _tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+def _statements(body: Iterable[ast.stmt], for_type_checking: bool) -> Iterator[ast.stmt]:
+    """Statements and those within them. Expressions, which are most of a tree, import nothing."""
+    for node in body:
+        yield node
+        if for_type_checking or not _is_type_checking(node):
+            yield from _statements(getattr(node, "body", ()), for_type_checking)
+        for part in ("orelse", "finalbody"):
+            yield from _statements(getattr(node, part, ()), for_type_checking)
+        for block in (*getattr(node, "handlers", ()), *getattr(node, "cases", ())):
+            yield from _statements(block.body, for_type_checking)
 
 
 def _from(name: str, path: Path, node: ast.ImportFrom) -> Iterator[str]:
@@ -98,9 +112,6 @@ def _is_type_checking(node: ast.AST) -> bool:
     return isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
 
 
-IMPORTS = {name: imports(name, path) for name, path in MODULES.items()}
-
-
 def is_in(module: str, *rooms: str) -> bool:
     return any(module == room or module.startswith(room + ".") for room in rooms)
 
@@ -113,16 +124,16 @@ def offences(importers: tuple[str, ...], allowed: tuple[str, ...]) -> list[str]:
     """Imports of ours by modules of these rooms that are neither of their own room nor allowed."""
     return [
         f"{name} imports {imported}"
-        for name, found in IMPORTS.items()
+        for name in MODULES
         if is_in(name, *importers)
-        for imported in sorted(found)
+        for imported in sorted(imports(name))
         if ours(imported) and imported != "lagwise" and not is_in(imported, *importers, *allowed)
     ]
 
 
 def test_the_rooms_are_there() -> None:
     assert {name.partition(".")[0] for name in MODULES} == set(ROOTS)
-    assert IMPORTS["lagwise.tables.store"] >= {
+    assert imports("lagwise.tables.store") >= {
         "duckdb",
         "lagwise.platform.errors",
         "lagwise.tables.open_tables",
@@ -134,9 +145,9 @@ def test_the_domain_uses_numpy_and_the_standard_library_only() -> None:
     known = sys.stdlib_module_names | {"numpy"}
     foreign = [
         f"{name} imports {imported}"
-        for name, found in IMPORTS.items()
+        for name in MODULES
         if is_in(name, "lagwise.domain")
-        for imported in sorted(found)
+        for imported in sorted(imports(name))
         if not is_in(imported, "lagwise.domain") and imported.partition(".")[0] not in known
     ]
     assert foreign == []
@@ -159,7 +170,7 @@ def test_rooms_in_the_middle_know_the_ground_and_not_each_other(room: str) -> No
 
 @pytest.mark.parametrize("package", RESERVED)
 def test_only_some_import(package: str) -> None:
-    users = [name for name, found in IMPORTS.items() if any(is_in(imported, package) for imported in found)]
+    users = [name for name in MODULES if any(is_in(imported, package) for imported in imports(name))]
     assert [name for name in users if not is_in(name, *RESERVED[package])] == []
 
 
@@ -172,7 +183,7 @@ def test_reports_are_made_without_streamlit() -> None:
         name = waiting.pop()
         if name not in reached:
             reached.add(name)
-            waiting += IMPORTS.get(name, ())
+            waiting += imports(name) if name in MODULES else ()
     assert "plotly.graph_objects" in reached
     assert [name for name in reached if is_in(name, "streamlit")] == []
 
@@ -195,13 +206,7 @@ def test_no_packages_import_in_a_circle() -> None:
 
 def all_imports(name: str) -> set[str]:
     """Modules of ours that a module imports anywhere, for type checking as well."""
-    found: set[str] = set()
-    for node in ast.walk(ast.parse(MODULES[name].read_text(encoding="utf-8"))):
-        if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom):
-            found |= set(_from(name, MODULES[name], node))
-    return {module for module in found if module in MODULES}
+    return {module for module in imports(name, for_type_checking=True) if module in MODULES}
 
 
 def package_of(module: str) -> str:

@@ -17,14 +17,16 @@ from lagwise_collectors.protocol import Snapshot
 
 
 def eventually(condition: Callable[[], Any], seconds: float = 240.0) -> Any:
-    """The first true value of the condition; fails after so many seconds."""
+    """The first true value of the condition; fails after so many seconds. A condition that takes long is asked less
+    often: what is awaited needs the CPU."""
     deadline = time.monotonic() + seconds
     while True:
+        began = time.monotonic()
         value = condition()
         if value:
             return value
         assert time.monotonic() < deadline, f"not within {seconds:g} s: {condition}"
-        time.sleep(0.05)
+        time.sleep(min(max(0.05, 3 * (time.monotonic() - began)), 1.0))
 
 
 def rows(snapshot: Snapshot, table: Table) -> list[dict[str, Any]]:

@@ -9,7 +9,6 @@ from lagwise.domain.lag_forecast import Forecast
 from lagwise.domain.vocabulary import Status
 from lagwise.traces.trace import Trace, moment, sample_id
 from lagwise_app.replay.shown import NUMBERS, Shown
-from lagwise_app.replay.trace_events import events_of
 from tests.contract.plain_model.evaluation import Moment, evaluate
 from tests.contract.plain_model.records import Evaluation, Judged, Pair, Policy
 
@@ -26,9 +25,11 @@ def evaluation_at(
     return evaluate({**trace.rows, "events": events}, at, before)
 
 
-def shown_by_oracle(trace: Trace, times: Sequence[float] | None = None) -> list[Shown]:
-    """Everything shown at some of the evaluation times (by default at all), in the order of the replay."""
-    events = events_of(trace)
+def shown_by_oracle(
+    trace: Trace, events: Sequence[Mapping[str, Any]], times: Sequence[float] | None = None
+) -> list[Shown]:
+    """Everything shown at some of the evaluation times (by default at all), in the order of the replay; ``events`` are
+    those that verdicts go by."""
     shown: list[Shown] = []
     evaluation: Evaluation | None = None
     for time_s in trace.evaluation_times if times is None else times:

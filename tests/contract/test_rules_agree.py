@@ -15,7 +15,7 @@ from lagwise.domain.vocabulary import LossCause, Status, UnknownReason
 from lagwise.traces.judged import judged
 from lagwise.traces.trace import Trace, read_trace
 from lagwise_app.replay.shown import Shown, shown_of
-from lagwise_app.replay.trace_events import events_of
+from lagwise_app.replay.trace_events import OF_GROUPS, events_of, group_events_of
 from tests.contract.differences import differences
 from tests.contract.histories import history
 from tests.contract.oracle import shown_by_oracle
@@ -43,8 +43,9 @@ FOUND_BY_THE_LONG_RUN = (1132,)
 def compared(batch: list[Trace]) -> Iterator[Shown]:
     """What is shown of each trace, once it has been compared."""
     for trace in batch:
-        shown = shown_of(trace)
-        assert differences(shown, shown_by_oracle(trace)) == []
+        events = group_events_of(trace)
+        shown = shown_of(trace, events=events)
+        assert differences(shown, shown_by_oracle(trace, events)) == []
         yield from shown
 
 
@@ -52,8 +53,9 @@ def test_on_every_trace() -> None:
     count = 0
     for trace in traces():
         times = trace.evaluation_times[::EVERY]
-        seen = shown_of(trace, times)
-        assert differences(seen, shown_by_oracle(trace, times)) == []
+        events = group_events_of(trace)
+        seen = shown_of(trace, times, events)
+        assert differences(seen, shown_by_oracle(trace, events, times)) == []
         count += len(seen)
     assert count > 1000
 
@@ -139,8 +141,7 @@ def test_on_hours_in_which_a_loss_shows_and_others_in_which_none_does(tmp_path: 
     group.speed["t", 0] = steps((0, 500), (700, 0), (1250, 99), (3390, 100))
     world.run()
     trace = read_trace(world.write(tmp_path))
-    shown = shown_of(trace)
-    assert differences(shown, shown_by_oracle(trace)) == []
+    shown = list(compared([trace]))
     reported = [(one.time_s, one.lost) for one in shown if one.topic is not None and one.lost.at_least]
     assert len(reported) >= 4
     (before, lost), (last, at_last) = reported[-2:]
@@ -149,6 +150,16 @@ def test_on_hours_in_which_a_loss_shows_and_others_in_which_none_does(tmp_path: 
         "an hour without a loss adds nothing"
     )
     assert at_last.at_least <= group.lost["t", 0] <= at_last.at_most
+
+
+def test_both_go_by_the_events_that_all_samples_tell() -> None:
+    """(On the traces: tests/traces/test_events.py.)"""
+    count = 0
+    for trace in (*map(history, range(60)), *(unreadable(history(seed), seed) for seed in range(20))):
+        told = group_events_of(trace)
+        assert told == [event for event in events_of(trace) if event["kind"] in OF_GROUPS], trace.name
+        count += len(told)
+    assert count > 300
 
 
 @pytest.mark.long

@@ -4,11 +4,11 @@ import os
 import re
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Literal
 
-from playwright.sync_api import Browser, Error, Locator, Page, ViewportSize, expect, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Error, Locator, Page, ViewportSize, expect, sync_playwright
 
 #: Where Debian, Fedora and others put it; LAGWISE_CHROMIUM names another one.
 _CANDIDATES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
@@ -43,6 +43,20 @@ def launched(path: str) -> Iterator[Browser]:
             browser.close()
 
 
+def new_context(
+    browser: Browser,
+    *,
+    scheme: Literal["light", "dark"] = "light",
+    viewport: tuple[int, int] = (1280, 900),
+    user_agent: str | None = None,
+) -> BrowserContext:
+    """A visitor's cookies, storage and cache, all empty."""
+    size: ViewportSize = {"width": viewport[0], "height": viewport[1]}
+    context = browser.new_context(viewport=size, color_scheme=scheme, user_agent=user_agent)
+    context.set_default_timeout(READY_MS)
+    return context
+
+
 class Visit:
     """One page of one visitor, and everything that went wrong in it."""
 
@@ -54,10 +68,10 @@ class Visit:
         scheme: Literal["light", "dark"] = "light",
         viewport: tuple[int, int] = (1280, 900),
         user_agent: str | None = None,
+        context: BrowserContext | None = None,
     ) -> None:
-        size: ViewportSize = {"width": viewport[0], "height": viewport[1]}
-        self._context = browser.new_context(viewport=size, color_scheme=scheme, user_agent=user_agent)
-        self._context.set_default_timeout(READY_MS)
+        self._is_own_context = context is None
+        self._context = context or new_context(browser, scheme=scheme, viewport=viewport, user_agent=user_agent)
         self.page: Page = self._context.new_page()
         self.address = address
         self.troubles: list[str] = []
@@ -77,7 +91,14 @@ class Visit:
         expect(self.page.locator('[data-testid="stHeading"]').first).to_be_visible()
 
     def close(self) -> None:
-        self._context.close()
+        """Leave, and leave nothing behind: a ``context`` that was given keeps only what it loaded from the server."""
+        if self._is_own_context:
+            self._context.close()
+            return
+        with suppress(Error):  # a page that was never drawn has stored nothing
+            self.page.evaluate("localStorage.clear()")
+        self.page.close()
+        self._context.clear_cookies()
 
     def overflow(self) -> int:
         """Pixels by which the page is wider than the window."""
@@ -115,4 +136,4 @@ def unchanged(element: Locator) -> None:
     )
 
 
-__all__ = ["READY_MS", "Error", "Visit", "chromium", "launched", "unchanged"]
+__all__ = ["READY_MS", "Error", "Visit", "chromium", "launched", "new_context", "unchanged"]

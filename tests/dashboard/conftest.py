@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 import streamlit as st
-from playwright.sync_api import Browser
+from playwright.sync_api import Browser, BrowserContext
 from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest
 
@@ -18,7 +18,7 @@ from lagwise.config import load_config
 from lagwise.links import pages
 from lagwise.tables.store import Lake
 from tests.dashboard import alerts, lakes, planning
-from tests.dashboard.browsing import Visit
+from tests.dashboard.browsing import Visit, new_context
 from tests.dashboard.lakes import Scene
 from tests.dashboard.serving import served, write_settings
 from tests.dashboard.stories import GROUPS_OF_THE_DEMO, HOSTILE_GROUPS
@@ -132,10 +132,18 @@ def address(tmp_path_factory: pytest.TempPathFactory, browser: Browser) -> Itera
         yield found
 
 
+@pytest.fixture(scope="session")
+def _loaded(browser: Browser) -> Iterator[BrowserContext]:
+    """Keeps what the server serves to everybody: the scripts would be loaded and compiled anew for each test."""
+    context = new_context(browser)
+    yield context
+    context.close()
+
+
 @pytest.fixture
-def visit(browser: Browser, address: str) -> Iterator[Visit]:
+def visit(browser: Browser, address: str, _loaded: BrowserContext) -> Iterator[Visit]:
     """A visitor of the served dashboard, in light; nothing may go wrong in the browser."""
-    visitor = Visit(browser, address)
+    visitor = Visit(browser, address, context=_loaded)
     yield visitor
     visitor.close()
     assert visitor.troubles == []

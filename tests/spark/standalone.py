@@ -11,6 +11,7 @@ from pathlib import Path
 import pyspark
 
 from lagwise.platform.die_with_parent import dying_with_parent
+from lagwise_spark.start import QUICK_JVM
 
 WORKERS = 2
 _DEADLINE_SECONDS = 60.0
@@ -50,6 +51,7 @@ def _daemon(name: str, log: Path, *arguments: str) -> Iterator[None]:
         # The pages that master and workers serve cannot be switched off; they are to listen here only.
         "SPARK_LOCAL_IP": "127.0.0.1",
         "SPARK_DAEMON_MEMORY": "256m",
+        "SPARK_DAEMON_JAVA_OPTS": QUICK_JVM,
         "SPARK_MASTER_OPTS": "-Dspark.master.rest.enabled=false",
     }
     with log.open("wb") as sink:

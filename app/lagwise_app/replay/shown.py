@@ -13,6 +13,7 @@ from lagwise.domain.verdicts.columns import NULL, Array, seconds_between
 from lagwise.domain.verdicts.loss import LOSS_CAUSES
 from lagwise.domain.verdicts.status import HELD, REASONS, STATUSES
 from lagwise.domain.vocabulary import Status
+from lagwise.traces.csv_files import Row
 from lagwise.traces.judged import JudgedGroup, JudgedTrace, judged
 from lagwise.traces.trace import Trace
 from lagwise_app.replay.trace_events import group_events_of
@@ -78,10 +79,10 @@ class Shown:
         return json.dumps(head | dict(self.numbers), ensure_ascii=False)
 
 
-def shown_of(trace: Trace, times: Sequence[float] | None = None) -> list[Shown]:
+def shown_of(trace: Trace, times: Sequence[float] | None = None, events: Sequence[Row] | None = None) -> list[Shown]:
     """Everything shown at some times of a trace (by default all of its evaluation times), in order of time, groups
-    after their partitions."""
-    its = judged(trace, group_events_of(trace), times)
+    after their partitions. ``events`` are those of :func:`group_events_of`, where the caller has them."""
+    its = judged(trace, group_events_of(trace) if events is None else events, times)
     shown: list[list[Shown]] = [[] for _ in its.times]
     for moment, one in _partitions(trace, its):
         shown[moment].append(one)

@@ -9,6 +9,7 @@ from itertools import pairwise
 
 import pyarrow as pa
 
+from lagwise.domain.vocabulary import EventKind
 from lagwise.tables.raw import COMMITS, GROUPS, MEMBERS, SAMPLES, TOPICS, WATERMARKS
 from lagwise.tables.schema import Table
 from lagwise.traces.csv_files import Row
@@ -17,6 +18,8 @@ from lagwise_collectors.protocol import ErrorTally, Snapshot
 from lagwise_collectors.sample_builder import samples_row
 from lagwise_collectors.sample_diff.compare_samples import PreviousSample, compare_samples
 
+#: The kinds of the events that verdicts go by.
+OF_GROUPS = (EventKind.REBALANCE, EventKind.STATE_CHANGED, EventKind.GROUP_GONE)
 _CLUSTER = "trace"
 _TABLES = (WATERMARKS, COMMITS, GROUPS, MEMBERS, TOPICS)
 
@@ -49,13 +52,15 @@ def events_of(trace: Trace) -> list[Row]:
 
 def group_events_of(trace: Trace) -> list[Row]:
     """The events that verdicts go by, in order of time: what happened to groups. Told from the samples in which a group
-    is not described as in the one before, and from those before them; in between nothing can have happened to it."""
+    is not described as in the one before, and from those before and after them: the first sample of a rebalance leaves
+    it to the next one to tell who joined. In between nothing can have happened."""
     described: list[list[object]] = [[] for _ in trace.sample_times]
     for table, columns in (("groups", ("group", "state", "type")), ("members", ("group", "member_id", "assignment"))):
         for row in trace.rows[table]:
             described[int(row["sample_id"])].append([row.get(column) for column in columns])
     numbers = range(1, len(described))
-    kept = sorted({0, *(n for i in numbers if described[i] != described[i - 1] for n in (i - 1, i))})
+    changed = [i for i in numbers if described[i] != described[i - 1]]
+    kept = sorted({0, *(n for i in changed for n in (i - 1, i, i + 1) if n < len(described))})
     renamed = {sample_id(old): sample_id(new) for new, old in enumerate(kept)}
     few: dict[str, list[Row]] = {table: [] for table in trace.rows} | {
         table: [
@@ -63,7 +68,8 @@ def group_events_of(trace: Trace) -> list[Row]:
         ]
         for table in ("groups", "members")
     }
-    return events_of(replace(trace, sample_times=tuple(trace.sample_times[n] for n in kept), rows=few))
+    events = events_of(replace(trace, sample_times=tuple(trace.sample_times[n] for n in kept), rows=few))
+    return [event for event in events if event["kind"] in OF_GROUPS]
 
 
 def _by_sample(table: Table, rows: Sequence[Row]) -> Mapping[str, pa.Table]:

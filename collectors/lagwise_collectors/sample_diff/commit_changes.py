@@ -115,7 +115,7 @@ def _changed(before: pa.Table, now: pa.Table) -> pa.Table:
         both = now.select(KEYS).append_column("before", before["committed"]).append_column("after", now["committed"])
     else:
         after = now.rename_columns([*KEYS, "after"])
-        both = before.rename_columns([*KEYS, "before"]).join(after, KEYS, join_type="left outer")
+        both = before.rename_columns([*KEYS, "before"]).join(after, KEYS, join_type="left outer", use_threads=False)
     went_back = pc.fill_null(pc.less(both["after"], both["before"]), False)
     went_away = pc.and_(pc.is_valid(both["before"]), pc.is_null(both["after"]))
     return both.filter(pc.or_(went_back, went_away))

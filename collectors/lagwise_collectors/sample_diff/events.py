@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from lagwise.domain.vocabulary import EventKind, EventSource
 from lagwise.tables.raw import EVENTS
+from lagwise.tables.schema import no_rows
 from lagwise_collectors.protocol import ErrorTally
 from lagwise_collectors.sample_builder import columns_of, rows_from_columns
 
@@ -61,7 +62,7 @@ def as_rows(events: Iterable[Event], cluster: str) -> pa.Table:
     """The events as rows of ``raw/events``."""
     events = list(events)
     if not events:
-        return EVENTS.arrow.remove(EVENTS.arrow.get_field_index("day")).empty_table()
+        return no_rows(EVENTS.without_day)
     columns = columns_of(events, *(field.name for field in fields(Event)))
     columns |= {name: [_shortened(names) for names in columns[name]] for name in _NAME_LISTS}
     columns["moved"] = [

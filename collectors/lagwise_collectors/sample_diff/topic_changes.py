@@ -103,7 +103,7 @@ def _by_topic(watermarks: pa.Table) -> list[dict[str, Any]]:
     if watermarks.num_rows == 0:
         return []
     columns = {name: pc.cast(watermarks[name], pa.string()) for name in ("topic", "topic_id", "error")}
-    by_topic = pa.table({**columns, "partition": watermarks["partition"]}).group_by("topic")
+    by_topic = pa.table({**columns, "partition": watermarks["partition"]}).group_by("topic", use_threads=False)
     highest = by_topic.aggregate([("topic_id", "max"), ("partition", "max"), ("error", "max")])
     rows: list[dict[str, Any]] = highest.rename_columns(["topic", "topic_id", "last_partition", "error"]).to_pylist()
     return rows

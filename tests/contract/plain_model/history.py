@@ -5,9 +5,11 @@ minutes, five of them once they are old, and whole hours for the window of a day
 """
 
 import math
+from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cache
 from itertools import pairwise
 
 from lagwise.domain.loss.records import NOTHING_LOST, Lost
@@ -238,8 +240,9 @@ def change_of(
 ) -> Change | None:
     """The last end of an outage, leap of the log start, or rewind within the hour."""
     hour = [o.at for o in known if _counts(o.at, as_of, LOOKBACK_SECONDS, recreated_at)]
-    steps = [(a, b) for a, b, is_step in known_steps(known, gap) if is_step and b.at in hour]
-    lost = {o.at: _lost_at(before, o).at_least for before, o in _with_previous(known) if o.at in hour}
+    within = {*hour}
+    steps = [(a, b) for a, b, is_step in known_steps(known, gap) if is_step and b.at in within]
+    lost = {o.at: _lost_at(before, o).at_least for before, o in _with_previous(known) if o.at in within}
     rewound = {b.at: (a.committed or 0) - (b.committed or 0) for a, b in steps if _went_back(a, b)}
     leaps = [_leapt_at(amounts, as_of) for amounts in (lost, rewound)]
     of_log = [
@@ -272,11 +275,13 @@ def _resumed_at(
     """When the last outage ended: a long pause without another one like it."""
     progress = [o.at for o in known[:1] if o.lag == 0]
     progress += [b.at for a, b in pairwise(known) if b.lag == 0 or b.committed != a.committed]
-    progress = [at for at in progress if at in hour]
+    within = {*hour}
+    progress = [at for at in progress if at in within]
+    buckets = [bucket_of(seen, as_of) for seen in hour]
     pauses: dict[float, float] = {}
     for number, at in enumerate(progress):
-        earlier = [seen for seen in hour if bucket_of(seen, as_of) < bucket_of(at, as_of)]
-        stood = earlier[-1] - (progress[number - 1] if number else hour[0]) if earlier else 0.0
+        earlier = bisect_left(buckets, bucket_of(at, as_of))  # how many were seen in earlier buckets
+        stood = hour[earlier - 1] - (progress[number - 1] if number else hour[0]) if earlier else 0.0
         if stood >= OUTAGE_SECONDS:
             pauses[at] = stood
     until = whole_hours_until(as_of)
@@ -366,6 +371,7 @@ def pace_of(
     window = windows[0] if windows else WINDOWS_SECONDS[-1]
     changed_at = movement.change.at if movement.change else None
 
+    @cache
     def counting_in(seconds: float) -> list[Observation]:
         """Those since the last change: the day does not know of it."""
         return [

@@ -1,5 +1,5 @@
-"""Skips are told where there is one, and nowhere else: not of bursts, gaps, compaction, markers, losses, nor of new
-topics."""
+"""What comparing a trace's samples tells. Skips are told where there is one, and nowhere else: not of bursts, gaps,
+compaction, markers, losses, nor of new topics. What verdicts go by is told by a few of the samples."""
 
 from pathlib import Path
 
@@ -8,11 +8,11 @@ import pytest
 from lagwise.domain.loss.skips import FROM_LOG_START
 from lagwise.domain.vocabulary import EventKind
 from lagwise.traces.trace import read_trace
-from lagwise_app.replay.trace_events import events_of
+from lagwise_app.replay.trace_events import OF_GROUPS, events_of, group_events_of
 from tests.traces import noise
 from tests.traces.judged import judged
 from tests.traces.make import pairs, steps
-from tests.traces.replayed import traces
+from tests.traces.replayed import events_by_trace, traces
 from tests.traces.world import World
 
 pytestmark = pytest.mark.thorough
@@ -20,8 +20,8 @@ pytestmark = pytest.mark.thorough
 
 def test_the_only_skip_that_samples_prove_is_reported() -> None:
     reported = {
-        trace.name: [event for event in events_of(trace) if event["kind"] == EventKind.COMMIT_SKIPPED]
-        for trace in traces()
+        name: [event for event in events if event["kind"] == EventKind.COMMIT_SKIPPED]
+        for name, events in events_by_trace().items()
     }
     skips = reported.pop("skip-to-end")
     # The group that hung was never seen to be behind and go on: nobody knows how fast it is.
@@ -29,6 +29,15 @@ def test_the_only_skip_that_samples_prove_is_reported() -> None:
     for event in skips:
         assert 13_000 < int(event["after"]) - int(event["before"]) < 16_000
     assert {name: events for name, events in reported.items() if events} == {}
+
+
+def test_verdicts_go_by_the_events_that_all_samples_tell() -> None:
+    count = 0
+    for trace in traces():
+        told = group_events_of(trace)
+        assert told == [event for event in events_by_trace()[trace.name] if event["kind"] in OF_GROUPS], trace.name
+        count += len(told)
+    assert count > 300
 
 
 def test_no_skip_is_reported_for_healthy_noisy_traffic() -> None:
