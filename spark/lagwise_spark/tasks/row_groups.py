@@ -86,7 +86,8 @@ class RowGroups:
         return self._known[group, name]
 
     def keys(self, group: int) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-        """What lies between the first and the last topic-partition, as far as that is known."""
+        """Two topic-partitions between which all of its rows lie, as far as that is known. The statistics are of each
+        column by itself: no row need have one of these."""
         low, high = [], []
         for name in KEY:
             its = self.ends(group, name)
@@ -94,8 +95,6 @@ class RowGroups:
                 break
             low.append(its.low)
             high.append(its.high)
-            if its.low != its.high:
-                break
         return tuple(low), tuple(high)
 
     def read(self, group: int) -> RowGroup:
