@@ -5,8 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lagwise.domain.causes import TROUBLE
-from lagwise.domain.groups import GroupVerdict, status_of, verdict_of
+from lagwise.domain.groups import GroupVerdict, verdict_of
 from lagwise.domain.verdicts.buckets import hours_of, of_samples
 from lagwise.domain.verdicts.columns import NULL, Array, Columns, before, is_first, taken
 from lagwise.domain.verdicts.evidence import Known, evidence_of, no_previous
@@ -232,8 +231,7 @@ def _groups(
 ) -> Iterator[tuple[int, str, JudgedGroup]]:
     """The verdict on each group that is there, with the number of the moment."""
     parts, known = parts_of(partitions, names), rows.membership.names
-    in_order = np.argsort(partitions["view"], kind="stable")
-    ordered = partitions["view"][in_order]
+    places = places_of(partitions, parts, names)
     for view in sorted({*np.flatnonzero(facts["is_there"]).tolist(), *parts}):
         at, number = divmod(view, len(rows.groups.names))
         group, its = rows.groups.names[number], parts.get(view, [])
@@ -243,8 +241,6 @@ def _groups(
         )
         members = int(facts["members"][view])
         idle = int(facts["idle_members"][view]) if facts["is_there"][view] else 0
-        is_trouble = status_of(its, error)[0] in TROUBLE
-        rows_of = in_order[np.searchsorted(ordered, view) : np.searchsorted(ordered, view, "right")]
         verdict = verdict_of(
             its,
             members=None if members == NULL else members,
@@ -252,7 +248,7 @@ def _groups(
             state=state,
             group_type=type_,
             error=error,
-            places=places_of(partitions, rows_of, names) if is_trouble else (),
+            places=places.get(view, ()),
             lag_objective_seconds=trace.lag_objectives_s.get(group, trace.lag_objective_s),
         )
         yield at, group, JudgedGroup(verdict, state, type_, idle)

@@ -1,13 +1,14 @@
 """A group's partitions, summed up: what its verdict, the sentence about it and the cause of its trouble are made of."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import isnan
 from typing import Any
 
 import numpy as np
 
-from lagwise.domain.causes import Place
+from lagwise.domain.causes import TROUBLE, Place
+from lagwise.domain.groups import status_of
 from lagwise.domain.lag_forecast import Forecast
 from lagwise.domain.loss.records import Lost
 from lagwise.domain.partition_rollup import PartitionsInStatus
@@ -46,6 +47,7 @@ def parts_of(rows: Columns, names: RollupNames) -> dict[int, list[PartitionsInSt
     # The oldest unread record; among equals the lowest partition, then the last topic by name.
     worst = _first_by(parts, key, -np.nan_to_num(rows["lag_seconds"]), rows["partition"], -rows["topic"])
     bound = _first_by(parts, key, -np.nan_to_num(rows["lag_seconds"]), ~rows["lag_seconds_is_lower_bound"])
+    topics, clients, owners = (_distinct(parts, rows[name]) for name in ("topic", "client", "owner"))
     made: dict[int, list[PartitionsInStatus]] = {}
     for number, (start, stop) in enumerate(zip(parts.start.tolist(), parts.stop.tolist(), strict=True)):
         its = {name: _plain(values[number]) for name, values in sums.items()}
@@ -64,13 +66,9 @@ def parts_of(rows: Columns, names: RollupNames) -> dict[int, list[PartitionsInSt
             lost=Lost(*(its[name] for name in _LOST)),
             worst_topic=names.topics[rows["topic"][most]],
             worst_partition=int(rows["partition"][most]),
-            topics=frozenset(names.topics[topic] for topic in np.unique(rows["topic"][start:stop])),
-            owners=frozenset(
-                name
-                for client in np.unique(rows["client"][start:stop])
-                if client >= 0 and (name := names.clients[client])
-            ),
-            owning_members=len(set(np.unique(rows["owner"][start:stop])) - {-1}),
+            topics=frozenset(names.topics[topic] for topic in topics[number]),
+            owners=frozenset(name for client in clients[number] if client >= 0 and (name := names.clients[client])),
+            owning_members=sum(owner >= 0 for owner in owners[number]),
             **{name: its[name] for name in _SAME},
         )
         made.setdefault(int(rows["view"][start]), []).append(part)
@@ -143,6 +141,15 @@ def _sums(parts: Ranges, rows: Columns) -> dict[str, Array]:
     }
 
 
+def _distinct(parts: Ranges, numbers: Array) -> list[list[int]]:
+    """The distinct numbers of each part of the rows, of which each belongs to one."""
+    number, row = parts.rows()
+    size = int(numbers.max(initial=0)) + 2
+    keys = np.unique(number * size + numbers[row] + 1)
+    ends = np.searchsorted(keys, np.arange(1, len(parts.start)) * size)
+    return [(its % size - 1).tolist() for its in np.split(keys, ends)]
+
+
 def _first_by(parts: Ranges, key: Array, *by: Array) -> Array:
     """In each part the row that comes first in this order, of those whose first value is known; -1 where none is."""
     order = np.lexsort((*reversed(by), np.isnan(by[0]) if by[0].dtype == np.float64 else np.zeros(len(key)), key))
@@ -178,19 +185,27 @@ def _forecast(rows: Columns, row: int, what: str) -> Forecast | None:
     return Forecast(seconds, low, high)
 
 
-def places_of(rows: Columns, chosen: Array, names: RollupNames) -> list[Place]:
-    """Whose these partitions are and where they lie; ``rows`` have ``leader`` beside what :func:`parts_of` needs."""
-    stands = rows["stopped"][chosen] | rows["stalled"][chosen]
-    columns = [rows[name][chosen] for name in ("status", "owner", "leader", "client")]
-    those, counts = np.unique(np.stack([*columns, stands.astype(np.int64)]), axis=1, return_counts=True)
-    return [
-        Place(
+def places_of(
+    rows: Columns, parts: Mapping[int, Sequence[PartitionsInStatus]], names: RollupNames
+) -> dict[int, list[Place]]:
+    """Whose the partitions of each view are and where they lie, of the views that are in trouble. ``parts`` are what
+    :func:`parts_of` made of these rows, which have ``leader``, too."""
+    troubled = [view for view, its in parts.items() if status_of(its)[0] in TROUBLE]
+    chosen = np.isin(rows["view"], np.array(troubled, np.int64))
+    its = {name: rows[name][chosen] for name in ("view", "status", "owner", "leader", "client")}
+    its["stands"] = (rows["stopped"] | rows["stalled"])[chosen]
+    its = taken(its, np.lexsort(list(its.values())[::-1]))
+    equal = runs(*its.values())
+    made: dict[int, list[Place]] = {}
+    for start, count in zip(equal.start.tolist(), equal.sizes.tolist(), strict=True):
+        view, status, owner, leader, client, stands = (int(column[start]) for column in its.values())
+        place = Place(
             STATUSES[status],
             None if owner < 0 else names.members[owner],
-            None if leader == NULL else int(leader),
-            int(count),
+            None if leader == NULL else leader,
+            count,
             None if client < 0 else names.clients[client],
-            stands=bool(stood),
+            stands=bool(stands),
         )
-        for (status, owner, leader, client, stood), count in zip(those.T.tolist(), counts, strict=True)
-    ]
+        made.setdefault(view, []).append(place)
+    return made

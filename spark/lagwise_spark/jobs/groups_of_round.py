@@ -8,8 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lagwise.domain.causes import TROUBLE
-from lagwise.domain.groups import GroupVerdict, status_of, verdict_of
+from lagwise.domain.groups import GroupVerdict, verdict_of
 from lagwise.domain.partition_rollup import PartitionsInStatus
 from lagwise.domain.verdicts.columns import Array, Columns, seconds_between
 from lagwise.domain.verdicts.loss import LOSS_CAUSES
@@ -39,13 +38,10 @@ def verdicts_on_groups(
     keys, view, place_of = _views(rows, now)
     columns, names = _columns(rows, view)
     parts = _labelled(parts_of(columns, names), keys, labels_of)
-    in_order = np.argsort(view, kind="stable")
-    begins = np.searchsorted(view[in_order], np.arange(len(keys) + 1))
+    places = places_of(columns, parts, names)
     verdicts: dict[Group, tuple[Mapping[str, Any], GroupVerdict]] = {}
     for number, group in enumerate(keys):
         its, fact = parts.get(number, []), now.row(place_of.get(number))
-        is_trouble = status_of(its, fact.get("error"))[0] in TROUBLE
-        chosen = in_order[begins[number] : begins[number + 1]]
         verdict = verdict_of(
             its,
             members=fact.get("members"),
@@ -53,7 +49,7 @@ def verdicts_on_groups(
             state=fact.get("state"),
             group_type=fact.get("type"),
             error=fact.get("error"),
-            places=places_of(columns, chosen, names) if is_trouble else (),
+            places=places.get(number, ()),
             lag_objective_seconds=objective_of(group),
         )
         verdicts[group] = fact, verdict
