@@ -125,8 +125,13 @@ class Lake:
     def replace(self, table: Table, rows: pa.Table, where: str | None = None) -> None:
         """Replace all rows of a table, or those that a condition holds for, in one commit; the ``day`` column is
         derived. Raises LakeError, having written nothing."""
-        with self._writing(table) as delta:
-            write_deltalake(delta, table.with_day(rows), mode="overwrite", predicate=where)
+        if where is None and not table.partitioned:
+            with self._writing(table):
+                files = write_rows(self.uri, self.storage_options, table, rows)
+            self.replace_files(table, files)
+        else:
+            with self._writing(table) as delta:
+                write_deltalake(delta, table.with_day(rows), mode="overwrite", predicate=where)
 
     def commit(self, table: Table, actions: Sequence[Action]) -> bool:
         """Add and remove these data files in one commit; False, with nothing done, if another process has just removed

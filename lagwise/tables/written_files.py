@@ -39,6 +39,8 @@ def rows_per_group(table: Table) -> int:
 def write_rows(uri: str, options: Mapping[str, str], table: Table, rows: pa.Table) -> pa.Table:
     """Write rows as new data files of a table, one for each day. They belong to the table once what is returned, a row
     of :data:`WRITTEN` for each of them, has been committed to its log. Raises OSError."""
+    if rows.num_rows == 0:
+        return no_rows(WRITTEN)
     schema = table.without_day
     rows = rows.select(schema.names).cast(schema)
     return pa.concat_tables(
@@ -96,7 +98,7 @@ def _ranks(values: pa.ChunkedArray) -> Any:
 def _days(table: Table, rows: pa.Table) -> Iterator[tuple[str | None, pa.Table]]:
     import pyarrow.compute as pc
 
-    if table.clock is None or rows.num_rows == 0:
+    if table.clock is None:
         yield None, rows
         return
     clock = rows[table.clock]

@@ -19,6 +19,7 @@ from lagwise.domain.verdicts.columns import (
     picked,
     ranges_of,
     seconds_between,
+    taken,
 )
 
 #: Shorter absences are not seen in minutes …
@@ -62,14 +63,16 @@ def awaits_turn(owned: Columns, asked: Columns) -> Array:
     absence_seconds; ``asked`` has as_of, interval_seconds, and stalled_after_seconds: how long an owner may do nothing
     at all.
     """
-    stands, interval = asked["standstill_seconds"], asked["interval_seconds"]
-    order = np.lexsort((owned["standstill_seconds"], owned["owner_now"]))
+    stands = asked["standstill_seconds"]
+    order = np.argsort(owned["owner_now"], kind="stable")
     its = ranges_of(asked["owner_now"], owned["owner_now"][order])
     idle_seconds = seconds_between(its.max(owned["seen_moving_at"][order]), asked["as_of"])
     reads_on = (idle_seconds < stands) & (idle_seconds < asked["stalled_after_seconds"])
     absence = its.max(owned["absence_seconds"][order], empty=0)
-    shortest = its.bisect_left(owned["standstill_seconds"][order], np.maximum(stands - interval, 0.0))
-    unread = its.sum((owned["lag"] > 0)[order].astype(np.int64))
-    is_one_of_many = its.stop - shortest > SHARE_OF_WAITING * unread
+    unread = taken({name: owned[name] for name in ("owner_now", "standstill_seconds")}, owned["lag"] > 0)
+    unread = taken(unread, np.lexsort((unread["standstill_seconds"], unread["owner_now"])))
+    to_read = ranges_of(asked["owner_now"], unread["owner_now"])
+    waiting = to_read.stop - to_read.bisect_left(unread["standstill_seconds"], stands - asked["interval_seconds"])
+    is_one_of_many = waiting > SHARE_OF_WAITING * to_read.sizes
     may_come = (stands <= ABSENCES_OF_PATIENCE * absence) | (is_one_of_many & (stands <= TURN_SECONDS))
     return (asked["owner_now"] >= 0) & reads_on & may_come

@@ -130,10 +130,16 @@ def ranges_of(lake: Lake, news: Sequence[News], count: int, *, whole_topics: boo
     ends = groups if len(groups) > count else starts
     shares = np.arange(1, count) * total / count
     nearest = ends[np.abs(ends[:, None] - shares).argmin(axis=0)]
-    found = rows.take(np.unique(np.searchsorted(starts, nearest[nearest > 0]))).to_pylist()
-    keys = dict.fromkeys((r["cluster"], r["topic"], 0 if whole_topics else r["partition"]) for r in found)
-    bounds = [None, *keys, None]
-    return [KeyRange(start, stop) for start, stop in pairwise(bounds)]
+    at = np.unique(np.searchsorted(starts, nearest[nearest > 0]))
+    found = rows.take(at).to_pylist()
+    keys = {
+        (row["cluster"], row["topic"], 0 if whole_topics else row["partition"]): int(starts[place])
+        for row, place in zip(found, at, strict=True)
+    }
+    bounds = [(None, 0), *keys.items(), (None, total)]
+    # The largest first: what is left at the end is soon done.
+    ranges = sorted(pairwise(bounds), key=lambda ends: ends[0][1] - ends[1][1])
+    return [KeyRange(start, stop) for (start, _), (stop, _) in ranges]
 
 
 class GroupsNow:

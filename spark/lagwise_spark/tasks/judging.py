@@ -14,6 +14,7 @@ from lagwise.domain.verdicts.logs import Logs, seen_logs
 from lagwise.domain.verdicts.loss import LOSS_CAUSES
 from lagwise.domain.verdicts.rollup import NUMBERS
 from lagwise.domain.verdicts.status import HELD, REASONS, STATUSES, judge, stalled_after_seconds
+from lagwise.domain.verdicts.turns import ABSENCE_SECONDS
 from lagwise.domain.verdicts.windows import pace_of, whole_hours_until
 from lagwise.domain.vocabulary import Status, UnknownReason
 from lagwise.tables.analysis import PARTITION_STATUS
@@ -75,8 +76,8 @@ _BESIDE = (
 #: … and their columns: some of `partition_status`, whether its owner has stopped, or stalls, the status before, and
 #: what tells whether others of its owner wait for their turn (:func:`lagwise.domain.verdicts.turns.awaits_turn`).
 VERDICT_ROWS = pa.schema([*(PARTITION_STATUS.arrow.field(name) for name in _OF_STATUS), *_BESIDE])
-#: The names of the rows, in the same order, of what stands still with an owner: as it is if it hangs, and if it waits
-#: for its turn. That takes all that its owner has, of which a range has some.
+#: The names of the rows, in the same order, of what is not the same if it hangs, and if it only waits for its turn.
+#: Which it does, takes all that its owner has to tell, of which a range has some.
 IF_IT_HANGS, IF_IN_TURN = "if_it_hangs", "if_in_turn"
 #: Their columns: all of `partition_status`, and what is asked of them.
 UNDECIDED_ROWS = pa.schema(
@@ -96,11 +97,11 @@ def judged_range(inputs: RoundInputs, files: LakeFiles, within: KeyRange) -> Ite
     buckets = in_order([*known.history, (made, None)])
     logs = joined_logs([known.history_logs, open_logs(known.keys, known.ends, known.spans)])
     yield from finished(known.keys, known.spans, buckets, logs)
-    rows, stands, if_in_turn = _verdicts(known, logs, buckets)
-    if stands.any():
-        yield IF_IT_HANGS, rows.filter(pa.array(stands))
+    rows, is_undecided, if_in_turn = _verdicts(known, logs, buckets)
+    if is_undecided.any():
+        yield IF_IT_HANGS, rows.filter(pa.array(is_undecided))
         yield IF_IN_TURN, if_in_turn
-        rows = rows.filter(pa.array(~stands))
+        rows = rows.filter(pa.array(~is_undecided))
     if rows.num_rows:
         yield STATUS_FILES, files.write(PARTITION_STATUS, rows)
         yield VERDICTS, rows.select(VERDICT_ROWS.names)
@@ -201,8 +202,8 @@ def _columns_of(moments: Sequence[Moment]) -> dict[str, Array]:
 
 
 def _verdicts(known: _Known, logs: Logs, buckets: Columns) -> tuple[pa.Table, Array, pa.Table]:
-    """Rows of :data:`UNDECIDED_ROWS`, which of them stand still with an owner, and what these are if they wait for
-    their turn."""
+    """Rows of :data:`UNDECIDED_ROWS` as they are if what stands still hangs, which of them are not the same if it waits
+    for its turn, and what these are then."""
     latest_commits, latest_ends = (taken(rows, rows["is_latest"]) for rows in (known.commits, known.ends))
     pair = np.unique(np.concatenate([latest_commits["pair"], buckets["pair"]]))
     log_number, group = known.keys.pairs["log"][pair], known.keys.pairs["group"][pair]
@@ -261,11 +262,29 @@ def _verdicts(known: _Known, logs: Logs, buckets: Columns) -> tuple[pa.Table, Ar
     )
     evidence |= {"pair": pair, "was": was, "was_since": previous["since"]}
     evidence["stalled_after_seconds"] = stalled_after_seconds(evidence)
-    verdict = {**evidence, **judge(evidence)}
-    stands = (verdict["stopped"] | verdict["stalled"]) & (evidence["owner"] >= 0)
-    waiting = taken(evidence, stands)
+    if_it_hangs = judge(evidence)
+    may_wait = (evidence["owner"] >= 0) & (
+        if_it_hangs["stopped"] | if_it_hangs["stalled"] | (evidence["standstill_seconds"] >= ABSENCE_SECONDS)
+    )
+    waiting = {name: values[..., may_wait] for name, values in evidence.items()}
     waiting["awaits_turn"] = np.ones(len(waiting["pair"]), bool)
-    return _rows(known, verdict), stands, _rows(known, {**waiting, **judge(waiting)})
+    if_in_turn = judge(waiting)
+    differs = _differ({name: values[..., may_wait] for name, values in if_it_hangs.items()}, if_in_turn)
+    is_undecided = np.zeros(len(pair), bool)
+    is_undecided[may_wait] = differs
+    in_turn = {name: values[..., differs] for name, values in {**waiting, **if_in_turn}.items()}
+    return _rows(known, {**evidence, **if_it_hangs}), is_undecided, _rows(known, in_turn)
+
+
+def _differ(one: Columns, other: Columns) -> Array:
+    """Which rows differ in any of the columns."""
+
+    different = np.zeros(len(one["status"]), bool)
+    for name, values in one.items():
+        # Null is not equal to itself where it is NaN.
+        is_other = (values != other[name]) & ((values == values) | (other[name] == other[name]))
+        different |= is_other.any(axis=0) if is_other.ndim > 1 else is_other
+    return different
 
 
 def _rows(known: _Known, verdict: Columns) -> pa.Table:

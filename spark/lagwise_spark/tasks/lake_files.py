@@ -119,7 +119,7 @@ class LakeFiles:
     ) -> Iterator[RowGroup]:
         with self._open(path, wanted) as file:
             groups = RowGroups(file, wanted)
-            for group in range(len(groups)):
+            for group in groups:
                 if not self._may_hold(groups, group, table, within, only):
                     continue
                 rows = groups.read(group)

@@ -1,6 +1,6 @@
 """Row groups of data files: what their statistics tell of them, and their rows."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -18,7 +18,8 @@ _LONGEST_WHOLE_NAME = 64
 
 class Ends(NamedTuple):
     """The smallest and the largest value of a column of a row group, as names or as numbers (times in microseconds).
-    None: not known; or there is nothing but nulls, if it ``is_constant``."""
+    None: not known; or there is nothing but nulls, if it ``is_constant``. Statistics do not tell of NaN, which our
+    files do not hold (it is null there), and give 0.0 as the range from -0.0 to 0.0."""
 
     low: Any
     high: Any
@@ -74,9 +75,9 @@ class RowGroups:
         self._place = {self._metadata.schema.column(number).path: number for number in columns}
         self._known: dict[tuple[int, str], Ends] = {}
 
-    def __len__(self) -> int:
-        count: int = self._metadata.num_row_groups
-        return count
+    def __iter__(self) -> Iterator[int]:
+        """The numbers of those that have rows."""
+        return (n for n in range(self._metadata.num_row_groups) if self._metadata.row_group(n).num_rows)
 
     def ends(self, group: int, name: str) -> Ends:
         """What the statistics tell of a column."""
@@ -99,10 +100,10 @@ class RowGroups:
 
     def read(self, group: int) -> RowGroup:
         """The rows of one. Columns that hold one value only are not read from the file."""
-        same = {f.name: ends.low for f in self._wanted if (ends := self.ends(group, f.name)).is_constant}
+        same = {f.name: ends.high for f in self._wanted if (ends := self.ends(group, f.name)).is_constant}
         others = [f.name for f in self._wanted if f.name not in same]
         rows = self._file.read_row_group(group, columns=others, use_threads=False).combine_chunks()
-        columns = {name: rows[name].chunk(0) for name in others} if rows.num_rows else {}
+        columns = {name: rows[name].chunk(0) for name in others}
         return RowGroup(self._metadata.row_group(group).num_rows, columns, same)
 
 

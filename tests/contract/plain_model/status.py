@@ -182,9 +182,9 @@ def awaits_turn(e: Evidence, its: Sequence[Evidence], policy: Policy) -> bool:
         return False
     if stands <= ABSENCES_OF_PATIENCE * max(other.absence_seconds for other in its):
         return True
-    waiting = sum(other.standstill_seconds >= max(0.0, stands - policy.interval_seconds) for other in its)
-    unread = sum(bool(sample_of(other).lag) for other in its)
-    return waiting > SHARE_OF_WAITING * unread and stands <= TURN_SECONDS
+    unread = [other for other in its if sample_of(other).lag]
+    waiting = sum(other.standstill_seconds >= stands - policy.interval_seconds for other in unread)
+    return waiting > SHARE_OF_WAITING * len(unread) and stands <= TURN_SECONDS
 
 
 def direction_of(e: Evidence, policy: Policy, lag: int) -> Direction:
