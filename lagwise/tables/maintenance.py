@@ -4,8 +4,10 @@ One process does this (the analysis), so that no two rewrite the same files. App
 an append never conflicts with a compaction.
 """
 
+import time
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
 
 from deltalake import DeltaTable, WriterProperties
 
@@ -73,7 +75,7 @@ def maintain(lake: Lake, retention: RetentionSettings, *, now: datetime | None =
                 deleted += _delete_days(delta, today - timedelta(days=kept))
             compacted += _compact(lake, delta, table, today)
             delta = lake.open(table) or delta
-            removed += len(_vacuum(delta, table))
+            removed += len(_vacuum(delta, table)) + _remove_partial_files(lake, table)
             delta.cleanup_metadata()
     _empty_quarantine(Storage(lake), today - timedelta(days=retention.history_days))
     return Maintained(compacted, deleted, removed)
@@ -88,6 +90,17 @@ def _vacuum(delta: DeltaTable, table: Table) -> list[str]:
         dry_run=False,
         full=table not in APPEND_ONLY,
     )
+
+
+def _remove_partial_files(lake: Lake, table: Table) -> int:
+    """Remove what a killed process had begun to write on a disk, which vacuum does not know; how many files."""
+    if not lake.is_local:
+        return 0
+    oldest = time.time() - KEEP_FILES_HOURS * 3600
+    partial = [f for f in Path(lake.location(table)).rglob(".part-*.parquet") if f.stat().st_mtime < oldest]
+    for file in partial:
+        file.unlink(missing_ok=True)
+    return len(partial)
 
 
 def _empty_quarantine(storage: Storage, first_kept: date) -> None:
@@ -125,7 +138,7 @@ def _compact(lake: Lake, delta: DeltaTable, table: Table, today: date) -> int:
             metrics = (
                 delta.optimize.z_order(["topic"], only, writer_properties=how)
                 if by_topic
-                else delta.optimize.compact(only)
+                else delta.optimize.compact(only, writer_properties=how)
             )
             merged += int(metrics["numFilesRemoved"])
     return merged

@@ -7,6 +7,7 @@ rows show which: it is added to the table again only if the table has none of th
 import json
 from collections.abc import Collection, Mapping
 from datetime import datetime
+from pathlib import PurePosixPath
 
 import duckdb
 import pyarrow as pa
@@ -36,7 +37,8 @@ def orphan_files(table: Table, storage: Storage, named: Collection[str]) -> dict
     if table not in APPEND_ONLY:
         return found
     for file in storage.sizes(table.path):
-        if day_of(file) is not None and file.endswith(".parquet") and file not in named:
+        is_whole = not PurePosixPath(file).name.startswith(".")
+        if is_whole and day_of(file) is not None and file.endswith(".parquet") and file not in named:
             content = storage.read(f"{table.path}/{file}")
             if unreadable(content, table, None, None) is None:
                 found[file] = pq.read_metadata(pa.BufferReader(content)).num_rows

@@ -6,7 +6,7 @@ must be able to trust what it sees: see :mod:`lagwise.tables.guard` and ``docs/a
 
 import tempfile
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -44,7 +44,7 @@ class Lake:
     def __init__(self, uri: str, storage_options: Mapping[str, str] | None = None) -> None:
         self.uri = uri.rstrip("/")
         self.storage_options = dict(storage_options or {})
-        #: Called before each write, by everything that writes; may raise to prevent it.
+        #: Called before each write, by everything that commits; may raise to prevent it.
         self.before_writing: Callable[[], None] = lambda: None
         #: Rows that :meth:`query` need not read again; for a process that asks the same all the time.
         self.kept: KeptRows | None = None
@@ -91,7 +91,7 @@ class Lake:
         self._tables.forget(table)
 
     def append(self, table: Table, rows: pa.Table, *, transactions: Mapping[str, int] | None = None) -> None:
-        """Append rows in one commit; the ``day`` column is derived. Raises LakeError, having written nothing.
+        """Append rows in one commit; the ``day`` column is derived. Raises LakeError, having added nothing.
 
         ``transactions`` (numbers by writer) are kept with the commit: from :meth:`last_transaction` a writer that was
         interrupted, or never learnt how a commit went, sees whether its rows are there.
@@ -103,22 +103,25 @@ class Lake:
                 # What a full disk or a read-only folder refuses, it refuses here: delta-rs would print a page about it.
                 with tempfile.TemporaryFile(dir=self.location(table)) as file:
                     file.write(bytes(_TRIED_BYTES))
-            files = write_rows(self.uri, self.storage_options, table, rows)
-            self._commit(table, delta, added(files), transactions)
+            self._commit(table, delta, added(self.write_files(table, rows)), transactions)
 
     def mark(self, table: Table, writer: str, number: int) -> None:
         """Keep a writer's number with a commit of no rows. Raises LakeError."""
         with self._writing(table) as delta:
             self._commit(table, delta, [], {writer: number})
 
+    def write_files(self, table: Table, rows: pa.Table) -> pa.Table:
+        """Write rows as data files: see :func:`lagwise.tables.written_files.write_rows`. Raises LakeError."""
+        with self._writing(table):
+            return write_rows(self.uri, self.storage_options, table, rows)
+
     def add_files(self, table: Table, files: pa.Table) -> None:
-        """Make data files part of a table in one commit; ``files`` is what
-        :func:`lagwise.tables.written_files.write_rows` returned, here or in tasks. Raises LakeError."""
+        """Make data files part of a table in one commit: of :meth:`write_files`, or of tasks. Raises LakeError."""
         with self._writing(table) as delta:
             self._commit(table, delta, added(files))
 
     def replace_files(self, table: Table, files: pa.Table) -> None:
-        """As :meth:`add_files`, in place of all that the table had."""
+        """As :meth:`add_files`, in place of all that a table of the present state had."""
         with self._writing(table) as delta:
             self._commit(table, delta, [*removed(data_files(delta, table)), *added(files)])
 
@@ -126,9 +129,7 @@ class Lake:
         """Replace all rows of a table, or those that a condition holds for, in one commit; the ``day`` column is
         derived. Raises LakeError, having written nothing."""
         if where is None and not table.partitioned:
-            with self._writing(table):
-                files = write_rows(self.uri, self.storage_options, table, rows)
-            self.replace_files(table, files)
+            self.replace_files(table, self.write_files(table, rows))
         else:
             with self._writing(table) as delta:
                 write_deltalake(delta, table.with_day(rows), mode="overwrite", predicate=where)
@@ -136,17 +137,14 @@ class Lake:
     def commit(self, table: Table, actions: Sequence[Action]) -> bool:
         """Add and remove these data files in one commit; False, with nothing done, if another process has just removed
         one of them. Raises LakeError."""
-        with self._writing(table) as delta:
-            try:
-                self._commit(table, delta, actions)
-            except CommitFailedError:
-                return False
-        return True
+        with self._writing(table) as delta, suppress(CommitFailedError):
+            self._commit(table, delta, actions)
+            return True
+        return False
 
     @contextmanager
     def _writing(self, table: Table) -> Iterator[DeltaTable]:
-        delta = self.open(table)
-        if delta is None:
+        if (delta := self.open(table)) is None:
             raise LakeError(f"there is no table {self.location(table)}")
         self.before_writing()
         with as_lake_errors(f"cannot write to the table {self.location(table)}"):
@@ -155,8 +153,8 @@ class Lake:
     def _commit(
         self, table: Table, delta: DeltaTable, actions: Sequence[Action], numbers: Mapping[str, int] | None = None
     ) -> None:
-        kept = [Transaction(writer, number) for writer, number in (numbers or {}).items()]
-        by, how = ["day"] if table.partitioned else None, CommitProperties(app_transactions=kept or None)
+        kept = [Transaction(writer, number) for writer, number in (numbers or {}).items()] or None
+        by, how = ["day"] if table.partitioned else None, CommitProperties(app_transactions=kept)
         try:
             delta.create_write_transaction(list(actions), "append", delta.schema(), by, commit_properties=how)
         finally:

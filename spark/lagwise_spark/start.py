@@ -44,8 +44,8 @@ _SETTINGS = {
     "spark.ui.retainedStages": "1",
     "spark.ui.retainedTasks": "1",
     "spark.ui.dagGraph.retainedRootRDDs": "1",
-    # Workers make the same large columns in each round. To hand memory back to the system in between, and to be given
-    # it again page by page, took an eighth of their CPU time; Arrow's own allocator hands back whatever is told it.
+    # Workers make the same large columns in each round. Returning memory to the system in between, and getting it again
+    # page by page, cost CPU time. Arrow's own allocator cannot be kept from it; the C allocator keeps up to 1 GiB.
     "spark.executorEnv.ARROW_DEFAULT_MEMORY_POOL": "system",
     "spark.executorEnv.MALLOC_MMAP_THRESHOLD_": str(32 * 2**20),
     "spark.executorEnv.MALLOC_TRIM_THRESHOLD_": str(2**30),

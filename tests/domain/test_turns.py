@@ -47,7 +47,7 @@ def waits(*partitions: Owned, stalled_after: float = STALLED_AFTER) -> list[bool
         "owner_now": np.array([p.owner for p in partitions]),
         "standstill_seconds": column([p.stands for p in partitions]),
         "seen_moving_at": np.array([NULL if p.moved is None else AS_OF - int(p.moved * MICROS) for p in partitions]),
-        "lag": np.array([p.lag for p in partitions]),
+        "is_unread": np.array([p.lag > 0 for p in partitions]),
         "absence_seconds": column([p.absence for p in partitions]),
         "as_of": np.full(count, AS_OF),
         "interval_seconds": np.full(count, INTERVAL),

@@ -1,5 +1,6 @@
 """Compaction and retention keep every row that is to be kept."""
 
+import os
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -8,7 +9,7 @@ import pytest
 
 from lagwise.config import RetentionSettings
 from lagwise.platform.errors import LakeError
-from lagwise.tables.analysis import GROUP_HISTORY
+from lagwise.tables.analysis import GROUP_HISTORY, PARTITION_STATUS
 from lagwise.tables.capacity import FORECASTS, TOPIC_HOURS
 from lagwise.tables.maintenance import COMPACT_FROM_FILES, FORECASTS_DAYS, days_kept, maintain
 from lagwise.tables.quarantine import DAMAGED_FILES, QUARANTINE
@@ -27,6 +28,21 @@ def test_small_files_are_merged_and_no_row_is_lost(lake: Lake) -> None:
     assert done.compacted_files == COMPACT_FROM_FILES
     assert len(lake.files(GROUPS)) == 1
     assert {row["group"] for row in lake.read(GROUPS).to_pylist()} == {f"g{i}" for i in range(COMPACT_FROM_FILES)}
+
+
+def test_what_a_killed_process_had_begun_to_write_is_removed_after_a_while(lake: Lake) -> None:
+    lake.append(GROUPS, groups("g", at=NOW))
+    lake.create(PARTITION_STATUS)
+    day = Path(lake.location(GROUPS), f"day={NOW:%Y-%m-%d}")
+    partial = [folder / f".part-{name}.lz4.parquet" for folder in (day, Path(lake.location(PARTITION_STATUS)))
+               for name in ("old", "new")]  # fmt: skip
+    for file in partial:
+        file.write_bytes(b"PAR1")
+        if "old" in file.name:
+            os.utime(file, (0, 0))
+    assert maintain(lake, RetentionSettings(), now=NOW).removed_files == 2
+    assert [file for file in partial if file.exists()] == [file for file in partial if "new" in file.name]
+    assert len(lake.read(GROUPS)) == 1
 
 
 def test_old_days_go_and_young_ones_stay(lake: Lake) -> None:

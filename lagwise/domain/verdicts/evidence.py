@@ -109,6 +109,7 @@ def evidence_of(known: Known) -> dict[str, Array]:
     rows["seconds_to_expiry"] = seconds_to_expiry(rows)
     # Whether it only waits for its turn is told from all that its owner has: see ``turns``.
     rows["awaits_turn"] = np.zeros(len(as_of), bool)
+    rows["is_unread"] = lag > 0
     rows["seen_moving_at"] = np.where(pace["was_seen_moving"], pace["moved_at"], NULL)
     # What the round before remembers.
     rows["is_where_it_was"] = same_commit

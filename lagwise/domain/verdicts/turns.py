@@ -59,9 +59,9 @@ def awaits_turn(owned: Columns, asked: Columns) -> Array:
     of them for as long, but for no longer than a turn may take.
 
     ``owned`` are all that these owners have at the moment, or more. Both have ``owner_now``, a number of the owner in
-    the group at the moment (-1 is none), and standstill_seconds; ``owned`` has seen_moving_at (null: never), lag and
-    absence_seconds; ``asked`` has as_of, interval_seconds, and stalled_after_seconds: how long an owner may do nothing
-    at all.
+    the group at the moment (-1 is none), and standstill_seconds; ``owned`` has seen_moving_at (null: never), is_unread
+    and absence_seconds; ``asked`` has as_of, interval_seconds, and stalled_after_seconds: how long an owner may do
+    nothing at all.
     """
     stands = asked["standstill_seconds"]
     order = np.argsort(owned["owner_now"], kind="stable")
@@ -69,10 +69,12 @@ def awaits_turn(owned: Columns, asked: Columns) -> Array:
     idle_seconds = seconds_between(its.max(owned["seen_moving_at"][order]), asked["as_of"])
     reads_on = (idle_seconds < stands) & (idle_seconds < asked["stalled_after_seconds"])
     absence = its.max(owned["absence_seconds"][order], empty=0)
-    unread = taken({name: owned[name] for name in ("owner_now", "standstill_seconds")}, owned["lag"] > 0)
+    unread = taken({name: owned[name] for name in ("owner_now", "standstill_seconds")}, owned["is_unread"])
     unread = taken(unread, np.lexsort((unread["standstill_seconds"], unread["owner_now"])))
     to_read = ranges_of(asked["owner_now"], unread["owner_now"])
-    waiting = to_read.stop - to_read.bisect_left(unread["standstill_seconds"], stands - asked["interval_seconds"])
+    # What was read at the latest sample stands for no time at all.
+    shortest = np.maximum(stands - asked["interval_seconds"], np.nextafter(0.0, 1.0))
+    waiting = to_read.stop - to_read.bisect_left(unread["standstill_seconds"], shortest)
     is_one_of_many = waiting > SHARE_OF_WAITING * to_read.sizes
     may_come = (stands <= ABSENCES_OF_PATIENCE * absence) | (is_one_of_many & (stands <= TURN_SECONDS))
     return (asked["owner_now"] >= 0) & reads_on & may_come

@@ -48,7 +48,7 @@ def broker(instance: BrokerInstance, name_servers: str, *, secured: bool, extra:
         "osPageCacheBusyTimeOutMills": 10_000,
         # Each flush compares the timer wheel (37 MB) byte by byte, by default every second: a third of a core.
         "timerFlushIntervalMs": 60_000,
-        # For so long the broker's thread spins after its start, by default for 3 s.
+        # A thread of the broker spins between two flushes of this, by default every 3 s.
         "transactionMetricFlushInterval": 200,
         # The disk is the machine's and not the sandbox's: however full it is, nothing is deleted or refused.
         "diskMaxUsedSpaceRatio": 95,

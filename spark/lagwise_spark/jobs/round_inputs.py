@@ -36,6 +36,9 @@ from lagwise_spark.tasks.lake_files import KeyRange, LakeFiles
 #: About how many group-partitions a task works on.
 PAIRS_PER_TASK = 25_000
 
+#: By so much of it, a range may be larger or smaller than others.
+_SHARE_OF_RANGE = 0.25
+
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -125,11 +128,13 @@ def ranges_of(lake: Lake, news: Sequence[News], count: int, *, whole_topics: boo
         return [KeyRange()]
     pairs = rows["pairs"].to_numpy()
     starts, total = np.cumsum(pairs) - pairs, int(pairs.sum())
-    # Best where row groups begin: others would be read for two ranges.
-    groups = np.array(group_starts(starts, total, ROWS_PER_GROUP))
-    ends = groups if len(groups) > count else starts
     shares = np.arange(1, count) * total / count
-    nearest = ends[np.abs(ends[:, None] - shares).argmin(axis=0)]
+    # Best where row groups begin, as others would be read for two ranges; but not far from an equal share.
+    groups, nearest = (
+        ends[np.abs(ends[:, None] - shares).argmin(axis=0)]
+        for ends in (np.array(group_starts(starts, total, ROWS_PER_GROUP)), starts)
+    )
+    nearest = np.where(np.abs(groups - shares) <= _SHARE_OF_RANGE * total / count, groups, nearest)
     at = np.unique(np.searchsorted(starts, nearest[nearest > 0]))
     found = rows.take(at).to_pylist()
     keys = {

@@ -14,22 +14,21 @@ from lagwise.tables.store import Lake
 from lagwise.tables.written_files import WRITTEN
 from lagwise_spark.tasks.arrow_columns import Numbering, columns_of, combined
 from lagwise_spark.tasks.judging import IF_IN_TURN, IF_IT_HANGS, STATUS_FILES, VERDICT_ROWS, VERDICTS
-from lagwise_spark.tasks.lake_files import LakeFiles
 
-_OF_OWNED = ("standstill_seconds", "seen_moving_at", "lag", "absence_seconds")
+_OF_OWNED = ("standstill_seconds", "seen_moving_at", "is_unread", "absence_seconds")
 _OF_ASKED = ("standstill_seconds", "as_of", "interval_seconds", "stalled_after_seconds")
 
 
 def in_their_turns(lake: Lake, made: Mapping[str, pa.Table]) -> tuple[pa.Table, pa.Table]:
     """What the tasks of a round made, with all decided: the rows of which verdicts on groups are made
     (:data:`..judging.VERDICT_ROWS`), and the data files of `partition_status`. Those of what stands still with an owner
-    are written here. Raises OSError."""
+    are written here. Raises LakeError."""
     rows = made.get(VERDICTS, no_rows(VERDICT_ROWS))
     files = made.get(STATUS_FILES, no_rows(WRITTEN))
     if IF_IT_HANGS not in made:
         return rows, files
     decided = _decided(rows, made[IF_IT_HANGS], made[IF_IN_TURN])
-    written = LakeFiles(lake.uri, lake.storage_options).write(PARTITION_STATUS, decided)
+    written = lake.write_files(PARTITION_STATUS, decided)
     return pa.concat_tables([rows, decided.select(rows.schema.names)]), pa.concat_tables([files, written])
 
 

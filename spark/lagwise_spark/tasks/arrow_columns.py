@@ -129,10 +129,10 @@ def column_of_parts(parts: Sequence[RowGroup], field: pa.Field, null: int = NULL
         value = part.same[field.name]
         return missing if value is None else value
 
-    return gathered(parts, kind, values)
+    return in_one(parts, kind, values)
 
 
-def gathered(parts: Sequence[RowGroup], kind: np.dtype[Any], values: Callable[[RowGroup], Any]) -> Array:
+def in_one(parts: Sequence[RowGroup], kind: np.dtype[Any], values: Callable[[RowGroup], Any]) -> Array:
     """A column of that kind from what ``values`` makes of each part: an array, or the one value of all its rows."""
     made = np.empty(sum(part.count for part in parts), kind)
     start = 0

@@ -72,6 +72,7 @@ _BESIDE = (
     ("standstill_seconds", pa.float64()),
     ("absence_seconds", pa.float64()),
     ("seen_moving_at", TIMESTAMP),
+    ("is_unread", pa.bool_()),
 )
 #: … and their columns: some of `partition_status`, whether its owner has stopped, or stalls, the status before, and
 #: what tells whether others of its owner wait for their turn (:func:`lagwise.domain.verdicts.turns.awaits_turn`).

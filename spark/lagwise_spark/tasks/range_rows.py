@@ -16,17 +16,16 @@ from lagwise_spark.tasks.arrow_columns import (
     column_of_parts,
     columns_of,
     combined,
-    gathered,
+    in_one,
     lists_of,
     stacked,
     table_of,
 )
 from lagwise_spark.tasks.lake_files import KeyRange, LakeFiles
-from lagwise_spark.tasks.row_groups import RowGroup
+from lagwise_spark.tasks.row_groups import KEY, RowGroup
 
 _NUMBERED = ("cluster", "group", "topic", "owner", "topic_id", "sample_id")
-_OF_LOG = ("cluster", "topic", "partition")
-OF_LOG, OF_PAIR = _OF_LOG, ("cluster", "group", "topic", "partition")
+OF_LOG, OF_PAIR = KEY, ("cluster", "group", "topic", "partition")
 #: Where numbers go up to so many times their count, a table of all of them is quicker than sorting.
 _SHARE_OF_KEYS = 8
 #: First and last of a bucket of a log.
@@ -112,7 +111,7 @@ class RangeReader:
 
     def _numbers(self, parts: Sequence[RowGroup], name: str) -> Array:
         numbering = self.names[name]
-        return gathered(
+        return in_one(
             parts,
             np.dtype(np.int64),
             lambda part: numbering.number(part.same[name]) if name in part.same else numbering.of(part.columns[name]),
@@ -133,7 +132,7 @@ class RangeReader:
         names, tables = self.names, self._read
         most = 1 + max((int(table["partition"].max(initial=0)) for table in tables), default=0)
         sizes = (len(names["cluster"]), len(names["topic"]), most)
-        logs = _number(tables, "log", [combined([table[name] for name in _OF_LOG], sizes) for table in tables])
+        logs = _number(tables, "log", [combined([table[name] for name in OF_LOG], sizes) for table in tables])
         paired = [table for table in tables if "group" in table]
         groups = max(1, len(names["group"]))
         of_pair = (len(logs), groups)

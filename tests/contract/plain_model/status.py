@@ -183,7 +183,7 @@ def awaits_turn(e: Evidence, its: Sequence[Evidence], policy: Policy) -> bool:
     if stands <= ABSENCES_OF_PATIENCE * max(other.absence_seconds for other in its):
         return True
     unread = [other for other in its if sample_of(other).lag]
-    waiting = sum(other.standstill_seconds >= stands - policy.interval_seconds for other in unread)
+    waiting = sum(0 < other.standstill_seconds >= stands - policy.interval_seconds for other in unread)
     return waiting > SHARE_OF_WAITING * len(unread) and stands <= TURN_SECONDS
 
 
