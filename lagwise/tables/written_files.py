@@ -128,9 +128,10 @@ def write_day(
         partial = final.with_name(f".{name}")
         try:
             statistics = _write_file(partial, groups, table)
-            partial.rename(final)
-        finally:
+        except BaseException:
             partial.unlink(missing_ok=True)
+            raise
+        partial.rename(final)
         size = final.stat().st_size
     return pa.table([[path], [day], [size], [statistics]], schema=WRITTEN)
 
