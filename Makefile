@@ -22,7 +22,7 @@ demo: ## Run the demo (ARGS="--for 120 --json" …)
 .PHONY: test
 test: ## Run the whole test suite
 	@scripts/setup.sh
-	@$(PYTHON) -m pytest -n 3 --dist loadfile --no-loadscope-reorder -m "not long" $(ARGS)
+	@$(PYTHON) -m pytest -n 2 --dist loadfile --no-loadscope-reorder -m "not long" $(ARGS)
 
 .PHONY: test-fast
 test-fast: ## Run the tests that take a minute together: no JVM, broker, browser or process, no thorough proofs
