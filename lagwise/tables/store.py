@@ -103,7 +103,8 @@ class Lake:
                 # What a full disk or a read-only folder refuses, it refuses here: delta-rs would print a page about it.
                 with tempfile.TemporaryFile(dir=self.location(table)) as file:
                     file.write(bytes(_TRIED_BYTES))
-            self._commit(table, delta, added(self.write_files(table, rows)), transactions)
+            files = write_rows(self.uri, self.storage_options, table, rows)
+            self._commit(table, delta, added(files), transactions)
 
     def mark(self, table: Table, writer: str, number: int) -> None:
         """Keep a writer's number with a commit of no rows. Raises LakeError."""
@@ -128,10 +129,11 @@ class Lake:
     def replace(self, table: Table, rows: pa.Table, where: str | None = None) -> None:
         """Replace all rows of a table, or those that a condition holds for, in one commit; the ``day`` column is
         derived. Raises LakeError, having written nothing."""
-        if where is None and not table.partitioned:
-            self.replace_files(table, self.write_files(table, rows))
-        else:
-            with self._writing(table) as delta:
+        with self._writing(table) as delta:
+            if where is None and not table.partitioned:
+                files = write_rows(self.uri, self.storage_options, table, rows)
+                self._commit(table, delta, [*removed(data_files(delta, table)), *added(files)])
+            else:
                 write_deltalake(delta, table.with_day(rows), mode="overwrite", predicate=where)
 
     def commit(self, table: Table, actions: Sequence[Action]) -> bool:

@@ -16,10 +16,9 @@ from lagwise.tables.minutes import FIVE_MINUTES, MINUTES, WATERMARK_FIVE_MINUTES
 from lagwise.tables.raw import COMMITS, WATERMARKS
 from lagwise.tables.store import Lake
 from lagwise_spark.jobs import read, write
-from lagwise_spark.jobs.progress import News, five_minutes_of, minute_of, whole_hours_until
+from lagwise_spark.jobs.progress import News, five_minutes_of, micros_of, minute_of, whole_hours_until
 from lagwise_spark.jobs.read import FinishedSample
-from lagwise_spark.jobs.round_inputs import micros_of, ranges_of
-from lagwise_spark.tasks.lake_files import LakeFiles
+from lagwise_spark.jobs.round_inputs import ranges_of
 from lagwise_spark.tasks.minutes import Slice, Span, written_minutes
 from lagwise_spark.tasks.running import gathered
 
@@ -123,13 +122,11 @@ def _pieces(
     # Those of the gap alone make no minute.
     if not any(s.finished_at >= start for s in samples):
         return
-    paths = {table.name: read.files_of_finished(lake, table, samples) for table in (COMMITS, WATERMARKS)}
+    raw = {table: read.files_of_finished(lake, table, samples) for table in (COMMITS, WATERMARKS)}
     before = five_minutes_of(start)
-    for table in _FINE:
-        paths[table.name] = lake.files(table, since=before, until=start) if before < start else []
+    files = read.files_of(lake, dict.fromkeys(_FINE, (before, start)) if before < start else {}, raw)
     span = Span(n.cluster, micros_of(start), micros_of(until), gap.total_seconds())
     count = -(-int((until - start + gap).total_seconds() * n.group_partitions / n.interval_seconds) // SAMPLES_PER_TASK)
     # Even the shortest slice of a very large cluster is too much for a task.
     for within in ranges_of(lake, [n], count):
-        files = LakeFiles(lake.uri, lake.storage_options, paths)
         yield Slice(span, files, frozenset(s.sample_id for s in samples), within.of(n.cluster))

@@ -11,9 +11,8 @@ from pyspark import SparkContext
 from lagwise.config.model import ForecastSettings
 from lagwise.tables.capacity import DEMAND, FORECASTS, TOPIC_HOURS
 from lagwise.tables.store import Lake
-from lagwise_spark.jobs import write
+from lagwise_spark.jobs import read, write
 from lagwise_spark.tasks.demand import made_demand
-from lagwise_spark.tasks.lake_files import LakeFiles
 from lagwise_spark.tasks.running import gathered
 
 #: Topics without samples for so long are no longer forecast, and then forgotten.
@@ -26,7 +25,7 @@ def forecast_topics(context: SparkContext, lake: Lake, settings: ForecastSetting
     due = _due(lake, settings)
     if not due:
         return 0
-    files = LakeFiles(lake.uri, lake.storage_options, {TOPIC_HOURS.name: lake.files(TOPIC_HOURS)})
+    files = read.files_of(lake, {}, {TOPIC_HOURS: lake.files(TOPIC_HOURS)})
     made = gathered(
         context,
         partial(made_demand, files, settings.horizon_days),

@@ -13,11 +13,11 @@ from lagwise.domain.verdicts.windows import HOURS_OF_DAY
 from lagwise.tables.capacity import TOPIC_HOURS
 from lagwise.tables.minutes import DAYS, FIVE_MINUTES, HOURS, WATERMARK_FIVE_MINUTES, WATERMARK_MINUTES
 from lagwise.tables.store import Lake
-from lagwise_spark.jobs import write
-from lagwise_spark.jobs.progress import News, whole_hours_until
-from lagwise_spark.jobs.round_inputs import PAIRS_PER_TASK, micros_of, ranges_of_round
+from lagwise_spark.jobs import read, write
+from lagwise_spark.jobs.progress import News, micros_of, whole_hours_until
+from lagwise_spark.jobs.round_inputs import PAIRS_PER_TASK, ranges_of_round
 from lagwise_spark.tasks.hours import DayUntil, HourSlice, made_days, made_hours
-from lagwise_spark.tasks.lake_files import KeyRange, LakeFiles
+from lagwise_spark.tasks.lake_files import KeyRange
 from lagwise_spark.tasks.running import gathered
 
 #: Hours that are made at once, by the number of their rows.
@@ -57,11 +57,8 @@ def _parts(start: datetime, until: datetime, rows: int, n: News) -> Iterator[tup
 def _slices(lake: Lake, n: News, start: datetime, until: datetime, ranges: Sequence[KeyRange]) -> Iterator[HourSlice]:
     gap = gap_seconds(n.interval_seconds)
     for since, to in _parts(start, until, PAIRS_PER_TASK, n):
-        paths = {
-            FIVE_MINUTES.name: lake.files(FIVE_MINUTES, since=since, until=to),
-            WATERMARK_MINUTES.name: lake.files(WATERMARK_MINUTES, since=since - timedelta(seconds=gap), until=to),
-        }
-        files = LakeFiles(lake.uri, lake.storage_options, paths)
+        before = since - timedelta(seconds=gap)
+        files = read.files_of(lake, {FIVE_MINUTES: (since, to), WATERMARK_MINUTES: (before, to)})
         for within in ranges:
             yield HourSlice(n.cluster, micros_of(since), micros_of(to), gap, files, within)
 
@@ -70,7 +67,8 @@ def _days(context: SparkContext, lake: Lake, news: Sequence[News]) -> pa.Table:
     """The rows of `days`."""
     days = [DayUntil(n.cluster, micros_of(whole_hours_until(n.as_of))) for n in news]
     start = min(whole_hours_until(n.as_of) for n in news) - timedelta(hours=HOURS_OF_DAY)
-    paths = {table.name: lake.files(table, since=start) for table in (HOURS, WATERMARK_FIVE_MINUTES)}
+    theirs = {table: lake.files(table, since=start) for table in (HOURS, WATERMARK_FIVE_MINUTES)}
+    files = read.files_of(lake, {}, theirs)
     ranges = ranges_of_round(lake, news, context.defaultParallelism)
-    work = partial(made_days, LakeFiles(lake.uri, lake.storage_options, paths), days)
+    work = partial(made_days, files, days)
     return gathered(context, work, ranges)[DAYS.name]

@@ -23,10 +23,9 @@ from lagwise.tables.minutes import FIVE_MINUTES, MINUTES
 from lagwise.tables.raw import EVENTS, MEMBERS
 from lagwise.tables.store import Lake
 from lagwise_spark.jobs import read, write
-from lagwise_spark.jobs.progress import News, hour_of, minute_of
+from lagwise_spark.jobs.progress import News, hour_of, micros_of, minute_of
 from lagwise_spark.jobs.read import FinishedSample
-from lagwise_spark.jobs.round_inputs import micros_of, ranges_of_round
-from lagwise_spark.tasks.lake_files import LakeFiles
+from lagwise_spark.jobs.round_inputs import ranges_of_round
 from lagwise_spark.tasks.observing import OF_READER, SATURATED_MINUTES, HourSpan, observed_hours, of_most
 from lagwise_spark.tasks.running import gathered
 
@@ -112,11 +111,10 @@ def _observed(
     for sample in samples:
         minute = minute_of(sample.started_at)
         first[minute] = min(first.get(minute, sample), sample, key=lambda s: s.started_at)
-    paths = {table.name: lake.files(table, since=start, until=end) for table in (FIVE_MINUTES, MINUTES)}
-    paths[MEMBERS.name] = read.files_of_finished(lake, MEMBERS, list(first.values())) if first else []
+    members = read.files_of_finished(lake, MEMBERS, list(first.values())) if first else []
     work = partial(
         observed_hours,
-        LakeFiles(lake.uri, lake.storage_options, paths),
+        read.files_of(lake, dict.fromkeys((FIVE_MINUTES, MINUTES), (start, end)), {MEMBERS: members}),
         HourSpan(news.cluster, micros_of(start), micros_of(end)),
         frozenset(sample.sample_id for sample in first.values()),
     )

@@ -12,6 +12,8 @@ from lagwise.tables.rounds import TICKS
 from lagwise.tables.schema import TIMESTAMP
 from lagwise.tables.store import Lake
 
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
 
 @dataclass(frozen=True, slots=True)
 class Progress:
@@ -55,6 +57,11 @@ class News:
     hours_from: datetime
     #: Start of the first UTC hour for which throughput has to be observed (again).
     observed_from: datetime
+
+
+def micros_of(at: datetime) -> int:
+    """A time in microseconds since the epoch."""
+    return (at - _EPOCH) // timedelta(microseconds=1)
 
 
 def minute_of(at: datetime) -> datetime:

@@ -1,8 +1,9 @@
 """What the driver reads for a round: rows of small tables, and which samples there are."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from types import MappingProxyType
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -11,7 +12,8 @@ from lagwise.domain.vocabulary import ROCKETMQ
 from lagwise.tables.raw import EVENTS, GROUPS, MEMBERS, SAMPLES, TOPICS, WATERMARKS
 from lagwise.tables.schema import Table
 from lagwise.tables.store import Lake
-from lagwise_spark.jobs.progress import News
+from lagwise_spark.jobs.progress import News, micros_of
+from lagwise_spark.tasks.lake_files import LakeFiles
 
 #: A sample's parts are read one after the other; no part is dated this long before its end.
 LONGEST_SAMPLE = timedelta(minutes=10)
@@ -34,6 +36,22 @@ def files_of_finished(lake: Lake, table: Table, samples: Sequence[FinishedSample
     """The files of a raw table that hold these samples, and maybe others."""
     start, end = min(s.started_at for s in samples) - MISDATED, max(s.finished_at for s in samples) + MISDATED
     return lake.files(table, since=start, until=end)
+
+
+def files_of(
+    lake: Lake,
+    times: Mapping[Table, tuple[datetime, datetime]],
+    others: Mapping[Table, Sequence[str]] = MappingProxyType({}),
+) -> LakeFiles:
+    """The files of tables that hold rows whose clock lies in [start, end), with what is wanted of them; ``others`` are
+    read whatever the time."""
+    paths = {table.name: lake.files(table, since=since, until=until) for table, (since, until) in times.items()}
+    return LakeFiles(
+        lake.uri,
+        lake.storage_options,
+        paths | {table.name: files for table, files in others.items()},
+        {table.name: (micros_of(since), micros_of(until)) for table, (since, until) in times.items()},
+    )
 
 
 def finished_samples(lake: Lake, start: datetime, end: datetime | None = None) -> list[FinishedSample]:

@@ -1,7 +1,7 @@
 """What a round's tasks are given: the files to read, and small tables that are the same for all of them."""
 
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from itertools import pairwise
 from typing import Any
 
@@ -28,7 +28,7 @@ from lagwise.tables.schema import no_rows
 from lagwise.tables.store import Lake
 from lagwise.tables.written_files import ROWS_PER_GROUP, group_starts
 from lagwise_spark.jobs import read
-from lagwise_spark.jobs.progress import News, five_minutes_of
+from lagwise_spark.jobs.progress import News, five_minutes_of, micros_of
 from lagwise_spark.tasks.arrow_columns import Numbering, columns_of, combined, decimals_of, flags_of, numbers_of
 from lagwise_spark.tasks.inputs import Moment, RoundInputs
 from lagwise_spark.tasks.lake_files import KeyRange, LakeFiles
@@ -38,13 +38,6 @@ PAIRS_PER_TASK = 25_000
 
 #: By so much of it, a range may be larger or smaller than others.
 _SHARE_OF_RANGE = 0.25
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-
-
-def micros_of(at: datetime) -> int:
-    """A time in microseconds since the epoch."""
-    return (at - _EPOCH) // timedelta(microseconds=1)
 
 
 def fine_from(news: News) -> datetime:
@@ -84,18 +77,19 @@ def files_of_round(lake: Lake, news: Sequence[News], samples: Sequence[read.Fini
     begins = min(n.as_of for n in news) - reach
     fine, coarse = min(map(fine_from, news)), max(map(fine_from, news))
     open_from = max(n.open_from for n in news)
-    return LakeFiles(
-        lake.uri,
-        lake.storage_options,
+    return read.files_of(
+        lake,
         {
-            COMMITS.name: read.files_of_finished(lake, COMMITS, samples),
-            WATERMARKS.name: read.files_of_finished(lake, WATERMARKS, samples),
-            MINUTES.name: lake.files(MINUTES, since=fine, until=open_from),
-            WATERMARK_MINUTES.name: lake.files(WATERMARK_MINUTES, since=fine, until=open_from),
-            FIVE_MINUTES.name: lake.files(FIVE_MINUTES, since=begins, until=coarse),
-            WATERMARK_FIVE_MINUTES.name: lake.files(WATERMARK_FIVE_MINUTES, since=begins, until=coarse),
-            DAYS.name: lake.files(DAYS),
-            PARTITION_STATUS.name: lake.files(PARTITION_STATUS),
+            MINUTES: (fine, open_from),
+            WATERMARK_MINUTES: (fine, open_from),
+            FIVE_MINUTES: (begins, coarse),
+            WATERMARK_FIVE_MINUTES: (begins, coarse),
+        },
+        {
+            COMMITS: read.files_of_finished(lake, COMMITS, samples),
+            WATERMARKS: read.files_of_finished(lake, WATERMARKS, samples),
+            DAYS: lake.files(DAYS),
+            PARTITION_STATUS: lake.files(PARTITION_STATUS),
         },
     )
 
@@ -130,11 +124,9 @@ def ranges_of(lake: Lake, news: Sequence[News], count: int, *, whole_topics: boo
     starts, total = np.cumsum(pairs) - pairs, int(pairs.sum())
     shares = np.arange(1, count) * total / count
     # Best where row groups begin, as others would be read for two ranges; but not far from an equal share.
-    groups, nearest = (
-        ends[np.abs(ends[:, None] - shares).argmin(axis=0)]
-        for ends in (np.array(group_starts(starts, total, ROWS_PER_GROUP)), starts)
-    )
-    nearest = np.where(np.abs(groups - shares) <= _SHARE_OF_RANGE * total / count, groups, nearest)
+    groups = _nearest(np.array(group_starts(starts, total, ROWS_PER_GROUP)), shares)
+    is_near = np.abs(groups - shares) <= _SHARE_OF_RANGE * total / count
+    nearest = np.where(is_near, groups, _nearest(starts, shares))
     at = np.unique(np.searchsorted(starts, nearest[nearest > 0]))
     found = rows.take(at).to_pylist()
     keys = {
@@ -145,6 +137,14 @@ def ranges_of(lake: Lake, news: Sequence[News], count: int, *, whole_topics: boo
     # The largest first: what is left at the end is soon done.
     ranges = sorted(pairwise(bounds), key=lambda ends: ends[0][1] - ends[1][1])
     return [KeyRange(start, stop) for (start, _), (stop, _) in ranges]
+
+
+def _nearest(numbers: Array, wanted: Array) -> Array:
+    """Of these ascending numbers, the one nearest to each that is wanted."""
+    above = np.minimum(np.searchsorted(numbers, wanted), len(numbers) - 1)
+    below = np.maximum(above - 1, 0)
+    is_below: Array = wanted - numbers[below] <= numbers[above] - wanted
+    return np.where(is_below, numbers[below], numbers[above])
 
 
 class GroupsNow:

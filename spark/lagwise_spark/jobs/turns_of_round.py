@@ -21,8 +21,8 @@ _OF_ASKED = ("standstill_seconds", "as_of", "interval_seconds", "stalled_after_s
 
 def in_their_turns(lake: Lake, made: Mapping[str, pa.Table]) -> tuple[pa.Table, pa.Table]:
     """What the tasks of a round made, with all decided: the rows of which verdicts on groups are made
-    (:data:`..judging.VERDICT_ROWS`), and the data files of `partition_status`. Those of what stands still with an owner
-    are written here. Raises LakeError."""
+    (:data:`..judging.VERDICT_ROWS`), and the data files of `partition_status`. What the tasks could not decide is
+    written here. Raises LakeError."""
     rows = made.get(VERDICTS, no_rows(VERDICT_ROWS))
     files = made.get(STATUS_FILES, no_rows(WRITTEN))
     if IF_IT_HANGS not in made:

@@ -279,7 +279,6 @@ def _verdicts(known: _Known, logs: Logs, buckets: Columns) -> tuple[pa.Table, Ar
 
 def _differ(one: Columns, other: Columns) -> Array:
     """Which rows differ in any of the columns."""
-
     different = np.zeros(len(one["status"]), bool)
     for name, values in one.items():
         # Null is not equal to itself where it is NaN.

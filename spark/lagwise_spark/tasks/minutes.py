@@ -122,9 +122,9 @@ def in_order(parts: Sequence[tuple[Columns, Array | None]]) -> dict[str, Array]:
     held = [np.ones(len(rows["pair"]), bool) if mask is None else mask for rows, mask in parts]
     row = np.flatnonzero(np.concatenate(held))
     pair, minute = all_of("pair")[row], all_of("minute")[row] // MINUTE
-    first = minute.min(initial=0 if not len(row) else minute[0])
-    key = pair * (1 + minute.max(initial=first) - first) + minute - first
-    order = row[np.argsort(key, kind="stable")]
+    if len(row):
+        minute -= minute.min()
+    order = row[np.argsort(pair * (1 + minute.max(initial=0)) + minute, kind="stable")]
     names = [name for name in parts[0][0] if name not in OF_PAIR and name != "log"]
     return {name: all_of(name)[order] for name in names}
 
