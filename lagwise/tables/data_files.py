@@ -1,7 +1,7 @@
 """Data files of a table: which of them a reader wants, and their rows."""
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING, Any
@@ -16,6 +16,8 @@ from lagwise.tables.schema import DAY, Table
 if TYPE_CHECKING:
     from deltalake import DeltaTable  # Spark's tasks read files without it
 
+#: Together these are read as a whole to be kept; of larger ones only what a question needs.
+_SMALL_BYTES = 4 * 2**20
 #: Statistics of times may be cut to the millisecond.
 _ROUNDED = timedelta(milliseconds=1)
 
@@ -66,6 +68,11 @@ def _is_wanted(
         if (earliest := f"min.{clock}") in known.column_names:
             conditions.append(pc.fill_null(pc.less(known[earliest], until), True))
     return functools.reduce(pc.and_, conditions)
+
+
+def are_small(files: Sequence[DataFile]) -> bool:
+    """Whether files are small enough to be read as a whole and kept."""
+    return sum(file.size for file in files) <= _SMALL_BYTES
 
 
 def opened_file(uri: str, options: Mapping[str, str], path: str) -> Any:

@@ -19,7 +19,7 @@ from deltalake.transaction import AddAction, RemoveAction
 
 from lagwise.platform.errors import LakeError, UnreadableTable
 from lagwise.tables.commit_actions import added, removed
-from lagwise.tables.data_files import DataFile, data_files, rows_of_file
+from lagwise.tables.data_files import DataFile, are_small, data_files, rows_of_file
 from lagwise.tables.engine_errors import as_lake_errors, in_a_line
 from lagwise.tables.kept_rows import KeptRows
 from lagwise.tables.open_tables import OpenTables, create
@@ -34,8 +34,6 @@ Action = AddAction | RemoveAction
 
 #: A disk that takes so much takes the next commit, as a rule.
 _TRIED_BYTES = 64 * 1024
-#: What is read as a whole to be kept; of larger files only what a question needs.
-_SMALL_BYTES = 4 * 2**20
 
 
 class Lake:
@@ -130,11 +128,11 @@ class Lake:
         """Replace all rows of a table, or those that a condition holds for, in one commit; the ``day`` column is
         derived. Raises LakeError, having written nothing."""
         with self._writing(table) as delta:
-            if where is None and not table.partitioned:
+            if where is not None or table.partitioned:
+                write_deltalake(delta, table.with_day(rows), mode="overwrite", predicate=where)
+            else:
                 files = write_rows(self.uri, self.storage_options, table, rows)
                 self._commit(table, delta, [*removed(data_files(delta, table)), *added(files)])
-            else:
-                write_deltalake(delta, table.with_day(rows), mode="overwrite", predicate=where)
 
     def commit(self, table: Table, actions: Sequence[Action]) -> bool:
         """Add and remove these data files in one commit; False, with nothing done, if another process has just removed
@@ -224,7 +222,7 @@ class Lake:
         would need an extension that it loads from the network, and the same options once more in its own words.
         """
         files = self._files(self.open(table), table, days, since) if self.kept is not None else []
-        if self.kept is not None and _are_small(files):
+        if self.kept is not None and are_small(files):
             _show(connection, table, self._rows(table, files))
         else:
             self.scan_new(connection, table, frozenset(), days=days, since=since)
@@ -237,7 +235,7 @@ class Lake:
             return rows_of_file(self.uri, self.storage_options, file, table)
 
         places = [self._place(table, file) for file in files]
-        if self.kept is None or not _are_small(files):
+        if self.kept is None or not are_small(files):
             return pa.concat_tables([no_rows(table.arrow), *map(read, places)])
         # In one piece: whoever reads a hundred small ones is busy with the pieces.
         return pa.concat_tables([no_rows(table.arrow), *self.kept.of(places, read)]).combine_chunks()
@@ -340,10 +338,6 @@ class Lake:
             return pa.RecordBatchReader.from_stream(reader).read_all()
         except Exception as error:  # DataFusion's errors come as just that
             raise UnreadableTable(f"cannot read the table {self.location(table)}: {in_a_line(error)}") from error
-
-
-def _are_small(files: Sequence[DataFile]) -> bool:
-    return sum(file.size for file in files) <= _SMALL_BYTES
 
 
 def _show(connection: "duckdb.DuckDBPyConnection", table: Table, rows: Any) -> None:

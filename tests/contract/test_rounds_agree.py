@@ -8,10 +8,11 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytest
 
 from lagwise.config import Cluster, Config
-from lagwise.domain.verdicts.status import stalled_after_seconds
+from lagwise.domain.verdicts.status import judge, stalled_after_seconds
 from lagwise.tables.analysis import GROUP_STATUS, PARTITION_STATUS
 from lagwise.tables.raw import COMMITS, EVENTS, GROUPS, MEMBERS, SAMPLES, TOPICS, WATERMARKS
 from lagwise.tables.store import Lake
@@ -22,6 +23,7 @@ from lagwise_app.replay.trace_events import events_of
 from tests.contract.differences import same
 from tests.contract.histories import history
 from tests.contract.variants import in_turns
+from tests.traces.families import FAMILIES
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
@@ -119,6 +121,29 @@ def test_rounds_know_what_owners_do_elsewhere(
     assert len(batch) >= 5
     monkeypatch.setattr(round_inputs, "PAIRS_PER_TASK", 4)
     say_the_same(spark, lake, batch)
+
+
+@pytest.mark.timeout(900)
+def test_rounds_ask_owners_of_what_does_not_stand_yet(
+    spark: "SparkContext", lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Lag that only waits does not begin to grow, also where it has not waited for long enough to be a standstill."""
+    from lagwise_spark.jobs import round_inputs
+
+    trace = replace(FAMILIES["takes-turns"](16).trace(), evaluate_every_s=3090.0)
+    assert is_fit(trace)
+    assert lag_waits_without_standing(trace)
+    monkeypatch.setattr(round_inputs, "PAIRS_PER_TASK", 4)
+    say_the_same(spark, lake, [trace])
+
+
+def lag_waits_without_standing(trace: Trace) -> bool:
+    """Whether lag would begin to grow on a partition that waits and does not stand still."""
+    rows = judged(trace, events_of(trace), trace.evaluation_times[:ROUNDS]).partitions
+    waiting = {name: values[..., rows["awaits_turn"]] for name, values in rows.items()}
+    if_it_hangs = judge({**waiting, "awaits_turn": np.zeros_like(waiting["awaits_turn"])})
+    stands = if_it_hangs["stalled"] | if_it_hangs["stopped"]
+    return bool(((if_it_hangs["status"] != waiting["status"]) & ~stands).any())
 
 
 def wait_for_their_turn(trace: Trace) -> bool:
