@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from lagwise.platform.errors import LakeError
-from lagwise.tables import store
+from lagwise.tables import data_files
 from lagwise.tables.analysis import GROUP_STATUS
 from lagwise.tables.duckdb_connection import borrowed, connected
 from lagwise.tables.kept_rows import KeptRows
@@ -76,7 +76,7 @@ def test_large_files_are_not_kept(keeping: Lake, monkeypatch: pytest.MonkeyPatch
     keeping.append(GROUPS, groups("a"))
     with connected() as connection:
         for limit, name in ((0, "b"), (2**20, "c"), (0, "d")):
-            monkeypatch.setattr(store, "_SMALL_BYTES", limit)
+            monkeypatch.setattr(data_files, "_SMALL_BYTES", limit)
             keeping.append(GROUPS, groups(name))
             keeping.scan(connection, GROUPS)
             assert name in {row[0] for row in connection.execute(NAMES).fetchall()}, "an older view hides this one"
