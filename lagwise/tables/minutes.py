@@ -102,6 +102,7 @@ HOURS = replace(
             FLOAT,
             "longest time without progress between samples with some (null below five minutes)",
         ),
+        Column("long_pauses", INT32, "how many such times lasted five minutes or longer", False),
     ),
 )
 
@@ -120,5 +121,7 @@ DAYS = Table(
         Column("usual_pause_seconds", FLOAT, "longest pause that is usual by these hours; null is none"),
         Column("usual_pause_at_least", FLOAT, "the same in seconds if the time since then holds none"),
         Column("usual_pause_at_most", FLOAT, "the same in seconds if the time since then holds a longer one"),
+        Column("long_pauses", INT32, "pauses of five minutes or longer in these hours", False),
+        Column("last_progress_at", TIMESTAMP, "when the group last got on in these hours; null is never"),
     ),
 )

@@ -14,7 +14,18 @@ from lagwise.config import Cluster
 from lagwise.config.model import AnalysisSettings
 from lagwise.domain.causes import Scope
 from lagwise.domain.loss.skips import FROM_LOG_START
-from lagwise.domain.verdicts import buckets, changes, direction, samples, status, trend, turns, usual_pauses, windows
+from lagwise.domain.verdicts import (
+    buckets,
+    changes,
+    direction,
+    samples,
+    status,
+    trend,
+    troughs,
+    turns,
+    usual_pauses,
+    windows,
+)
 from lagwise.domain.vocabulary import SIMPLE, LossCause, Status, UnknownReason
 from lagwise.traces import csv_files
 from lagwise.traces.trace import read_trace
@@ -198,10 +209,16 @@ class TestRules:
         assert "at least four times the cadence" in text and changes.CADENCES_OF_OUTAGE == 4
         assert "are longer than half of it" in text and changes.SHARE_OF_OUTAGE == 0.5
         assert "at least half of all that was lost" in text and changes.SHARE_OF_LEAP == 0.5
-        assert "if three within the last hour" in text and usual_pauses.PAUSES_OF_HOUR == 3
+        assert "if three within the last hour" in text and usual_pauses.PAUSES_OF_RHYTHM == 3
         assert "in at least two hours" in text and usual_pauses.HOURS_OF_USUAL_PAUSE == 2
         assert "in a quarter of those" in text and usual_pauses.SHARE_OF_HOURS == 0.25
-        assert "less than five minutes" in text and usual_pauses.USUAL_PAUSE_SECONDS == 300
+        assert "less than five minutes" in text and buckets.LONG_PAUSE_SECONDS == 300
+        assert "three pauses of five minutes or more" in text
+        assert "a pause of half a minute or more" in text and troughs.PAUSE_SECONDS == 30
+        assert "more than 1.5 sampling intervals" in text and troughs.INTERVALS_OF_TOOTH == 1.5
+        assert "at least half of the lag went" in text and changes.SHARE_OF_LAG == 0.5
+        assert "more than half of all within the hour" in text and changes.SHARE_OF_SQUARES == 0.5
+        assert "must have 20 steps or more" in text and changes.STEPS_OF_HOUR == 20
         assert "no longer than twice the longest" in text and turns.ABSENCES_OF_PATIENCE == 2
         assert "in the last 5 minutes. Whoever takes turns" in text and turns.TURN_SECONDS == 300
         assert "at least a minute and more than two sampling intervals" in text

@@ -64,6 +64,11 @@ def hour(number: float) -> float:
     return number * HOUR_SECONDS
 
 
+def spells(*minutes: float) -> list[tuple[float, float]]:
+    """From when to when nothing is committed, one after the other."""
+    return [(start * 60.0, end * 60.0) for start, end in zip(minutes[::2], minutes[1::2], strict=True)]
+
+
 OUTAGE = (hour(2.1), hour(2.8))
 
 # hours of history (judged at its end), observations, re-created at (hours) → usual pause
@@ -90,6 +95,10 @@ PAUSES = (
     (18, "two whole hours of the new one", history(6, every=(600.0, 540.0)), 2.5, 540.0),
     (19, "a slow collector's intervals are no pauses", history(24, interval=900.0), None, None),
     (20, "two of its intervals are", history(24, every=(1800.0, 1800.0), interval=900.0), None, 1800.0),
+    (21, "two outages within two hours are no rhythm", history(2.3, *spells(66, 84, 96, 126)), None, None),
+    (22, "nor in two whole hours", history(3.3, *spells(30, 48, 72, 96)), None, None),
+    (23, "three are", history(3.3, *spells(30, 48, 72, 96, 132, 156)), None, 24 * 60.0),
+    (24, "three runs each half hour are enough", history(1.95, *spells(12, 39, 42, 69, 72, 99)), None, 27 * 60.0),
 )  # fmt: skip
 
 

@@ -8,7 +8,7 @@ import pytest
 from lagwise.domain.verdicts.trend import slope_and_margin
 from lagwise.domain.verdicts.windows import DAY_SECONDS, WINDOWS_SECONDS, windows_for
 from tests.domain.lags import statistics_of
-from tests.domain.observed import INTERVAL, pace, seen, steady
+from tests.domain.observed import INTERVAL, Sample, pace, seen, steady
 
 SHORT, MIDDLE, LONG = (300.0, 900.0), (900.0, 3600.0), (3600.0, 3600.0)
 DAY = (86_400.0, 86_400.0)
@@ -163,6 +163,87 @@ class TestPace:
         # The long window without the minute of the re-creation: 360 s to 900 s. The short one: 660 s to 900 s.
         assert pace([*old, *new], 900.0, interval=180.0, recreated_at=300.0).span_seconds == 540.0
         assert found.span_seconds == 240.0
+
+
+class TestTroughs:
+    """What is left unread at the last commit before each pause."""
+
+    @staticmethod
+    def every(seconds: float, until: float, *, read: float) -> list[Sample]:
+        """Of 10 records a second so many are read, and committed every so many seconds."""
+        return [
+            o._replace(committed=int(read * (o.at // seconds) * seconds))
+            for o in steady(until, written=10.0, read=read)
+        ]
+
+    def test_who_commits_every_two_minutes_shows_growth_that_its_samples_hide(self) -> None:
+        found = pace(self.every(120.0, 1785.0, read=8.0), 1785.0)
+        assert found.trough_slope == pytest.approx(2.0)
+        assert 1.9 < found.trough_low <= found.trough_high < 2.1
+        assert found.trend is not None and found.trend[1] < 0.0
+
+    def test_a_level_is_no_growth(self) -> None:
+        found = pace(self.every(120.0, 1785.0, read=10.0), 1785.0)
+        assert found.trough_slope == pytest.approx(0.0, abs=1e-9)
+
+    @pytest.mark.parametrize(
+        ("samples", "as_of"),
+        [
+            pytest.param(steady(1785.0, read=5.0), 1785.0, id="it commits at every sample"),
+            pytest.param(steady(1785.0, read=5.0)[::4], 1785.0, id="so does it, under a slow collector"),
+        ],
+    )
+    def test_without_pauses_there_are_none(self, samples: list[Sample], as_of: float) -> None:
+        found = pace(samples, as_of, interval=samples[1].at - samples[0].at)
+        assert found.trough_slope is None and found.trough_drop is None
+
+    def test_five_are_too_few(self) -> None:
+        # The first commit at 120 s, the sixth, after which no pause has ended yet, at 720 s.
+        assert pace(self.every(120.0, 825.0, read=5.0), 825.0).trough_slope is None
+        assert pace(self.every(120.0, 840.0, read=5.0), 840.0).trough_slope is not None
+
+    def test_after_an_outage_two_tell_that_less_is_unread(self) -> None:
+        """It is back at 1,800 s and reads 15 records a second, of which 10 are new."""
+        before = [o for o in self.every(120.0, 600.0, read=10.0) if o.at < 600.0]
+        stands = [o._replace(committed=4800) for o in steady(1785.0, start=600.0)]
+        stands = [o._replace(high_watermark=1000 + int(10 * o.at)) for o in stands]
+        back = [
+            o._replace(
+                committed=4800 + int(15 * ((o.at - 1800) // 120) * 120 + 15), high_watermark=1000 + int(10 * o.at)
+            )
+            for o in steady(2300.0, start=1800.0)
+        ]
+        found = pace([*before, *stands, *back], 2295.0)
+        assert found.has_resumed
+        assert found.trough_drop == pytest.approx(1200.0)
+
+
+class TestLeap:
+    """An offset that is set to the end between two samples."""
+
+    @staticmethod
+    def leapt(at: float, until: float) -> list[Sample]:
+        """Eight of ten records are read; at a time, all is skipped."""
+        return [
+            o._replace(committed=o.committed + int(2 * at) + 1000 if o.at >= at else o.committed)
+            for o in steady(until, read=8.0)
+            if o.committed is not None
+        ]
+
+    def test_windows_begin_after_it(self) -> None:
+        found = pace(self.leapt(3000.0, 3285.0), 3285.0)
+        assert found.has_changed
+        assert found.trend is not None and found.longer is not None
+        assert found.trend[0] == pytest.approx(2.0) and found.longer[0] == pytest.approx(2.0)
+
+    def test_it_is_no_leap_to_read_faster(self) -> None:
+        """In a minute four fifths of the lag are read, in four steps."""
+        rows = [o._replace(committed=min(int(100 * o.at), 9 * int(o.at) + 900)) for o in steady(600.0)]
+        assert not pace(rows, 600.0).has_changed
+
+    def test_a_few_samples_are_too_few(self) -> None:
+        assert not pace(self.leapt(120.0, 285.0), 285.0).has_changed
+        assert pace(self.leapt(120.0, 300.0), 300.0).has_changed
 
 
 class TestStepsOfAWindow:

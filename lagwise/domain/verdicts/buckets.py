@@ -28,6 +28,9 @@ MINUTE_SECONDS, FIVE_MINUTES_SECONDS, HOUR_SECONDS = 60, 300, 3600
 #: … and in microseconds.
 MINUTE, FIVE_MINUTES, HOUR = (s * MICROS for s in (MINUTE_SECONDS, FIVE_MINUTES_SECONDS, HOUR_SECONDS))
 
+#: Shorter pauses than this show well enough in the mean of an hour.
+LONG_PAUSE_SECONDS = 300.0
+
 #: Sums over samples (t in seconds since the start of the bucket, lag in records) and over steps: they add up once they
 #: share an origin of time.
 STATISTICS = (
@@ -138,16 +141,19 @@ def pauses(rows: Columns, since: Array) -> Array:
 
 
 def hours_of(rows: Columns) -> dict[str, Array]:
-    """Hours from shorter buckets, each with the longest pause within it. A pause across the start of the hour is told
-    with the day, which knows the hour before."""
+    """Hours from shorter buckets, each with the longest pause within it and the number of long ones. A pause across the
+    start of the hour is told with the day, which knows the hour before."""
     since = last_progress_before(rows)
     began = picked(last_progress(rows), since, since >= 0)
     pause = np.where(
         start_of(HOUR, np.maximum(began, 0)) == start_of(HOUR, rows["minute"]), pauses(rows, since), np.nan
     )
-    hours = merged(rows, HOUR)
-    longest = runs(rows["pair"], start_of(HOUR, rows["minute"])).max(np.where(np.isnan(pause), -1.0, pause), empty=-1)
-    return hours | {"longest_pause_seconds": np.where(longest < 0, np.nan, longest)}
+    parts = runs(rows["pair"], start_of(HOUR, rows["minute"]))
+    longest = parts.max(np.where(np.isnan(pause), -1.0, pause), empty=-1)
+    return merged(rows, HOUR) | {
+        "longest_pause_seconds": np.where(longest < 0, np.nan, longest),
+        "long_pauses": parts.sum((pause >= LONG_PAUSE_SECONDS).astype(np.int64)),
+    }
 
 
 def together(parts: Iterable[Columns]) -> dict[str, Array]:

@@ -1,4 +1,5 @@
-"""When a group-partition last began to move in another way: after an outage, a leap of the log start, or a rewind.
+"""When a group-partition last began to move in another way: after an outage, a leap of the log start, a rewind, or a
+leap of the offset towards the end.
 
 What came before says nothing about what comes after it: an hour of standstill is no rhythm of commits, and a trend that
 begins before a restart is a trend of two things. Windows do not reach back across a change.
@@ -20,6 +21,7 @@ from lagwise.domain.verdicts.columns import (
     last_index,
     micros,
     picked,
+    runs,
     start_of,
 )
 
@@ -35,6 +37,14 @@ SHARE_OF_OUTAGE = 0.5
 #: What is lost, or rewound, in one bucket is a leap if it is this share of all within the hour: who reads at the edge
 #: of what is kept loses a little all the time.
 SHARE_OF_LEAP = 0.5
+#: Lag leapt if it dropped by at least this share of itself within a bucket …
+SHARE_OF_LAG = 0.5
+#: … the squared steps of that bucket are more than this share of all within the hour …
+SHARE_OF_SQUARES = 0.5
+#: … of so many steps or more …
+STEPS_OF_HOUR = 20
+#: … and at least this share of the squared drop: one or two steps made it, and no catching up.
+SHARE_OF_DROP = 0.5
 
 
 class Changes(NamedTuple):
@@ -65,19 +75,32 @@ def _length(at: Array, as_of: Array) -> Array:
     return np.where(at < coarse_until(as_of), FIVE_MINUTES, MINUTE)
 
 
-def changes(buckets: Columns, hour: Ranges, days: Columns, usual_pause_seconds: Array, as_of: Array) -> Changes:
+def changes(
+    buckets: Columns, hour: Ranges, days: Columns, until: Array, usual_pause_seconds: Array, as_of: Array
+) -> Changes:
     """The last change of each case within its ``hour``: the buckets of the longest window. ``days`` are their whole
-    hours (:func:`lagwise.domain.verdicts.windows.whole_hours`)."""
-    resumed_at = _resumed_at(buckets, hour, days, usual_pause_seconds, as_of)
+    hours (:func:`lagwise.domain.verdicts.windows.whole_hours`), which end at ``until``."""
+    resumed_at = _resumed_at(buckets, hour, _rhythm_of(days, until), usual_pause_seconds, as_of)
     leaps = [
         _leapt_at(buckets, hour, amount, at, as_of)
         for amount, at in (("lost_at_least", "last_lost_at"), ("rewound_records", "rewound_at"))
     ]
-    return Changes(np.maximum(resumed_at, np.maximum(*leaps)), resumed_at)
+    leaps.append(_skipped_at(buckets, hour, as_of))
+    return Changes(np.maximum.reduce([resumed_at, *leaps]), resumed_at)
 
 
-def _resumed_at(buckets: Columns, hour: Ranges, days: Columns, usual_pause_seconds: Array, as_of: Array) -> Array:
-    """When the last outage ended."""
+def _rhythm_of(days: Columns, until: Array) -> tuple[Array, Array]:
+    """How often the offset moved in the whole hours of a day, and for how many seconds there was something to commit:
+    without the standstill with which they end, which may be the outage itself."""
+    last = days["last_progress_at"]
+    stands = np.where(last == NULL, 0, until - np.where(last == NULL, 0, last)) / MICROS
+    return days["moves"], days["backlog_seconds"] - stands
+
+
+def _resumed_at(
+    buckets: Columns, hour: Ranges, of_day: tuple[Array, Array], usual_pause_seconds: Array, as_of: Array
+) -> Array:
+    """When the last outage ended; ``of_day`` are the moves of the day, and its seconds with something to commit."""
     ended_at = np.full(len(as_of), NULL)
     since = last_progress_before(buckets)
     progress, resumed = last_progress(buckets), buckets["first_progress_at"]
@@ -107,7 +130,7 @@ def _resumed_at(buckets: Columns, hour: Ranges, days: Columns, usual_pause_secon
     seconds = hour.sum(buckets["backlog_seconds"]) - np.bincount(case, took, count) - stands
     # An outage may fill the hour: the day still knows how often it committed.
     is_of_day = others < COMMITS_BESIDE_OUTAGE
-    others, seconds = np.where(is_of_day, days["moves"], others), np.where(is_of_day, days["backlog_seconds"], seconds)
+    others, seconds = (np.where(is_of_day, day, its) for day, its in zip(of_day, (others, seconds), strict=True))
     with np.errstate(divide="ignore", invalid="ignore"):
         cadence = np.maximum(0.0, seconds) / others
     is_outage = (
@@ -139,3 +162,22 @@ def _leapt_at(buckets: Columns, hour: Ranges, amount: str, at: str, as_of: Array
     begins = np.where(last_at == NULL, NULL, bucket_of(np.where(last_at == NULL, 0, last_at), as_of))
     in_bucket = hour.since(hour.bisect_left(buckets["minute"], begins)).sum(buckets[amount])
     return np.where((last_at != NULL) & (in_bucket >= SHARE_OF_LEAP * hour.sum(buckets[amount])), last_at, NULL)
+
+
+def _skipped_at(buckets: Columns, hour: Ranges, as_of: Array) -> Array:
+    """Start of the bucket in which most of the lag went at once: somebody set the offset to the end, or deleted records
+    and the group went on behind them, between two samples that show neither a loss nor a rewind."""
+    skipped_at = np.full(len(as_of), NULL)
+    case, row = hour.rows()
+    bucket = bucket_of(buckets["minute"][row], as_of[case])
+    its = runs(case, bucket)
+    of, begins, squares = its.first(case), its.first(bucket), its.sum(buckets["sum_dlag_dlag"][row])
+    is_most = ~is_first(of) & (hour.sum(buckets["steps"]) >= STEPS_OF_HOUR)[of]
+    is_most &= squares > SHARE_OF_SQUARES * hour.sum(buckets["sum_dlag_dlag"])[of]
+    most = np.flatnonzero(is_most)
+    lag = its.last(buckets["last_lag"][row])
+    drop = (lag[most - 1] - lag[most]).astype(np.float64)
+    is_leap = (drop > 0) & (drop >= SHARE_OF_LAG * lag[most - 1]) & (squares[most] >= SHARE_OF_DROP * drop * drop)
+    leaps = most[is_leap]
+    skipped_at[of[leaps]] = begins[leaps]
+    return skipped_at

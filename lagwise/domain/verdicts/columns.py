@@ -115,7 +115,7 @@ class Ranges:
         """The sum of each part; 0 of an empty one."""
         return self._reduced(np.add, values, 0)
 
-    def max(self, values: Array, empty: int = NULL) -> Array:
+    def max(self, values: Array, empty: float = NULL) -> Array:
         """The largest value of each part."""
         return self._reduced(np.maximum, values, empty)
 
@@ -123,7 +123,7 @@ class Ranges:
         """The smallest value of each part."""
         return self._reduced(np.minimum, values, empty)
 
-    def _reduced(self, function: np.ufunc, values: Array, empty: int) -> Array:
+    def _reduced(self, function: np.ufunc, values: Array, empty: float) -> Array:
         made = np.full(len(self.start), empty, values.dtype)
         some, bounds = self._bounds
         if len(bounds):

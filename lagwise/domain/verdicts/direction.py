@@ -14,6 +14,8 @@ SHARE_OF_OBJECTIVE = 0.25
 #: What the short window is to say alone, it must say with this many margins: 99.9 % instead of 99 %, because it is
 #: asked again and again.
 SURE_MARGINS = 1.277
+#: What was told, the longest window still shows with this many margins: 95 %.
+LIKELY_MARGINS = 0.761
 #: More is written than usual where it is more than so many times the rate of an hour.
 RISE_OF_LOAD = 1.15
 #: What the longest window says, a shorter one confirms if it says this share of it.
@@ -47,10 +49,10 @@ def direction(p: Columns) -> dict[str, Array]:
     limits = _limits(p)
     tells = p["is_measured"] & p["is_visible"] & ~np.isnan(p["longer_slope"])
     shrinks = (tells & _shrinks(p, limits)) | _drains(p)
-    may_grow = _may_grow(p)
     return {
-        "begins_to_grow": may_grow & _begins_to_grow(p, limits),
-        "goes_on_growing": may_grow & ~shrinks & _goes_on_growing(p, limits),
+        "begins_to_grow": _may_grow(p) & _begins_to_grow(p, limits),
+        # From tooth to tooth, lag is now more than sampling makes of none, and now less.
+        "goes_on_growing": p["is_measured"] & p["has_lag"] & ~shrinks & _goes_on_growing(p, limits),
         "shrinks": shrinks,
         "creeps": tells & (p["slope_low"] > 0) & (p["longer_slope"] > 0),
     }
@@ -89,6 +91,9 @@ def _begins_to_grow(p: Columns, limits: _Limits) -> Array:
     by_longer = is_sure(p["longer_low"], longer) & (short > least)
     confirms = (longer > np.fmax(least, SHARE_OF_GROWTH * longest)) & (short > least) & ~_has_slowed(p)
     by_longer |= is_sure(p["longest_low"], longest) & confirms
+    # What swings with every commit or crash says little; what is left unread at the end of each swing says all.
+    at_troughs = p["trough_slope"]
+    by_longer |= is_sure(at_troughs - SURE_MARGINS * (at_troughs - p["trough_low"]), at_troughs) & (longest > least)
     # What is read at once waits for the next commit: where more is written, more of it waits.
     is_even = ~(p["produced"] > RISE_OF_LOAD * p["steady_produce_rate_per_second"])
     is_clear = (surely_above > least) & (p["longer_low"] > least)
@@ -99,15 +104,16 @@ def _goes_on_growing(p: Columns, limits: _Limits) -> Array:
     """Growth that was told is told as long as a longer window shows it, until there is as much evidence against it:
     until the windows say for certain that lag does not grow by so much, or more slowly than before, or what was unread
     of late is less than it was over the longest."""
-    is_shown = (p["longer_low"] > 0) | (p["longest_low"] > 0)
-    is_over = (_surely_below(p) < limits.least) & ~(p["longer_low"] > limits.least)
+    at_least = p["longest_slope"] - LIKELY_MARGINS * (p["longest_slope"] - p["longest_low"])
+    is_shown = (p["longer_low"] > 0) | (at_least > 0) | (p["trough_low"] > 0)
+    is_over = (_surely_below(p) < limits.least) & ~(p["longer_low"] > limits.least) & ~(p["trough_low"] > limits.least)
     return is_shown & ~is_over & ~(p["mean_lag"] < p["longest_mean_lag"]) & ~_has_slowed(p) & ~_fell(p)
 
 
 def _shrinks(p: Columns, limits: _Limits) -> Array:
     band = limits.band
     by_short = (_surely_below(p) < -band) | ((p["slope_high"] < -band) & (p["longer_high"] < 0))
-    return by_short | ((p["longer_high"] < -band) & (p["slope"] < -band))
+    return by_short | ((p["longer_high"] < -band) & (p["slope"] < -band)) | (p["trough_high"] < -band)
 
 
 def _surely_below(p: Columns) -> Array:
@@ -128,10 +134,11 @@ def _fell(p: Columns) -> Array:
 
 
 def _drains(p: Columns) -> Array:
-    """Whether less is unread than when an outage ended, as long as windows begin there and no trend is certain of the
-    contrary."""
-    is_fresh = p["has_resumed"] & p["is_visible"] & ~(p["slope_low"] > 0)
-    return is_fresh & (p["highest_lag"] - p["lag"] > _made_up(p))
+    """Whether less is unread than when an outage ended, as long as windows begin there, or than at a trough after any
+    change, unless the trend is certain of the contrary."""
+    has_fallen = p["has_resumed"] & (p["highest_lag"] - p["lag"] > _made_up(p))
+    has_fallen |= p["trough_drop"] > 2 * p["produced"] * p["interval_seconds"]
+    return has_fallen & p["is_visible"] & ~(p["slope_low"] > 0)
 
 
 def _made_up(p: Columns) -> Array:

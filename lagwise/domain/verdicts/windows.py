@@ -35,6 +35,7 @@ from lagwise.domain.verdicts.columns import (
     taken,
 )
 from lagwise.domain.verdicts.trend import margin_over_blocks, slope_and_margin
+from lagwise.domain.verdicts.troughs import troughs
 from lagwise.domain.verdicts.turns import absence_seconds
 from lagwise.domain.verdicts.usual_pauses import pauses_of_hours, usual_pause
 
@@ -81,7 +82,8 @@ def whole_hours(hours: Columns, wanted: Columns) -> dict[str, Array]:
     every few seconds for three minutes and then not at all: the mean of its last hour is no rhythm, its pauses are, as
     far as a day shows them again and again. Which is usual, the rest of the day after these hours has a say in (see
     :func:`lagwise.domain.verdicts.usual_pauses.usual_pause`): ``usual_pause_seconds`` is the longest without a pause in
-    that rest, ``usual_pause_at_least`` and ``usual_pause_at_most`` if it held a short, or a long one; NaN is none.
+    that rest, ``usual_pause_at_least`` and ``usual_pause_at_most`` if it held a short, or a long one; NaN is none, as
+    it is where too few ``long_pauses`` were seen in all.
     """
     until = wanted["until"]
     begins = until - HOURS_OF_DAY * HOUR
@@ -142,7 +144,7 @@ def pace_of(buckets: Columns, days: Columns, cases: Columns) -> dict[str, Array]
     of_log = [part.since(same_log) for part in (*recent, of_day)]
     hour, hour_of_log = recent[HOUR_WINDOW], of_log[HOUR_WINDOW]
     usual_pause_seconds = usual_pause(buckets, hour_of_log, of_log[DAY], days, interval)
-    change = changes(buckets, hour_of_log, days, usual_pause_seconds, as_of)
+    change = changes(buckets, hour_of_log, days, whole_hours_until(as_of), usual_pause_seconds, as_of)
     same_pace = seen.bisect_left(buckets["minute"], next_bucket(change.changed_at, as_of))
     parts = [*(part.since(same_pace) for part in of_log[:DAY]), of_log[DAY]]
 
@@ -195,6 +197,7 @@ def pace_of(buckets: Columns, days: Columns, cases: Columns) -> dict[str, Array]
         return ratio(sum_lag, count)
 
     moved_at = _last_known(buckets, "last_moved_at", seen)
+    progress_before = last_progress_before(buckets)
     return {
         # When the offset was first seen where it is now (null: never seen), and whether it was seen to get there.
         "moved_at": np.where(moved_at == NULL, seen.first(buckets["first_at"]), moved_at),
@@ -206,7 +209,7 @@ def pace_of(buckets: Columns, days: Columns, cases: Columns) -> dict[str, Array]
         "backlog_seconds": backlog,
         "usual_pause_seconds": usual_pause_seconds,
         # The longest pause that ended in the last minutes; 0 is none.
-        "absence_seconds": absence_seconds(buckets, last_progress_before(buckets), hour, recent[0], interval),
+        "absence_seconds": absence_seconds(buckets, progress_before, hour, recent[0], interval),
         # The highest offset before a rewind within the hour, by how many records it was rewound, and when last.
         "rewound_from": hour_of_log.max(buckets["rewound_from"]),
         "rewound_records": hour_of_log.sum(buckets["rewound_records"]),
@@ -234,6 +237,7 @@ def pace_of(buckets: Columns, days: Columns, cases: Columns) -> dict[str, Array]
         # The mean lag on the window and on the longest.
         "mean_lag": mean_lag(window),
         "longest_mean_lag": mean_lag(longest),
+        **troughs(buckets, progress_before, parts[HOUR_WINDOW], hour_of_log.start, as_of, interval),
         # Whether the window begins where it began to move in another way, and whether an outage ended there; the
         # highest lag in the window (null: a day), and since then.
         "has_changed": is_cut,

@@ -342,7 +342,7 @@ def _days_at(days: Columns, cases: Columns) -> dict[str, Array]:
         if values.dtype == np.float64:
             made[name] = picked_at(values, place, np.nan if name.startswith("usual_pause") else 0.0)
         else:
-            null = 0 if name in ("samples", "steps", "moves", "lost_at_least", "lost_at_most") else NULL
+            null = 0 if name in ("samples", "steps", "moves", "lost_at_least", "lost_at_most", "long_pauses") else NULL
             made[name] = picked_at(values, place, null)
             if null == 0 or name in earliest:
                 made[name] = np.where(made[name] == NULL, earliest.get(name, 0), made[name])

@@ -5,14 +5,13 @@ from collections.abc import Sequence
 from functools import partial
 from itertools import pairwise
 
-from lagwise.domain.verdicts.buckets import HOUR_SECONDS
+from lagwise.domain.verdicts.buckets import HOUR_SECONDS, LONG_PAUSE_SECONDS
 from lagwise.domain.verdicts.turns import ABSENCE_SECONDS, INTERVALS_OF_ABSENCE, TURN_SECONDS
 from lagwise.domain.verdicts.usual_pauses import (
     HOURS_OF_USUAL_PAUSE,
     INTERVALS_OF_PAUSE,
-    PAUSES_OF_HOUR,
+    PAUSES_OF_RHYTHM,
     SHARE_OF_HOURS,
-    USUAL_PAUSE_SECONDS,
 )
 from lagwise.domain.verdicts.windows import (
     HOURS_OF_DAY,
@@ -49,6 +48,7 @@ def usual_pause_of(
         first = max(first, _hour_of(recreated_at) + HOUR_SECONDS)
     times = [at for at in _progress(known) if first <= at < until]
     longest: dict[float, float] = {}
+    long = sum(b - a >= LONG_PAUSE_SECONDS for a, b in pairwise(times))
     for earlier, later in pairwise(times):
         hour = _hour_of(later)
         longest[hour] = max(longest.get(hour, 0.0), whole_micros(later - earlier))
@@ -56,18 +56,20 @@ def usual_pause_of(
     since = until if recreated_at is None else max(until, bucket_after(recreated_at, as_of))
     is_of_log = partial(is_after, recreated_at=recreated_at, as_of=as_of)
     hour = [at for at in _progress(known) if in_window(bucket_of(at, as_of), as_of, LOOKBACK_SECONDS) and is_of_log(at)]
-    seen_from = min([since, *(o.at for o in known if in_window(bucket_of(o.at, as_of), as_of, LOOKBACK_SECONDS))])
-    reach = [at for at in _progress(known) if at >= seen_from and is_of_log(at)]
-    of_rest = max((whole_micros(b - a) for a, b in pairwise(reach) if bucket_of(b, as_of) >= since), default=0.0)
-    if of_rest >= USUAL_PAUSE_SECONDS:
-        longest[until] = of_rest
+    rest = times[-1:] + [at for at in _progress(known) if bucket_of(at, as_of) >= since]
+    of_rest = [whole_micros(b - a) for a, b in pairwise(rest)]
+    long += sum(pause >= LONG_PAUSE_SECONDS for pause in of_rest)
+    if max(of_rest, default=0.0) >= LONG_PAUSE_SECONDS:
+        longest[until] = max(of_rest)
         hours += 1
     rank = max(HOURS_OF_USUAL_PAUSE, math.ceil(SHARE_OF_HOURS * hours))
     usual = sorted(longest.values(), reverse=True)[rank - 1] if len(longest) >= rank else 0.0
+    if long < PAUSES_OF_RHYTHM:
+        usual = 0.0
     of_hour = sorted((whole_micros(b - a) for a, b in pairwise(hour)), reverse=True)
-    if len(of_hour) >= PAUSES_OF_HOUR and of_hour[PAUSES_OF_HOUR - 1] >= USUAL_PAUSE_SECONDS:
-        usual = max(usual, of_hour[PAUSES_OF_HOUR - 1])
-    return usual if usual >= max(USUAL_PAUSE_SECONDS, INTERVALS_OF_PAUSE * interval_seconds) else None
+    if len(of_hour) >= PAUSES_OF_RHYTHM and of_hour[PAUSES_OF_RHYTHM - 1] >= LONG_PAUSE_SECONDS:
+        usual = max(usual, of_hour[PAUSES_OF_RHYTHM - 1])
+    return usual if usual >= max(LONG_PAUSE_SECONDS, INTERVALS_OF_PAUSE * interval_seconds) else None
 
 
 def absence_of(known: Sequence[Observation], as_of: float, interval_seconds: float) -> float:

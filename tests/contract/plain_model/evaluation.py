@@ -232,6 +232,8 @@ def _evidence(
         earlier=pace.earlier,
         mean_lag=pace.mean_lag,
         longest_mean_lag=pace.longest_mean_lag,
+        at_troughs=pace.at_troughs,
+        trough_drop=pace.trough_drop,
         has_changed=pace.begins_with_change,
         has_resumed=pace.begins_with_change
         and movement.change is not None

@@ -6,7 +6,7 @@ minutes, five of them once they are old, and whole hours for the window of a day
 
 import math
 from bisect import bisect_left
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
@@ -19,10 +19,16 @@ from lagwise.domain.verdicts.changes import (
     COARSE_AFTER_SECONDS,
     COMMITS_BESIDE_OUTAGE,
     OUTAGE_SECONDS,
+    SHARE_OF_DROP,
+    SHARE_OF_LAG,
     SHARE_OF_LEAP,
     SHARE_OF_OUTAGE,
+    SHARE_OF_SQUARES,
+    STEPS_OF_HOUR,
 )
 from lagwise.domain.verdicts.samples import GAP_INTERVALS, GAP_SECONDS, TRANSACTION_HANGS_AFTER_SECONDS
+from lagwise.domain.verdicts.trend import MINIMUM_SAMPLES
+from lagwise.domain.verdicts.troughs import INTERVALS_OF_TOOTH, PAUSE_SECONDS
 from lagwise.domain.verdicts.windows import (
     CADENCES_PER_BLOCK,
     CADENCES_PER_WINDOW,
@@ -168,6 +174,8 @@ class Pace:
     earlier: Trend | None = None
     mean_lag: float | None = None
     longest_mean_lag: float | None = None
+    at_troughs: Trend | None = None
+    trough_drop: float | None = None
 
 
 def known_steps(known: Sequence[Observation], gap: float) -> list[tuple[Observation, Observation, bool]]:
@@ -238,19 +246,20 @@ def change_of(
     recreated_at: float | None,
     usual_pause_seconds: float | None,
 ) -> Change | None:
-    """The last end of an outage, leap of the log start, or rewind within the hour."""
+    """The last end of an outage, leap of the log start or of the offset, or rewind within the hour."""
     hour = [o.at for o in known if _counts(o.at, as_of, LOOKBACK_SECONDS, recreated_at)]
     within = {*hour}
     steps = [(a, b) for a, b, is_step in known_steps(known, gap) if is_step and b.at in within]
     lost = {o.at: _lost_at(before, o).at_least for before, o in _with_previous(known) if o.at in within}
     rewound = {b.at: (a.committed or 0) - (b.committed or 0) for a, b in steps if _went_back(a, b)}
     leaps = [_leapt_at(amounts, as_of) for amounts in (lost, rewound)]
+    leaps.append(_skipped_at([o for o in known if o.at in within], steps, as_of))
     of_log = [
         (a, b)
         for a, b, is_step in known_steps(known, gap)
         if is_step and is_after(b.at, recreated_at, as_of, DAY_SECONDS)
     ]
-    resumed_at = _resumed_at(known, hour, steps, of_log, as_of, usual_pause_seconds)
+    resumed_at = _resumed_at(known, hour, steps, of_log, as_of, recreated_at, usual_pause_seconds)
     at = max((one for one in (resumed_at, *leaps) if one is not None), default=None)
     return None if at is None else Change(at, resumed_at)
 
@@ -264,19 +273,41 @@ def _leapt_at(amounts: Mapping[float, int], as_of: float) -> float | None:
     return last if in_bucket >= SHARE_OF_LEAP * sum(some.values()) else None
 
 
+def _skipped_at(
+    hour: Sequence[Observation], steps: Sequence[tuple[Observation, Observation]], as_of: float
+) -> float | None:
+    """The bucket in which the lag dropped by most of all that it moved within the hour, in a step or two."""
+    if len(steps) < STEPS_OF_HOUR:
+        return None
+    squares: dict[float, float] = {}
+    for a, b in steps:
+        bucket = bucket_of(b.at, as_of)
+        squares[bucket] = squares.get(bucket, 0.0) + float((b.lag or 0) - (a.lag or 0)) ** 2
+    for bucket, its in squares.items():
+        earlier = [o for o in hour if bucket_of(o.at, as_of) < bucket]
+        if its > SHARE_OF_SQUARES * sum(squares.values()) and earlier:
+            last = [o for o in hour if bucket_of(o.at, as_of) == bucket][-1]
+            before = float(earlier[-1].lag or 0)
+            drop = before - (last.lag or 0)
+            is_most = drop > 0 and drop >= SHARE_OF_LAG * before
+            return bucket if is_most and its >= SHARE_OF_DROP * drop * drop else None
+    return None
+
+
 def _resumed_at(
     known: Sequence[Observation],
     hour: Sequence[float],
     steps: Sequence[tuple[Observation, Observation]],
     every_step: Sequence[tuple[Observation, Observation]],
     as_of: float,
+    recreated_at: float | None,
     usual_pause_seconds: float | None,
 ) -> float | None:
     """When the last outage ended: a long pause without another one like it."""
     progress = [o.at for o in known[:1] if o.lag == 0]
     progress += [b.at for a, b in pairwise(known) if b.lag == 0 or b.committed != a.committed]
-    within = {*hour}
-    progress = [at for at in progress if at in within]
+    within, every_progress = {*hour}, progress
+    progress = [at for at in every_progress if at in within]
     buckets = [bucket_of(seen, as_of) for seen in hour]
     pauses: dict[float, float] = {}
     for number, at in enumerate(progress):
@@ -293,6 +324,12 @@ def _resumed_at(
     if others < COMMITS_BESIDE_OUTAGE:
         others = sum(b.committed != a.committed for a, b in day)
         seconds = sum(b.at - a.at for a, b in day if a.lag)
+        of_day = [
+            at
+            for at in every_progress
+            if until - HOURS_OF_DAY * HOUR_SECONDS <= at < until and is_after(at, recreated_at, as_of, DAY_SECONDS)
+        ]
+        seconds -= until - max(of_day, default=until)
     if others < COMMITS_BESIDE_OUTAGE:
         return None
     cadence = max(0.0, seconds) / others
@@ -397,8 +434,31 @@ def pace_of(
     is_cut = window != DAY_SECONDS and any(at < first_of_pace for at in uncut)
     highest = max((o.lag or 0 for o in judged), default=None) if window != DAY_SECONDS else None
     spacing = span / (len(judged) - 1) if len(judged) > 1 else None
+    hour = [o.at for o in counting_in(LOOKBACK_SECONDS)]
+    begins = min((o.at for o in known if _counts(o.at, as_of, LOOKBACK_SECONDS, recreated_at)), default=None)
+    has_changed = begins is not None and begins < min(hour, default=math.inf)
+    left = troughs_of(known, {*hour}, as_of, interval_seconds)
+    trough_drop = max(lag for _, lag in left) - left[-1][1] if left and has_changed else None
+    at_troughs = None
+    if len(left) > MINIMUM_SAMPLES:
+        trough_drop = None
+        steps_of_troughs = [(t - s, after - before) for (s, before), (t, after) in pairwise(left)]
+        at_troughs = trend_of(left, steps_of_troughs)
     if windows is None:
-        return Pace(window, False, count, span, None, None, rate, spacing, is_cut, highest)
+        return Pace(
+            window,
+            False,
+            count,
+            span,
+            None,
+            None,
+            rate,
+            spacing,
+            is_cut,
+            highest,
+            at_troughs=at_troughs,
+            trough_drop=trough_drop,
+        )
     longest = max(windows[1], WINDOWS_SECONDS[-1])
 
     def trend_over(seconds: float, without: float | None = None) -> Trend | None:
@@ -439,7 +499,36 @@ def pace_of(
         trend_over(longest, without=windows[1]) if windows[1] < WINDOWS_SECONDS[-1] else None,
         mean_lag(window),
         mean_lag(longest),
+        at_troughs,
+        trough_drop,
     )
+
+
+def troughs_of(
+    known: Sequence[Observation], counting: Collection[float], as_of: float, interval_seconds: float
+) -> list[tuple[float, float]]:
+    """(t, lag) of each last commit before a pause: what was unread at the last sample of its bucket, without what was
+    written in between."""
+    progress = {o.at for o in known[:1] if o.lag == 0}
+    progress |= {b.at for a, b in pairwise(known) if b.lag == 0 or b.committed != a.committed}
+    buckets: dict[float, list[Observation]] = {}
+    for o in known:
+        if o.at in counting:
+            buckets.setdefault(bucket_of(o.at, as_of), []).append(o)
+    got_on = [
+        (min(times), max(times), its[-1])
+        for its in buckets.values()
+        if (times := [o.at for o in its if o.at in progress])
+    ]
+    found = []
+    for (_, stopped_at, last), (resumed_at, _, later) in pairwise(got_on):
+        pause = whole_micros(resumed_at - stopped_at)
+        if pause < PAUSE_SECONDS or pause <= INTERVALS_OF_TOOTH * interval_seconds:
+            continue
+        written = max(0, (later.lag or 0) + (later.committed or 0) - (last.lag or 0) - (last.committed or 0))
+        since = written / (later.at - last.at) * (last.at - stopped_at)
+        found.append((stopped_at - as_of, max(0.0, (last.lag or 0) - since)))
+    return found
 
 
 def _went_back(a: Observation, b: Observation) -> bool:

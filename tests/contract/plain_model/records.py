@@ -90,6 +90,8 @@ class Evidence:
     earlier: Trend | None = None
     mean_lag: float | None = None
     longest_mean_lag: float | None = None
+    at_troughs: Trend | None = None
+    trough_drop: float | None = None
     has_changed: bool = False
     has_resumed: bool = False
     highest_lag: int | None = None

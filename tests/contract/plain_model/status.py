@@ -11,6 +11,7 @@ from typing import NamedTuple
 from lagwise.domain.lag_forecast import Forecast
 from lagwise.domain.verdicts.direction import (
     CADENCES_OF_PATIENCE,
+    LIKELY_MARGINS,
     RISE_OF_LOAD,
     SHARE_OF_GROWTH,
     SHARE_OF_OBJECTIVE,
@@ -194,7 +195,9 @@ def direction_of(e: Evidence, policy: Policy, lag: int) -> Direction:
     visible, measured = is_visible(e, policy), is_measured(e, policy)
     short, longer, longest = e.trend, e.longer, e.longest
     most = produced * (policy.interval_seconds + CADENCES_OF_PATIENCE * (e.commit_cadence_seconds or 0.0))
-    drains = visible and e.has_resumed and (e.highest_lag or 0) - lag > most and not (short and short.low > 0)
+    drains = e.has_resumed and (e.highest_lag or 0) - lag > most
+    drains = drains or (e.trough_drop or 0.0) > 2 * produced * policy.interval_seconds
+    drains = drains and visible and not (short and short.low > 0)
     fell = e.highest_lag_of_window is not None and e.highest_lag_of_window - lag > most
     if not measured or short is None:
         return Direction(False, drains, False)
@@ -213,6 +216,7 @@ def direction_of(e: Evidence, policy: Policy, lag: int) -> Direction:
     if longer is not None:
         shrinks = shrinks or (short.high < -band and longer.high < 0)
         shrinks = shrinks or (longer.high < -band and short.slope < -band)
+        shrinks = shrinks or (e.at_troughs is not None and e.at_troughs.high < -band)
         surely_above = short.slope - SURE_MARGINS * (short.slope - short.low)
         is_clear = surely_above > least and longer.low > least
         by_short = is_sure(short._replace(low=surely_above)) and longer.slope > least
@@ -223,6 +227,9 @@ def direction_of(e: Evidence, policy: Policy, lag: int) -> Direction:
             has_slowed = longer.slope + SURE_MARGINS * margin < e.earlier.slope
         confirms = longer.slope > max(least, SHARE_OF_GROWTH * longest.slope) and short.slope > least
         by_longer = by_longer or (is_sure(longest) and confirms and not has_slowed)
+    if e.at_troughs is not None and longest is not None:
+        sure = e.at_troughs.slope - SURE_MARGINS * (e.at_troughs.slope - e.at_troughs.low)
+        by_longer = by_longer or (is_sure(e.at_troughs._replace(low=sure)) and longest.slope > least)
     shrinks = (visible and longer is not None and shrinks) or drains
     cadence = e.commit_cadence_seconds or 0.0
     late = CADENCES_OF_PATIENCE * min(
@@ -230,8 +237,11 @@ def direction_of(e: Evidence, policy: Policy, lag: int) -> Direction:
     )
     may_grow = age > policy.interval_seconds + late
     sinks = e.mean_lag is not None and e.longest_mean_lag is not None and e.mean_lag < e.longest_mean_lag
-    is_over = sinks or (surely_below < least and not (longer is not None and longer.low > least))
-    is_shown = any(trend is not None and trend.low > 0 for trend in (longer, longest))
+    is_over = sinks or (
+        surely_below < least and not any(trend is not None and trend.low > least for trend in (longer, e.at_troughs))
+    )
+    is_shown = any(trend is not None and trend.low > 0 for trend in (longer, e.at_troughs))
+    is_shown = is_shown or (longest is not None and longest.slope - LIKELY_MARGINS * (longest.slope - longest.low) > 0)
     goes_on = e.was_growing and is_shown and not (shrinks or is_over or has_slowed or fell)
     steady = e.steady_produce_rate_per_second
     is_even = steady is None or produced <= RISE_OF_LOAD * steady
@@ -242,7 +252,7 @@ def direction_of(e: Evidence, policy: Policy, lag: int) -> Direction:
         and ((by_short or by_longer) if visible else (is_clear or (by_longer and is_even)))
     )
     creeps = visible and longer is not None and short.low > 0 and longer.slope > 0
-    return Direction(may_grow and (begins or goes_on), shrinks, creeps)
+    return Direction((may_grow and begins) or (lag > 0 and goes_on), shrinks, creeps)
 
 
 def catch_up(lag: int, trend: Trend | None) -> Forecast | None:
