@@ -15,6 +15,7 @@ from lagwise.tables.written_files import WRITTEN
 from lagwise_spark.tasks.arrow_columns import Numbering, columns_of, combined
 from lagwise_spark.tasks.judging import IF_IN_TURN, IF_IT_HANGS, STATUS_FILES, VERDICT_ROWS, VERDICTS
 
+_OF_OWNER = ("cluster", "group", "owner")
 _OF_OWNED = ("standstill_seconds", "seen_moving_at", "is_unread", "absence_seconds")
 _OF_ASKED = ("standstill_seconds", "as_of", "interval_seconds", "stalled_after_seconds")
 
@@ -34,7 +35,8 @@ def in_their_turns(lake: Lake, made: Mapping[str, pa.Table]) -> tuple[pa.Table, 
 
 def _decided(rows: pa.Table, if_it_hangs: pa.Table, if_in_turn: pa.Table) -> pa.Table:
     """Each of the undecided rows as it is, where ``rows`` are all others."""
-    others = rows.filter(pc.is_in(rows["owner"], value_set=pc.unique(if_it_hangs["owner"])))
+    others = rows.select([*_OF_OWNER, *_OF_OWNED])
+    others = others.filter(pc.is_in(others["owner"], value_set=pc.unique(if_it_hangs["owner"])))
     owned = pa.concat_tables([others, if_it_hangs.select(others.schema.names)])
     of_owned, of_asked = _owners(owned, if_it_hangs)
     waits = awaits_turn(
@@ -47,9 +49,9 @@ def _decided(rows: pa.Table, if_it_hangs: pa.Table, if_in_turn: pa.Table) -> pa.
 
 def _owners(*tables: pa.Table) -> list[Array]:
     """A number for each owner of each group, the same in all tables."""
-    names = [Numbering() for _ in range(3)]
+    names = [Numbering() for _ in _OF_OWNER]
     numbers = [
-        [its.of(table[name]) for its, name in zip(names, ("cluster", "group", "owner"), strict=True)]
+        [its.of(table[name]) for its, name in zip(names, _OF_OWNER, strict=True)]
         for table in tables
     ]
     return [combined(its, [len(one) for one in names]) for its in numbers]
