@@ -50,8 +50,5 @@ def _decided(rows: pa.Table, if_it_hangs: pa.Table, if_in_turn: pa.Table) -> pa.
 def _owners(*tables: pa.Table) -> list[Array]:
     """A number for each owner of each group, the same in all tables."""
     names = [Numbering() for _ in _OF_OWNER]
-    numbers = [
-        [its.of(table[name]) for its, name in zip(names, _OF_OWNER, strict=True)]
-        for table in tables
-    ]
+    numbers = [[its.of(table[name]) for its, name in zip(names, _OF_OWNER, strict=True)] for table in tables]
     return [combined(its, [len(one) for one in names]) for its in numbers]
