@@ -135,6 +135,7 @@ class History:
             "sum_dt_dlag": dt * steps.sum(axis=0),
             "sum_dlag_dlag": (steps * steps).sum(axis=0),
             "moves": moved.sum(axis=0).astype(np.int32),
+            "long_pauses": np.zeros(rows, np.int32),
             "last_moved_at": _latest(moved, times[1:]),
             "backlog_seconds": dt * (lag[:-1] > 0).sum(axis=0),
             "last_drained_at": _latest(lag[inside] == 0, times[len(every) - len(numbers) :]),

@@ -42,15 +42,17 @@ def files_of(
     lake: Lake,
     times: Mapping[Table, tuple[datetime, datetime]],
     others: Mapping[Table, Sequence[str]] = MappingProxyType({}),
+    kept: Iterable[Table] = (),
 ) -> LakeFiles:
     """The files of tables that hold rows whose clock lies in [start, end), with what is wanted of them; ``others`` are
-    read whatever the time."""
+    read whatever the time. Workers keep those of the tables in ``kept`` for the next time."""
     paths = {table.name: lake.files(table, since=since, until=until) for table, (since, until) in times.items()}
     return LakeFiles(
         lake.uri,
         lake.storage_options,
         paths | {table.name: files for table, files in others.items()},
         {table.name: (micros_of(since), micros_of(until)) for table, (since, until) in times.items()},
+        frozenset(table.name for table in kept),
     )
 
 

@@ -91,6 +91,7 @@ def files_of_round(lake: Lake, news: Sequence[News], samples: Sequence[read.Fini
             DAYS: lake.files(DAYS),
             PARTITION_STATUS: lake.files(PARTITION_STATUS),
         },
+        kept=(MINUTES, WATERMARK_MINUTES, FIVE_MINUTES, WATERMARK_FIVE_MINUTES, DAYS),
     )
 
 

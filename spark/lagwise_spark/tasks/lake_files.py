@@ -1,7 +1,9 @@
 """Data files of the lake, read and written by tasks themselves."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,6 +14,7 @@ from lagwise.domain.verdicts.columns import Array
 from lagwise.tables.data_files import opened_file
 from lagwise.tables.schema import Table, no_rows
 from lagwise.tables.written_files import write_rows
+from lagwise_spark.tasks.kept_row_groups import KEPT
 from lagwise_spark.tasks.row_groups import KEY, RowGroup, RowGroups
 
 
@@ -72,12 +75,14 @@ class LakeFiles:
         paths: the files of each table, by its name.
         times: what is wanted of a table, by its name: rows whose clock lies between these times (microseconds since the
             epoch, the second one excluded). Row groups without any are left out; of others all rows are read.
+        kept: names of the tables of which workers keep what they read, for the next round (``kept_row_groups``).
     """
 
     uri: str
     options: Mapping[str, str]
     paths: Mapping[str, Sequence[str]] = field(default_factory=dict)
     times: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    kept: frozenset[str] = frozenset()
 
     def rows(
         self,
@@ -108,6 +113,8 @@ class LakeFiles:
         Raises OSError that names the file that cannot be read, as pyarrow's own words about its content do not.
         """
         wanted, only = _wanted(table, columns), only or {}
+        if table.name in self.kept:
+            KEPT.drop_all_but((self.uri, table.name, *wanted.names), self.paths.get(table.name, ()))
         for path in self.paths.get(table.name, ()):
             try:
                 yield from self._parts(path, table, wanted, within, only)
@@ -117,12 +124,14 @@ class LakeFiles:
     def _parts(
         self, path: str, table: Table, wanted: pa.Schema, within: KeyRange, only: Mapping[str, Collection[str]]
     ) -> Iterator[RowGroup]:
-        with self._open(path, wanted) as file:
-            groups = RowGroups(file, wanted)
+        key = (self.uri, table.name, *wanted.names)
+        is_kept, open_ = table.name in self.kept, partial(self._open, path, wanted)
+        groups = KEPT.groups(key, path, partial(RowGroups, open_, wanted)) if is_kept else RowGroups(open_, wanted)
+        with closing(groups):
             for group in groups:
                 if not self._may_hold(groups, group, table, within, only):
                     continue
-                rows = groups.read(group)
+                rows = KEPT.read(key, path, group) if is_kept else groups.read(group)
                 masks = [] if within.holds_all(*groups.keys(group)) else [within.holds(rows)]
                 masks += [_is_in(rows, name, among) for name, among in only.items()]
                 held = np.logical_and.reduce([np.ones(rows.count, bool), *masks])

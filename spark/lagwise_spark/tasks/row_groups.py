@@ -1,7 +1,8 @@
 """Row groups of data files: what their statistics tell of them, and their rows."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -51,6 +52,11 @@ class RowGroup:
         """A column of numbers none of which is null, or its only value."""
         return self.same[name] if name in self.same else self.columns[name].to_numpy(zero_copy_only=False)
 
+    @property
+    def bytes(self) -> int:
+        """About how much memory they take."""
+        return sum(values.nbytes for values in self.columns.values())
+
     def filtered(self, mask: Array) -> "RowGroup":
         """The rows that a mask holds for."""
         chosen = pa.array(mask)
@@ -67,13 +73,23 @@ class RowGroup:
 
 
 class RowGroups:
-    """The row groups of an open file, of which some columns are wanted."""
+    """The row groups of a file, of which some columns are wanted. The file is open until :meth:`close`, and again while
+    more of it is read."""
 
-    def __init__(self, file: pq.ParquetFile, wanted: pa.Schema) -> None:
-        self._file, self._metadata, self._wanted = file, file.metadata, wanted
+    def __init__(self, open_: Callable[[], pq.ParquetFile], wanted: pa.Schema) -> None:
+        self._open, self._wanted = open_, wanted
+        self._file: pq.ParquetFile | None = open_()
+        self._metadata = self._file.metadata
         columns = range(self._metadata.num_columns)
         self._place = {self._metadata.schema.column(number).path: number for number in columns}
         self._known: dict[tuple[int, str], Ends] = {}
+        self._keys: dict[int, tuple[tuple[Any, ...], tuple[Any, ...]]] = {}
+
+    def close(self) -> None:
+        """Close the file. What is known of it stays known."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None
 
     def __iter__(self) -> Iterator[int]:
         """The numbers of those that have rows."""
@@ -89,19 +105,16 @@ class RowGroups:
     def keys(self, group: int) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
         """Two topic-partitions between which all of its rows lie, as far as that is known. The statistics are of each
         column by itself: no row need have one of these."""
-        low, high = [], []
-        for name in KEY:
-            its = self.ends(group, name)
-            if its.low is None:
-                break
-            low.append(its.low)
-            high.append(its.high)
-        return tuple(low), tuple(high)
+        if group not in self._keys:
+            known = list(takewhile(lambda its: its.low is not None, (self.ends(group, name) for name in KEY)))
+            self._keys[group] = tuple(its.low for its in known), tuple(its.high for its in known)
+        return self._keys[group]
 
     def read(self, group: int) -> RowGroup:
         """The rows of one. Columns that hold one value only are not read from the file."""
         same = {f.name: ends.high for f in self._wanted if (ends := self.ends(group, f.name)).is_constant}
         others = [f.name for f in self._wanted if f.name not in same]
+        self._file = self._file or self._open()
         rows = self._file.read_row_group(group, columns=others, use_threads=False).combine_chunks()
         columns = {name: rows[name].chunk(0) for name in others}
         return RowGroup(self._metadata.row_group(group).num_rows, columns, same)
