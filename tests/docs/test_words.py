@@ -214,6 +214,8 @@ class TestRules:
         assert "in a quarter of those" in text and usual_pauses.SHARE_OF_HOURS == 0.25
         assert "less than five minutes" in text and buckets.LONG_PAUSE_SECONDS == 300
         assert "three pauses of five minutes or more" in text
+        assert "if they last six hours or more" in text and usual_pauses.RARE_PAUSE_SECONDS == 6 * 3600
+        assert "no more than twice the squared drop" in text and changes.SHARE_OF_DROP == 0.5
         assert "a pause of half a minute or more" in text and troughs.PAUSE_SECONDS == 30
         assert "more than 1.5 sampling intervals" in text and troughs.INTERVALS_OF_TOOTH == 1.5
         assert "at least half of the lag went" in text and changes.SHARE_OF_LAG == 0.5

@@ -19,8 +19,8 @@ from tests.traces.judged import in_plain_values
 AS_OF = 86_400 * MICROS
 #: Evidence that other columns are made of.
 _OTHERS = ("readable", "recreated", "deleted_by_request", "trend", "longer", "longest", "earlier",
-           "at_troughs", "log_start_jumps", "lost_of_day", "commits_seen", "state", "type", "owner",
-           "topic_is_assigned", "group_is_assigned")  # fmt: skip
+           "at_troughs", "at_recent_troughs", "log_start_jumps", "lost_of_day", "commits_seen", "state", "type",
+           "owner", "topic_is_assigned", "group_is_assigned")  # fmt: skip
 
 
 def judged(cases: Sequence[tuple[Evidence, Policy]]) -> list[SimpleNamespace]:
@@ -54,6 +54,7 @@ def columns_of(cases: Sequence[tuple[Evidence, Policy]]) -> dict[str, Array]:
         ("longest_", [e.longest or e.longer for e in evidence]),
         ("earlier_", [e.earlier for e in evidence]),
         ("trough_", [e.at_troughs for e in evidence]),
+        ("recent_trough_", [e.at_recent_troughs for e in evidence]),
     ):
         ends = np.array([trend or Trend(np.nan, np.nan, np.nan) for trend in trends], np.float64).T
         rows |= dict(

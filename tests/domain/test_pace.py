@@ -197,6 +197,20 @@ class TestTroughs:
         found = pace(samples, as_of, interval=samples[1].at - samples[0].at)
         assert found.trough_slope is None and found.trough_drop is None
 
+    def test_those_of_late_tell_that_growth_has_ended(self) -> None:
+        """Half of what is written is read for half an hour, and then as much as is written."""
+        grows = self.every(120.0, 1800.0, read=5.0)
+        last = grows[-1].committed
+        assert last is not None
+        level = [
+            o._replace(committed=last + int(10 * ((o.at - 1800) // 120) * 120), high_watermark=1000 + int(10 * o.at))
+            for o in steady(2880.0, start=1815.0)
+        ]
+        found = pace([*grows, *level], 2865.0)
+        assert found.trough_low > 1.0
+        assert found.recent_trough_slope == pytest.approx(0.0, abs=0.5)
+        assert found.recent_trough_high < found.trough_slope / 2
+
     def test_five_are_too_few(self) -> None:
         # The first commit at 120 s, the sixth, after which no pause has ended yet, at 720 s.
         assert pace(self.every(120.0, 825.0, read=5.0), 825.0).trough_slope is None

@@ -22,6 +22,7 @@ from lagwise.domain.verdicts.columns import (
     micros,
     picked,
     runs,
+    seconds_between,
     start_of,
 )
 
@@ -43,7 +44,8 @@ SHARE_OF_LAG = 0.5
 SHARE_OF_SQUARES = 0.5
 #: … of so many steps or more …
 STEPS_OF_HOUR = 20
-#: … and at least this share of the squared drop: one or two steps made it, and no catching up.
+#: … and at least this share of the squared drop, which is at least this share of them: one or two steps made it, no
+#: catching up, and no batch that was written and read again.
 SHARE_OF_DROP = 0.5
 
 
@@ -75,12 +77,10 @@ def _length(at: Array, as_of: Array) -> Array:
     return np.where(at < coarse_until(as_of), FIVE_MINUTES, MINUTE)
 
 
-def changes(
-    buckets: Columns, hour: Ranges, days: Columns, until: Array, usual_pause_seconds: Array, as_of: Array
-) -> Changes:
+def changes(buckets: Columns, hour: Ranges, days: Columns, usual_pause_seconds: Array, as_of: Array) -> Changes:
     """The last change of each case within its ``hour``: the buckets of the longest window. ``days`` are their whole
-    hours (:func:`lagwise.domain.verdicts.windows.whole_hours`), which end at ``until``."""
-    resumed_at = _resumed_at(buckets, hour, _rhythm_of(days, until), usual_pause_seconds, as_of)
+    hours (:func:`lagwise.domain.verdicts.windows.whole_hours`)."""
+    resumed_at = _resumed_at(buckets, hour, _rhythm_of(days), usual_pause_seconds, as_of)
     leaps = [
         _leapt_at(buckets, hour, amount, at, as_of)
         for amount, at in (("lost_at_least", "last_lost_at"), ("rewound_records", "rewound_at"))
@@ -89,11 +89,10 @@ def changes(
     return Changes(np.maximum.reduce([resumed_at, *leaps]), resumed_at)
 
 
-def _rhythm_of(days: Columns, until: Array) -> tuple[Array, Array]:
+def _rhythm_of(days: Columns) -> tuple[Array, Array]:
     """How often the offset moved in the whole hours of a day, and for how many seconds there was something to commit:
     without the standstill with which they end, which may be the outage itself."""
-    last = days["last_progress_at"]
-    stands = np.where(last == NULL, 0, until - np.where(last == NULL, 0, last)) / MICROS
+    stands = np.nan_to_num(seconds_between(days["last_progress_at"], days["last_at"]))
     return days["moves"], days["backlog_seconds"] - stands
 
 
@@ -177,7 +176,9 @@ def _skipped_at(buckets: Columns, hour: Ranges, as_of: Array) -> Array:
     most = np.flatnonzero(is_most)
     lag = its.last(buckets["last_lag"][row])
     drop = (lag[most - 1] - lag[most]).astype(np.float64)
-    is_leap = (drop > 0) & (drop >= SHARE_OF_LAG * lag[most - 1]) & (squares[most] >= SHARE_OF_DROP * drop * drop)
+    share = drop * drop / squares[most]
+    is_leap = (drop > 0) & (drop >= SHARE_OF_LAG * lag[most - 1])
+    is_leap &= (share <= 1 / SHARE_OF_DROP) & (share >= SHARE_OF_DROP)
     leaps = most[is_leap]
     skipped_at[of[leaps]] = begins[leaps]
     return skipped_at

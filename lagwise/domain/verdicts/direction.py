@@ -51,7 +51,7 @@ def direction(p: Columns) -> dict[str, Array]:
     shrinks = (tells & _shrinks(p, limits)) | _drains(p)
     return {
         "begins_to_grow": _may_grow(p) & _begins_to_grow(p, limits),
-        # From tooth to tooth, lag is now more than sampling makes of none, and now less.
+        # Within a sawtooth, lag rises above what sampling alone explains and falls below it again.
         "goes_on_growing": p["is_measured"] & p["has_lag"] & ~shrinks & _goes_on_growing(p, limits),
         "shrinks": shrinks,
         "creeps": tells & (p["slope_low"] > 0) & (p["longer_slope"] > 0),
@@ -93,7 +93,8 @@ def _begins_to_grow(p: Columns, limits: _Limits) -> Array:
     by_longer |= is_sure(p["longest_low"], longest) & confirms
     # What swings with every commit or crash says little; what is left unread at the end of each swing says all.
     at_troughs = p["trough_slope"]
-    by_longer |= is_sure(at_troughs - SURE_MARGINS * (at_troughs - p["trough_low"]), at_troughs) & (longest > least)
+    still = p["recent_trough_slope"] > np.fmax(least, SHARE_OF_GROWTH * at_troughs)
+    by_longer |= is_sure(at_troughs - SURE_MARGINS * (at_troughs - p["trough_low"]), at_troughs) & still
     # What is read at once waits for the next commit: where more is written, more of it waits.
     is_even = ~(p["produced"] > RISE_OF_LOAD * p["steady_produce_rate_per_second"])
     is_clear = (surely_above > least) & (p["longer_low"] > least)
@@ -113,7 +114,8 @@ def _goes_on_growing(p: Columns, limits: _Limits) -> Array:
 def _shrinks(p: Columns, limits: _Limits) -> Array:
     band = limits.band
     by_short = (_surely_below(p) < -band) | ((p["slope_high"] < -band) & (p["longer_high"] < 0))
-    return by_short | ((p["longer_high"] < -band) & (p["slope"] < -band)) | (p["trough_high"] < -band)
+    by_short |= (p["trough_high"] < -band) & (p["recent_trough_slope"] < -band)
+    return by_short | ((p["longer_high"] < -band) & (p["slope"] < -band))
 
 
 def _surely_below(p: Columns) -> Array:
@@ -121,10 +123,11 @@ def _surely_below(p: Columns) -> Array:
 
 
 def _has_slowed(p: Columns) -> Array:
-    """Whether lag certainly grows more slowly than in the hour before: the difference of two slopes is as sure as both
-    together."""
+    """Whether lag certainly grows more slowly than in the hour before, where the difference of two slopes is as sure as
+    both together; or, at its troughs of late, less than half as fast as at all of the hour."""
     margin = np.hypot(p["longer_high"] - p["longer_slope"], p["earlier_slope"] - p["earlier_low"])
-    return p["longer_slope"] + SURE_MARGINS * margin < p["earlier_slope"]
+    of_troughs = SHARE_OF_GROWTH * np.maximum(p["trough_slope"], 0.0)
+    return (p["longer_slope"] + SURE_MARGINS * margin < p["earlier_slope"]) | (p["recent_trough_high"] < of_troughs)
 
 
 def _fell(p: Columns) -> Array:

@@ -18,6 +18,8 @@ SHARE_OF_HOURS = 0.25
 #: Two long pauses are two outages: from so many on they may be a rhythm. A pause is usual, too, if so many within the
 #: last hour were as long.
 PAUSES_OF_RHYTHM = 3
+#: Two are enough if they are so long that a day holds no three of them.
+RARE_PAUSE_SECONDS = 6 * 3600.0
 
 
 def pauses_of_hours(hours: Columns, part: Ranges, number: Array, row: Array) -> dict[str, Array]:
@@ -54,8 +56,8 @@ def pauses_of_hours(hours: Columns, part: Ranges, number: Array, row: Array) -> 
 
 def usual_pause(buckets: Columns, hour: Ranges, rest: Ranges, days: Columns, interval_seconds: Array) -> Array:
     """The longest pause that is usual; NaN where none is: by the hours of the day, where the ``rest`` of it, the
-    buckets since the last whole hour, counts as one more; or by the pauses of the last ``hour``, of which three were as
-    long."""
+    buckets since the last whole hour, counts as one more, and which have shown three long pauses, or two very long
+    ones; or by the pauses of the last ``hour``, of which three were as long."""
     since = last_progress_before(buckets)
     pause = pauses(buckets, since)
     long = np.flatnonzero(pause >= LONG_PAUSE_SECONDS)
@@ -84,6 +86,6 @@ def usual_pause(buckets: Columns, hour: Ranges, rest: Ranges, days: Columns, int
     with_rest = np.fmax(days["usual_pause_at_least"], np.minimum(days["usual_pause_at_most"], of_rest))
     usual = np.where(np.isnan(of_rest), days["usual_pause_seconds"], with_rest)
     count = days["long_pauses"] + np.bincount(case, minlength=len(interval_seconds))
-    usual = np.where(count >= PAUSES_OF_RHYTHM, usual, np.nan)
+    usual = np.where((count >= PAUSES_OF_RHYTHM) | (usual >= RARE_PAUSE_SECONDS), usual, np.nan)
     usual = np.fmax(usual, of_rank(PAUSES_OF_RHYTHM, *those_in(hour)))
     return np.where(usual >= np.maximum(LONG_PAUSE_SECONDS, INTERVALS_OF_PAUSE * interval_seconds), usual, np.nan)

@@ -82,8 +82,8 @@ def whole_hours(hours: Columns, wanted: Columns) -> dict[str, Array]:
     every few seconds for three minutes and then not at all: the mean of its last hour is no rhythm, its pauses are, as
     far as a day shows them again and again. Which is usual, the rest of the day after these hours has a say in (see
     :func:`lagwise.domain.verdicts.usual_pauses.usual_pause`): ``usual_pause_seconds`` is the longest without a pause in
-    that rest, ``usual_pause_at_least`` and ``usual_pause_at_most`` if it held a short, or a long one; NaN is none, as
-    it is where too few ``long_pauses`` were seen in all.
+    that rest, ``usual_pause_at_least`` and ``usual_pause_at_most`` if it held a short, or a long one; NaN is none.
+    Whether ``long_pauses`` and those of the rest are enough, is asked there, too.
     """
     until = wanted["until"]
     begins = until - HOURS_OF_DAY * HOUR
@@ -144,7 +144,7 @@ def pace_of(buckets: Columns, days: Columns, cases: Columns) -> dict[str, Array]
     of_log = [part.since(same_log) for part in (*recent, of_day)]
     hour, hour_of_log = recent[HOUR_WINDOW], of_log[HOUR_WINDOW]
     usual_pause_seconds = usual_pause(buckets, hour_of_log, of_log[DAY], days, interval)
-    change = changes(buckets, hour_of_log, days, whole_hours_until(as_of), usual_pause_seconds, as_of)
+    change = changes(buckets, hour_of_log, days, usual_pause_seconds, as_of)
     same_pace = seen.bisect_left(buckets["minute"], next_bucket(change.changed_at, as_of))
     parts = [*(part.since(same_pace) for part in of_log[:DAY]), of_log[DAY]]
 
@@ -237,7 +237,7 @@ def pace_of(buckets: Columns, days: Columns, cases: Columns) -> dict[str, Array]
         # The mean lag on the window and on the longest.
         "mean_lag": mean_lag(window),
         "longest_mean_lag": mean_lag(longest),
-        **troughs(buckets, progress_before, parts[HOUR_WINDOW], hour_of_log.start, as_of, interval),
+        **troughs(buckets, progress_before, parts[HOUR_WINDOW], parts[1], hour_of_log.start, as_of, interval),
         # Whether the window begins where it began to move in another way, and whether an outage ended there; the
         # highest lag in the window (null: a day), and since then.
         "has_changed": is_cut,

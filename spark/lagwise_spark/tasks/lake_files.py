@@ -126,7 +126,7 @@ class LakeFiles:
     ) -> Iterator[RowGroup]:
         key = (self.uri, table.name, *wanted.names)
         is_kept, open_ = table.name in self.kept, partial(self._open, path, wanted)
-        groups = KEPT.groups(key, path, partial(RowGroups, open_, wanted)) if is_kept else RowGroups(open_, wanted)
+        groups = KEPT.groups(key, path, open_, wanted) if is_kept else RowGroups(open_, wanted)
         with closing(groups):
             for group in groups:
                 if not self._may_hold(groups, group, table, within, only):

@@ -85,6 +85,10 @@ class RowGroups:
         self._known: dict[tuple[int, str], Ends] = {}
         self._keys: dict[int, tuple[tuple[Any, ...], tuple[Any, ...]]] = {}
 
+    def open_with(self, open_: Callable[[], pq.ParquetFile]) -> None:
+        """Open the file in this way when more of it is read: credentials of an object store may have changed."""
+        self._open = open_
+
     def close(self) -> None:
         """Close the file. What is known of it stays known."""
         if self._file is not None:

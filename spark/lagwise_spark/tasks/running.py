@@ -11,7 +11,7 @@ from pyspark import SparkContext
 from lagwise.platform.errors import MissingRequirement
 
 #: Tasks of a job, at least. What a job made lies in the JVM as a whole before Python gets it: 20 MB of a task that
-#: finished five minutes of 20,000 group-partitions. (There are more where there are more cores to keep busy.)
+#: finished five minutes of 20,000 group-partitions. (There are as many as cores, or a multiple.)
 TASKS_OF_JOB = 16
 
 T = TypeVar("T")
@@ -41,7 +41,8 @@ def gathered(
         return [(table, _written(rows)) for table, rows in work(piece)]
 
     tables: dict[str, list[pa.Table]] = {}
-    size = max(TASKS_OF_JOB, context.defaultParallelism)
+    cores = context.defaultParallelism
+    size = -(-TASKS_OF_JOB // cores) * cores
     with _python_of_executors(name, packages):
         for first in range(0, len(pieces), size):
             some = pieces[first : first + size]

@@ -11,6 +11,7 @@ from lagwise.domain.verdicts.usual_pauses import (
     HOURS_OF_USUAL_PAUSE,
     INTERVALS_OF_PAUSE,
     PAUSES_OF_RHYTHM,
+    RARE_PAUSE_SECONDS,
     SHARE_OF_HOURS,
 )
 from lagwise.domain.verdicts.windows import (
@@ -64,7 +65,7 @@ def usual_pause_of(
         hours += 1
     rank = max(HOURS_OF_USUAL_PAUSE, math.ceil(SHARE_OF_HOURS * hours))
     usual = sorted(longest.values(), reverse=True)[rank - 1] if len(longest) >= rank else 0.0
-    if long < PAUSES_OF_RHYTHM:
+    if long < PAUSES_OF_RHYTHM and usual < RARE_PAUSE_SECONDS:
         usual = 0.0
     of_hour = sorted((whole_micros(b - a) for a, b in pairwise(hour)), reverse=True)
     if len(of_hour) >= PAUSES_OF_RHYTHM and of_hour[PAUSES_OF_RHYTHM - 1] >= LONG_PAUSE_SECONDS:

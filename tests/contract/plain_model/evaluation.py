@@ -233,6 +233,7 @@ def _evidence(
         mean_lag=pace.mean_lag,
         longest_mean_lag=pace.longest_mean_lag,
         at_troughs=pace.at_troughs,
+        at_recent_troughs=pace.at_recent_troughs,
         trough_drop=pace.trough_drop,
         has_changed=pace.begins_with_change,
         has_resumed=pace.begins_with_change

@@ -175,6 +175,7 @@ class Pace:
     mean_lag: float | None = None
     longest_mean_lag: float | None = None
     at_troughs: Trend | None = None
+    at_recent_troughs: Trend | None = None
     trough_drop: float | None = None
 
 
@@ -290,7 +291,7 @@ def _skipped_at(
             before = float(earlier[-1].lag or 0)
             drop = before - (last.lag or 0)
             is_most = drop > 0 and drop >= SHARE_OF_LAG * before
-            return bucket if is_most and its >= SHARE_OF_DROP * drop * drop else None
+            return bucket if is_most and SHARE_OF_DROP <= drop * drop / its <= 1 / SHARE_OF_DROP else None
     return None
 
 
@@ -329,7 +330,8 @@ def _resumed_at(
             for at in every_progress
             if until - HOURS_OF_DAY * HOUR_SECONDS <= at < until and is_after(at, recreated_at, as_of, DAY_SECONDS)
         ]
-        seconds -= until - max(of_day, default=until)
+        last = max((b.at for _, b in day), default=until)
+        seconds -= last - max(of_day, default=last)
     if others < COMMITS_BESIDE_OUTAGE:
         return None
     cadence = max(0.0, seconds) / others
@@ -442,8 +444,9 @@ def pace_of(
     at_troughs = None
     if len(left) > MINIMUM_SAMPLES:
         trough_drop = None
-        steps_of_troughs = [(t - s, after - before) for (s, before), (t, after) in pairwise(left)]
-        at_troughs = trend_of(left, steps_of_troughs)
+        at_troughs = _line(left)
+    buckets_of_late = {bucket_of(o.at, as_of) for o in counting_in(WINDOWS_SECONDS[1])}
+    at_recent_troughs = _line([(t, lag) for t, lag in left if bucket_of(as_of + t, as_of) in buckets_of_late])
     if windows is None:
         return Pace(
             window,
@@ -457,6 +460,7 @@ def pace_of(
             is_cut,
             highest,
             at_troughs=at_troughs,
+            at_recent_troughs=at_recent_troughs,
             trough_drop=trough_drop,
         )
     longest = max(windows[1], WINDOWS_SECONDS[-1])
@@ -500,8 +504,13 @@ def pace_of(
         mean_lag(window),
         mean_lag(longest),
         at_troughs,
+        at_recent_troughs,
         trough_drop,
     )
+
+
+def _line(points: Sequence[tuple[float, float]]) -> Trend | None:
+    return trend_of(points, [(t - s, after - before) for (s, before), (t, after) in pairwise(points)])
 
 
 def troughs_of(

@@ -91,6 +91,7 @@ class Evidence:
     mean_lag: float | None = None
     longest_mean_lag: float | None = None
     at_troughs: Trend | None = None
+    at_recent_troughs: Trend | None = None
     trough_drop: float | None = None
     has_changed: bool = False
     has_resumed: bool = False

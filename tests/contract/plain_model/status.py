@@ -216,7 +216,8 @@ def direction_of(e: Evidence, policy: Policy, lag: int) -> Direction:
     if longer is not None:
         shrinks = shrinks or (short.high < -band and longer.high < 0)
         shrinks = shrinks or (longer.high < -band and short.slope < -band)
-        shrinks = shrinks or (e.at_troughs is not None and e.at_troughs.high < -band)
+        if e.at_troughs is not None and e.at_recent_troughs is not None:
+            shrinks = shrinks or (e.at_troughs.high < -band and e.at_recent_troughs.slope < -band)
         surely_above = short.slope - SURE_MARGINS * (short.slope - short.low)
         is_clear = surely_above > least and longer.low > least
         by_short = is_sure(short._replace(low=surely_above)) and longer.slope > least
@@ -225,11 +226,14 @@ def direction_of(e: Evidence, policy: Policy, lag: int) -> Direction:
         if e.earlier is not None:
             margin = math.hypot(longer.high - longer.slope, e.earlier.slope - e.earlier.low)
             has_slowed = longer.slope + SURE_MARGINS * margin < e.earlier.slope
+        if e.at_troughs is not None and e.at_recent_troughs is not None:
+            has_slowed = has_slowed or e.at_recent_troughs.high < SHARE_OF_GROWTH * max(e.at_troughs.slope, 0.0)
         confirms = longer.slope > max(least, SHARE_OF_GROWTH * longest.slope) and short.slope > least
         by_longer = by_longer or (is_sure(longest) and confirms and not has_slowed)
-    if e.at_troughs is not None and longest is not None:
+    if e.at_troughs is not None and e.at_recent_troughs is not None:
         sure = e.at_troughs.slope - SURE_MARGINS * (e.at_troughs.slope - e.at_troughs.low)
-        by_longer = by_longer or (is_sure(e.at_troughs._replace(low=sure)) and longest.slope > least)
+        still = e.at_recent_troughs.slope > max(least, SHARE_OF_GROWTH * e.at_troughs.slope)
+        by_longer = by_longer or (is_sure(e.at_troughs._replace(low=sure)) and still)
     shrinks = (visible and longer is not None and shrinks) or drains
     cadence = e.commit_cadence_seconds or 0.0
     late = CADENCES_OF_PATIENCE * min(
