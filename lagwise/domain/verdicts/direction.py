@@ -92,13 +92,15 @@ def _begins_to_grow(p: Columns, limits: _Limits) -> Array:
     confirms = (longer > np.fmax(least, SHARE_OF_GROWTH * longest)) & (short > least) & ~_has_slowed(p)
     by_longer |= is_sure(p["longest_low"], longest) & confirms
     # What swings with every commit or crash says little; what is left unread at the end of each swing says all.
-    at_troughs = p["trough_slope"]
-    still = p["recent_trough_slope"] > np.fmax(least, SHARE_OF_GROWTH * at_troughs)
-    by_longer |= is_sure(at_troughs - SURE_MARGINS * (at_troughs - p["trough_low"]), at_troughs) & still
+    at_troughs, of_late = p["trough_slope"], p["recent_trough_slope"]
+    goes_on = of_late > np.fmax(least, SHARE_OF_GROWTH * at_troughs)
+    by_longer |= is_sure(_surely(p, "recent_trough_", "low"), of_late) & (longest > least)
+    by_longer |= is_sure(_surely(p, "trough_", "low"), at_troughs) & goes_on
     # What is read at once waits for the next commit: where more is written, more of it waits.
     is_even = ~(p["produced"] > RISE_OF_LOAD * p["steady_produce_rate_per_second"])
     is_clear = (surely_above > least) & (p["longer_low"] > least)
-    return np.where(p["is_visible"], by_short | by_longer, is_clear | (by_longer & is_even)) & ~_fell(p)
+    grows = np.where(p["is_visible"], by_short | by_longer, is_clear | (by_longer & is_even))
+    return grows & ~_fell(p) & ~_is_level_at_troughs(p)
 
 
 def _goes_on_growing(p: Columns, limits: _Limits) -> Array:
@@ -106,8 +108,9 @@ def _goes_on_growing(p: Columns, limits: _Limits) -> Array:
     until the windows say for certain that lag does not grow by so much, or more slowly than before, or what was unread
     of late is less than it was over the longest."""
     at_least = p["longest_slope"] - LIKELY_MARGINS * (p["longest_slope"] - p["longest_low"])
-    is_shown = (p["longer_low"] > 0) | (at_least > 0) | (p["trough_low"] > 0)
-    is_over = (_surely_below(p) < limits.least) & ~(p["longer_low"] > limits.least) & ~(p["trough_low"] > limits.least)
+    lowest = np.fmax(p["longer_low"], np.fmax(p["trough_low"], p["recent_trough_low"]))
+    is_shown = (lowest > 0) | (at_least > 0)
+    is_over = (_surely_below(p) < limits.least) & ~(lowest > limits.least)
     return is_shown & ~is_over & ~(p["mean_lag"] < p["longest_mean_lag"]) & ~_has_slowed(p) & ~_fell(p)
 
 
@@ -115,6 +118,7 @@ def _shrinks(p: Columns, limits: _Limits) -> Array:
     band = limits.band
     by_short = (_surely_below(p) < -band) | ((p["slope_high"] < -band) & (p["longer_high"] < 0))
     by_short |= (p["trough_high"] < -band) & (p["recent_trough_slope"] < -band)
+    by_short |= _surely(p, "recent_trough_", "high") < -band
     return by_short | ((p["longer_high"] < -band) & (p["slope"] < -band))
 
 
@@ -124,10 +128,20 @@ def _surely_below(p: Columns) -> Array:
 
 def _has_slowed(p: Columns) -> Array:
     """Whether lag certainly grows more slowly than in the hour before, where the difference of two slopes is as sure as
-    both together; or, at its troughs of late, less than half as fast as at all of the hour."""
+    both together; or is level at its troughs."""
     margin = np.hypot(p["longer_high"] - p["longer_slope"], p["earlier_slope"] - p["earlier_low"])
-    of_troughs = SHARE_OF_GROWTH * np.maximum(p["trough_slope"], 0.0)
-    return (p["longer_slope"] + SURE_MARGINS * margin < p["earlier_slope"]) | (p["recent_trough_high"] < of_troughs)
+    return (p["longer_slope"] + SURE_MARGINS * margin < p["earlier_slope"]) | _is_level_at_troughs(p)
+
+
+def _is_level_at_troughs(p: Columns) -> Array:
+    """Whether lag, at its troughs of late, certainly grows less than half as fast as at all of the hour."""
+    return p["recent_trough_high"] < SHARE_OF_GROWTH * np.maximum(p["trough_slope"], 0.0)
+
+
+def _surely(p: Columns, trend: str, end: str) -> Array:
+    """The lower or upper end of a trend's interval of 99.9 %."""
+    slope = p[f"{trend}slope"]
+    return slope + SURE_MARGINS * (p[f"{trend}{end}"] - slope)
 
 
 def _fell(p: Columns) -> Array:

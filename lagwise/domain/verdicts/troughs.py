@@ -66,6 +66,7 @@ def troughs(
         "trough_high": slope + margin,
         # The same of the last quarter of an hour; NaN with less than five.
         "recent_trough_slope": recent_slope,
+        "recent_trough_low": recent_slope - recent_margin,
         "recent_trough_high": recent_slope + recent_margin,
         # By how much the last trough lies below the highest one since a change within the hour, as long as there are
         # too few for a trend; NaN otherwise.

@@ -212,12 +212,16 @@ def direction_of(e: Evidence, policy: Policy, lag: int) -> Direction:
 
     surely_below = short.slope + SURE_MARGINS * (short.high - short.slope)
     shrinks = surely_below < -band
-    by_short = by_longer = has_slowed = is_clear = False
+    by_short = by_longer = has_slowed = is_clear = is_level_at_troughs = False
+    at_troughs, recent = e.at_troughs, e.at_recent_troughs
+    if at_troughs is not None and recent is not None:
+        is_level_at_troughs = has_slowed = recent.high < SHARE_OF_GROWTH * max(at_troughs.slope, 0.0)
     if longer is not None:
         shrinks = shrinks or (short.high < -band and longer.high < 0)
         shrinks = shrinks or (longer.high < -band and short.slope < -band)
-        if e.at_troughs is not None and e.at_recent_troughs is not None:
-            shrinks = shrinks or (e.at_troughs.high < -band and e.at_recent_troughs.slope < -band)
+        if recent is not None:
+            shrinks = shrinks or _surely(recent).high < -band
+            shrinks = shrinks or (at_troughs is not None and at_troughs.high < -band and recent.slope < -band)
         surely_above = short.slope - SURE_MARGINS * (short.slope - short.low)
         is_clear = surely_above > least and longer.low > least
         by_short = is_sure(short._replace(low=surely_above)) and longer.slope > least
@@ -225,15 +229,14 @@ def direction_of(e: Evidence, policy: Policy, lag: int) -> Direction:
     if longer is not None and longest is not None:
         if e.earlier is not None:
             margin = math.hypot(longer.high - longer.slope, e.earlier.slope - e.earlier.low)
-            has_slowed = longer.slope + SURE_MARGINS * margin < e.earlier.slope
-        if e.at_troughs is not None and e.at_recent_troughs is not None:
-            has_slowed = has_slowed or e.at_recent_troughs.high < SHARE_OF_GROWTH * max(e.at_troughs.slope, 0.0)
+            has_slowed = has_slowed or longer.slope + SURE_MARGINS * margin < e.earlier.slope
         confirms = longer.slope > max(least, SHARE_OF_GROWTH * longest.slope) and short.slope > least
         by_longer = by_longer or (is_sure(longest) and confirms and not has_slowed)
-    if e.at_troughs is not None and e.at_recent_troughs is not None:
-        sure = e.at_troughs.slope - SURE_MARGINS * (e.at_troughs.slope - e.at_troughs.low)
-        still = e.at_recent_troughs.slope > max(least, SHARE_OF_GROWTH * e.at_troughs.slope)
-        by_longer = by_longer or (is_sure(e.at_troughs._replace(low=sure)) and still)
+    if recent is not None:
+        by_longer = by_longer or (longest is not None and longest.slope > least and is_sure(_surely(recent)))
+        if at_troughs is not None:
+            still = recent.slope > max(least, SHARE_OF_GROWTH * at_troughs.slope)
+            by_longer = by_longer or (is_sure(_surely(at_troughs)) and still)
     shrinks = (visible and longer is not None and shrinks) or drains
     cadence = e.commit_cadence_seconds or 0.0
     late = CADENCES_OF_PATIENCE * min(
@@ -242,9 +245,10 @@ def direction_of(e: Evidence, policy: Policy, lag: int) -> Direction:
     may_grow = age > policy.interval_seconds + late
     sinks = e.mean_lag is not None and e.longest_mean_lag is not None and e.mean_lag < e.longest_mean_lag
     is_over = sinks or (
-        surely_below < least and not any(trend is not None and trend.low > least for trend in (longer, e.at_troughs))
+        surely_below < least
+        and not any(trend is not None and trend.low > least for trend in (longer, at_troughs, recent))
     )
-    is_shown = any(trend is not None and trend.low > 0 for trend in (longer, e.at_troughs))
+    is_shown = any(trend is not None and trend.low > 0 for trend in (longer, at_troughs, recent))
     is_shown = is_shown or (longest is not None and longest.slope - LIKELY_MARGINS * (longest.slope - longest.low) > 0)
     goes_on = e.was_growing and is_shown and not (shrinks or is_over or has_slowed or fell)
     steady = e.steady_produce_rate_per_second
@@ -252,11 +256,18 @@ def direction_of(e: Evidence, policy: Policy, lag: int) -> Direction:
     is_untouched = e.awaits_turn and e.standstill_seconds >= ABSENCE_SECONDS
     begins = (
         not fell
+        and not is_level_at_troughs
         and not is_untouched
         and ((by_short or by_longer) if visible else (is_clear or (by_longer and is_even)))
     )
     creeps = visible and longer is not None and short.low > 0 and longer.slope > 0
     return Direction((may_grow and begins) or (lag > 0 and goes_on), shrinks, creeps)
+
+
+def _surely(trend: Trend) -> Trend:
+    """With the interval of 99.9 %."""
+    slope, low, high = trend
+    return Trend(slope, slope + SURE_MARGINS * (low - slope), slope + SURE_MARGINS * (high - slope))
 
 
 def catch_up(lag: int, trend: Trend | None) -> Forecast | None:
