@@ -100,13 +100,16 @@ REBALANCING_STATES = frozenset(
 
 #: A group of one of these statuses needs no attention.
 QUIET_STATUSES = (Status.OK, Status.GHOST)
-#: An unknown group in one of these states needs none either: without members it is mostly an old name.
+#: An unknown group in one of these states, and for one of these reasons, needs none either: without members and commits
+#: it is mostly an old name. One that cannot be judged yet may have just lost its only member.
 QUIET_UNKNOWN_STATES = (GroupState.EMPTY, GroupState.DEAD)
+QUIET_UNKNOWN_REASONS = (UnknownReason.EXPIRED, UnknownReason.NO_COMMIT)
 
 
-def is_quiet(status: str, state: str | None) -> bool:
-    """Whether a group of this status and state needs no attention."""
-    return status in QUIET_STATUSES or (status == Status.UNKNOWN and state in QUIET_UNKNOWN_STATES)
+def is_quiet(status: str, state: str | None, reason: str | None) -> bool:
+    """Whether a group of this status (if unknown, for this reason) and state needs no attention."""
+    is_old_name = state in QUIET_UNKNOWN_STATES and reason in QUIET_UNKNOWN_REASONS
+    return status in QUIET_STATUSES or (status == Status.UNKNOWN and is_old_name)
 
 
 #: Type of a group that is only a name for commits: Flink, a script, a consumer that assigns partitions to itself.

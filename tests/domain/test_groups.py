@@ -12,7 +12,7 @@ from lagwise.domain.explain import explain
 from lagwise.domain.groups import GroupVerdict, status_of, verdict_of
 from lagwise.domain.lag_forecast import Forecast
 from lagwise.domain.partition_rollup import PartitionsInStatus, total
-from lagwise.domain.vocabulary import KNOWN_STATUSES, LossCause, Status, UnknownReason
+from lagwise.domain.vocabulary import KNOWN_STATUSES, LossCause, Status, UnknownReason, is_quiet
 
 reproducible = settings(max_examples=200)
 
@@ -248,3 +248,20 @@ def test_the_sentence_is_that_of_the_status_with_the_members() -> None:
 )
 def test_a_total_of_nothing_known_is_not_zero(values: list[float | None], expected: float | None) -> None:
     assert total(values) == expected
+
+
+@pytest.mark.parametrize(
+    ("status", "state", "reason", "expected"),
+    [
+        pytest.param("ok", "Stable", None, True, id="all is well"),
+        pytest.param("ghost", "Empty", None, True, id="an old commit"),
+        pytest.param("unknown", "Empty", "expired", True, id="an old name"),
+        pytest.param("unknown", "Dead", "no_commit", True, id="a name without commits"),
+        pytest.param("unknown", "Stable", "no_commit", False, id="members that commit nothing"),
+        pytest.param("unknown", "Empty", "too_few_samples", False, id="its only member may just have died"),
+        pytest.param("unknown", "Empty", "unreadable", False, id="nobody can tell"),
+        pytest.param("stopped", "Empty", None, False, id="nobody reads"),
+    ],
+)
+def test_quiet_groups_need_no_attention(status: str, state: str, reason: str | None, expected: bool) -> None:
+    assert is_quiet(status, state, reason) == expected

@@ -81,7 +81,9 @@ def overview(
     """
     matching = {key: row for key, row in groups.items() if filters.match(row)}
     everything = everything or bool(filters.statuses)
-    wanted = {key for key, row in matching.items() if everything or not is_quiet(row["status"], row["state"])}
+    wanted = {
+        key for key, row in matching.items() if everything or not is_quiet(row["status"], row["state"], row["reason"])
+    }
     shown = wanted | {key for key in also if key in groups}
     hidden = Counter(row["status"] for key, row in matching.items() if key not in shown)
     rows = sorted((groups[key] for key in shown), key=worst_first)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from lagwise.domain.vocabulary import QUIET_STATUSES, QUIET_UNKNOWN_STATES
+from lagwise.domain.vocabulary import QUIET_STATUSES, QUIET_UNKNOWN_REASONS, QUIET_UNKNOWN_STATES
 from lagwise.tables.analysis import GROUP_HISTORY, GROUP_STATUS
 from lagwise.tables.store import Lake
 from lagwise_dashboard.queries.base import Row, first_column, reads, rows
@@ -39,7 +39,8 @@ ORDERS = Orders(
 #: Groups that need no attention, as :func:`lagwise.domain.vocabulary.is_quiet` has it.
 _QUIET = (
     f"(status in ({quoted(QUIET_STATUSES)})"
-    f" or (status = 'unknown' and coalesce(state, '') in ({quoted(QUIET_UNKNOWN_STATES)})))"
+    f" or (status = 'unknown' and coalesce(state, '') in ({quoted(QUIET_UNKNOWN_STATES)})"
+    f" and coalesce(reason, '') in ({quoted(QUIET_UNKNOWN_REASONS)})))"
 )
 _MATCHES = """
     ($cluster is null or cluster = $cluster)

@@ -151,7 +151,9 @@ def _draw(
             x=[1000 * max(step / 3, bar.end - bar.begin).total_seconds() for bar in bars],
             name=name, width=0.72,
             marker={"color": colour, "line": {"width": 1, "color": "rgba(255,255,255,0.7)"},
-                    "pattern": {"shape": "/" if colour == _IDLE else "", "fgcolor": "#FFFFFF", "size": 5}},
+                    # Between its lines a pattern is transparent unless it has a background.
+                    "pattern": {"shape": "/" if colour == _IDLE else "", "fgcolor": "#FFFFFF", "bgcolor": colour,
+                                "size": 5}},
             text=[bar.label(step) for bar in bars], textposition="inside", insidetextanchor="middle", textangle=0,
             textfont={"color": "#FFFFFF", "size": 11 if len(shown) < _MANY_LANES else 9}, constraintext="none",
             customdata=[_in_words(bar, shown[bar.lane].name) for bar in bars],
