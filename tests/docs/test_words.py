@@ -101,7 +101,7 @@ class TestStatuses:
         assert f"than its objective ({Cluster.model_fields['lag_objective_seconds'].default:g} s)" in text
 
     def test_words_in_code_style_exist(self) -> None:
-        known = {*Status, *UnknownReason, "auto.offset.reset", "lagwise size", "lagwise status"}
+        known = {*Status, *UnknownReason, "auto.offset.reset", "lagwise size", "lagwise status", "lagwise lag GROUP"}
         assert set(code(STATUSES)) <= known
 
 
@@ -182,7 +182,7 @@ class TestRules:
             ("no more than {} times the rate of an hour", direction.RISE_OF_LOAD),
             ("narrower than {} of what the samples say", trend.SHARE_OF_SAWTOOTH),
             ("commits are more than {} s apart", buckets.MINUTE_SECONDS / windows.CADENCES_PER_BLOCK),
-            ("for three of its own commit cadences (at least {} s plus one cadence", status.STALLED_AFTER_SECONDS),
+            ("for three of its own commit cadences (at least {} s;", status.STALLED_AFTER_SECONDS),
             ("at least {} s with an owner", status.STALLED_AFTER_SECONDS),
             ("and {} s without", status.STOPPED_AFTER_SECONDS),
             ("({} s before two commits have been seen", status.UNSEEN_AFTER_SECONDS),
