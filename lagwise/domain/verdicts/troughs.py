@@ -1,7 +1,7 @@
 """What a group-partition leaves unread when it last commits before a pause: the troughs of a sawtooth.
 
-Who commits every two minutes, or is killed and restarted every two, makes lag swing by far more than it grows in that
-time, and a line through all samples needs many teeth to tell growth from them. From trough to trough nothing swings.
+The lag of a group that commits or restarts every two minutes swings by far more than it grows in that time, and a line
+through all samples needs many teeth to tell growth from them. From trough to trough nothing swings.
 """
 
 import numpy as np
