@@ -100,6 +100,7 @@ class PagesLake:
             "sum_dt_dlag": self._random.normal(size=rows),
             "sum_dlag_dlag": self._random.random(rows) * 100,
             "moves": np.full(rows, samples, np.int32),
+            "long_pauses": np.zeros(rows, np.int32),
             "backlog_seconds": np.full(rows, float(seconds)),
         })  # fmt: skip
 

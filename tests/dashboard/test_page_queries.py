@@ -333,7 +333,7 @@ def test_a_heat_map_has_distinct_rows_and_leaves_no_partition_out(
     rows = [
         {
             "cluster": "prod", "group": "g", "topic": "t", "partition": p, "minute": at - timedelta(seconds=step * i),
-            "samples": 4, "max_lag": p * 10 + (i == 3),
+            "samples": 4, "max_lag": p * 10 + (i == 3), "long_pauses": 0,
         }
         for p in range(partitions)
         for i in range(1, 5)

@@ -42,7 +42,7 @@ def rows(table: Table, lags: Iterable[Lag], starts: Iterable[datetime], length: 
         for start in starts:
             sums = statistics(lag, start, start + length, start)
             key = {"cluster": "c", "group": "g", "topic": "t", "partition": partition, "minute": start}
-            key |= {"until": start + length} if table is DAYS else {}
+            key |= {"until": start + length, "long_pauses": 0} if table is DAYS else {}
             key |= {"first_at": start}
             made.append(key | {name: values[0] for name, values in sums.items()})
     return table.from_rows(made)
