@@ -72,7 +72,7 @@ def _made(lake: Lake, news: Sequence[News], groups: Sequence[Row]) -> dict[Group
             'select * from members where sample_id = ? and "group" in (select unnest(?::varchar[]))',
             [n.latest_id, names],
             over=[MEMBERS],
-            days=_from(start),
+            since=start,
         ).to_pylist()
         rates = lake.query(
             """select topic, partition, max(produce_rate_per_second) as rate from partition_status
@@ -108,7 +108,7 @@ def _settled(lake: Lake, news: Sequence[News]) -> list[Row]:
              and not list_contains(?::varchar[], coalesce(g.type, '')) group by all""",
         [[n.latest_id for n in news], str(GroupState.STABLE), sorted(SHARING_TYPES)],
         over=[GROUPS, MEMBERS],
-        days=_from(min(n.as_of for n in news) - timedelta(minutes=10)),
+        since=min(n.as_of for n in news) - timedelta(minutes=10),
     ).to_pylist()
     return rows
 
@@ -121,10 +121,6 @@ def _rebalanced(lake: Lake, news: Sequence[News]) -> dict[Group, datetime]:
            where kind = ? and "at" >= ? and "group" is not null group by all""",
         [str(EventKind.REBALANCE), start],
         over=[EVENTS],
-        days=_from(start),
+        since=start,
     ).to_pylist()
     return {(row["cluster"], row["group"]): row["at"] for row in rows}
-
-
-def _from(start: datetime) -> tuple[str, str]:
-    return start.date().isoformat(), "9999-12-31"

@@ -225,7 +225,7 @@ def _now(lake: Lake, news: Sequence[News], sides: Any) -> list[dict[str, Any]]:
         """,
         [[n.latest_id for n in news]],
         over=[WATERMARKS, PARTITION_STATUS],
-        days=(start.date().isoformat(), "9999-12-31"),
+        since=start,
         given={"sides": sides},
     ).to_pylist()
     return rows
@@ -245,7 +245,7 @@ def _before(lake: Lake, news: Sequence[News], sides: Any) -> list[dict[str, Any]
         """,
         [start],
         over=[WATERMARK_MINUTES],
-        days=(start.date().isoformat(), "9999-12-31"),
+        since=start,
         given={"sides": sides},
     ).to_pylist()
     return rows

@@ -99,7 +99,7 @@ def _setups(lake: Lake, news: Sequence[News]) -> dict[tuple[str, str], Setup]:
            where g.sample_id in (select unnest(?::varchar[])) group by all""",
         [ids],
         over=[GROUPS, MEMBERS],
-        days=(start.date().isoformat(), "9999-12-31"),
+        since=start,
     ).to_pylist()
     return {(r["cluster"], r["group"]): Setup(r["type"], r["assignor"], r["has_static_members"]) for r in rows}
 
@@ -145,7 +145,7 @@ def _exposures(lake: Lake, events: Sequence[Row]) -> dict[Key, int | None]:
         """,
         [first],
         over=[MINUTES],
-        days=(first.date().isoformat(), "9999-12-31"),
+        since=first,
         given={"asked": asked},
     ).to_pylist()
     unknown: dict[Key, int | None] = {(e["cluster"], e["group"], e["at"]): None for e in told}
