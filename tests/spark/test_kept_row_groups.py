@@ -10,8 +10,7 @@ from lagwise.tables.minutes import WATERMARK_MINUTES
 from lagwise_spark.tasks import lake_files
 from lagwise_spark.tasks.kept_row_groups import KeptRowGroups
 from lagwise_spark.tasks.lake_files import KeyRange, LakeFiles
-from lagwise_spark.tasks.row_groups import RowGroup, RowGroups
-from tests.spark.test_lake_files import read, written
+from tests.spark.test_lake_files import read, reads_of, written
 
 KEYS = [("east", "a", n) for n in range(40)]
 #: A range that begins within a row group, and one that ends there.
@@ -27,16 +26,7 @@ def kept(monkeypatch: pytest.MonkeyPatch) -> KeptRowGroups:
 
 @pytest.fixture
 def reads(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """The row groups that are read from files."""
-    noted: list[int] = []
-    read_one = RowGroups.read
-
-    def note(groups: RowGroups, group: int) -> RowGroup:
-        noted.append(group)
-        return read_one(groups, group)
-
-    monkeypatch.setattr(RowGroups, "read", note)
-    return noted
+    return reads_of(monkeypatch)
 
 
 def keeping(files: LakeFiles) -> LakeFiles:

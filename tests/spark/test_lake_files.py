@@ -50,6 +50,19 @@ def read(files: LakeFiles, within: KeyRange) -> list[Key]:
     return sorted((row["cluster"], row["topic"], row["partition"]) for row in rows)
 
 
+def reads_of(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The row groups that are read from files from now on."""
+    noted: list[int] = []
+    read_one = RowGroups.read
+
+    def note(groups: RowGroups, group: int) -> RowGroup:
+        noted.append(group)
+        return read_one(groups, group)
+
+    monkeypatch.setattr(RowGroups, "read", note)
+    return noted
+
+
 @pytest.fixture
 def small_row_groups(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("ROWS_PER_GROUP", "LOGS_PER_GROUP"):
@@ -75,14 +88,7 @@ def test_row_groups_of_others_are_not_read(tmp_path: Path, monkeypatch: pytest.M
     keys = keys_of(random.Random(5), 320)
     [path] = written(tmp_path, keys).paths[WATERMARK_MINUTES.name]
     assert pq.read_metadata(path).num_row_groups >= 20
-    read_groups: list[int] = []
-    read_one = RowGroups.read
-
-    def noted(groups: RowGroups, group: int) -> RowGroup:
-        read_groups.append(group)
-        return read_one(groups, group)
-
-    monkeypatch.setattr(RowGroups, "read", noted)
+    read_groups = reads_of(monkeypatch)
     read(LakeFiles(str(tmp_path), {}, {WATERMARK_MINUTES.name: [path]}), KeyRange(("east", "a", 0), ("east", "a", 20)))
     with pq.ParquetFile(path) as file:
         of_groups = [file.read_row_group(group).to_pylist() for group in range(file.num_row_groups)]
