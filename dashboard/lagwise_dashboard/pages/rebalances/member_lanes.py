@@ -27,7 +27,7 @@ _MAX_NAME_LENGTH = 34
 _STEPS = 60
 #: With more rebalances than this, their bands would cover the lanes and are not drawn.
 _MAX_BANDS = 20
-_OWNS, _IDLE, _UNSETTLED = "#0D9488", "#94A3B8", "#B45309"
+_OWNS, _IDLE, _UNSETTLED = "#0D9488", "#64748B", "#B45309"
 _MAX_TEXT_LENGTH = 160
 _DIGITS = re.compile(r"(\d+)")
 
@@ -150,10 +150,7 @@ def _draw(
             orientation="h", y=[bar.lane for bar in bars], base=[bar.begin for bar in bars],
             x=[1000 * max(step / 3, bar.end - bar.begin).total_seconds() for bar in bars],
             name=name, width=0.72,
-            marker={"color": colour, "line": {"width": 1, "color": "rgba(255,255,255,0.7)"},
-                    # Between its lines a pattern is transparent unless it has a background.
-                    "pattern": {"shape": "/" if colour == _IDLE else "", "fgcolor": "#FFFFFF", "bgcolor": colour,
-                                "size": 5}},
+            marker={"color": colour, "line": {"width": 1, "color": "rgba(255,255,255,0.7)"}},
             text=[bar.label(step) for bar in bars], textposition="inside", insidetextanchor="middle", textangle=0,
             textfont={"color": "#FFFFFF", "size": 11 if len(shown) < _MANY_LANES else 9}, constraintext="none",
             customdata=[_in_words(bar, shown[bar.lane].name) for bar in bars],

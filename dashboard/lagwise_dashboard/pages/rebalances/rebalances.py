@@ -169,7 +169,7 @@ def _timeline(periods: list[Row], rebalances: list[Row], span: TimeRange, *, sub
         "partitions it owned",
     )
     st.caption(
-        "Each bar is a member in the group, with the number of partitions it owned; hatched means none. A new bar "
+        "Each bar is a member in the group, with the number of partitions it owned; grey means none. A new bar "
         "starts at each change; a bar marked 51× stands for that many changes in quick succession. The bars above "
         "count rebalances. Times are UTC. Drag to zoom." + _left_out(shown, lanes, periods)
     )
