@@ -118,11 +118,7 @@ DAYS = Table(
         *[c for c in MINUTES.columns if c.name.startswith("sum_") or c.name == "steps"],
         *[c for c in MINUTES.columns if c.name in ("moves", "backlog_seconds")],
         *[c for c in MINUTES.columns if "lost" in c.name],
-        Column(
-            "usual_pause_seconds",
-            FLOAT,
-            "longest pause in enough of these hours; null is none",
-        ),
+        Column("usual_pause_seconds", FLOAT, "longest pause in enough of these hours; null is none"),
         Column("usual_pause_at_least", FLOAT, "the same in seconds if the time since then holds none"),
         Column("usual_pause_at_most", FLOAT, "the same in seconds if the time since then holds a longer one"),
         Column("long_pauses", INT32, "pauses of five minutes or longer in these hours", False),

@@ -86,7 +86,7 @@ def _begins_to_grow(p: Columns, limits: _Limits) -> Array:
         will_miss = (p["age"] <= p["lag_objective_seconds"]) & (low > change) & (slope > least)
         return (low > band) | will_miss
 
-    surely_above = short - SURE_MARGINS * (short - p["slope_low"])
+    surely_above = _surely(p, "", "slope_low")
     by_short = is_sure(surely_above, short) & (longer > least)
     by_longer = is_sure(p["longer_low"], longer) & (short > least)
     confirms = (longer > np.fmax(least, SHARE_OF_GROWTH * longest)) & (short > least) & ~_has_slowed(p)
@@ -110,20 +110,16 @@ def _goes_on_growing(p: Columns, limits: _Limits) -> Array:
     at_least = p["longest_slope"] - LIKELY_MARGINS * (p["longest_slope"] - p["longest_low"])
     lowest = np.fmax(p["longer_low"], np.fmax(p["trough_low"], p["recent_trough_low"]))
     is_shown = (lowest > 0) | (at_least > 0)
-    is_over = (_surely_below(p) < limits.least) & ~(lowest > limits.least)
+    is_over = (_surely(p, "", "slope_high") < limits.least) & ~(lowest > limits.least)
     return is_shown & ~is_over & ~(p["mean_lag"] < p["longest_mean_lag"]) & ~_has_slowed(p) & ~_fell(p)
 
 
 def _shrinks(p: Columns, limits: _Limits) -> Array:
     band = limits.band
-    by_short = (_surely_below(p) < -band) | ((p["slope_high"] < -band) & (p["longer_high"] < 0))
+    by_short = (_surely(p, "", "slope_high") < -band) | ((p["slope_high"] < -band) & (p["longer_high"] < 0))
     by_short |= (p["trough_high"] < -band) & (p["recent_trough_slope"] < -band)
     by_short |= _surely(p, "recent_trough_", "high") < -band
     return by_short | ((p["longer_high"] < -band) & (p["slope"] < -band))
-
-
-def _surely_below(p: Columns) -> Array:
-    return p["slope"] + SURE_MARGINS * (p["slope_high"] - p["slope"])
 
 
 def _has_slowed(p: Columns) -> Array:
@@ -139,7 +135,7 @@ def _is_level_at_troughs(p: Columns) -> Array:
 
 
 def _surely(p: Columns, trend: str, end: str) -> Array:
-    """The lower or upper end of a trend's interval of 99.9 %."""
+    """An ``end`` of a trend's interval at 99.9 % instead of 99 %; their columns are named after the ``trend``."""
     slope = p[f"{trend}slope"]
     return slope + SURE_MARGINS * (p[f"{trend}{end}"] - slope)
 
