@@ -149,6 +149,7 @@ def news(minutes: float, group_partitions: int) -> "News":
         system="kafka",
         latest_id="id",
         as_of=as_of,
+        latest_from=as_of,
         interval_seconds=15.0,
         group_partitions=group_partitions,
         offsets_retention_seconds=None,

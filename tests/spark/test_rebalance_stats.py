@@ -30,6 +30,7 @@ def news(minutes: float, offsets_retention_seconds: float | None = None) -> list
             system="kafka",
             latest_id="s1",
             as_of=at(minutes),
+            latest_from=at(minutes) - timedelta(minutes=10),
             interval_seconds=15.0,
             group_partitions=4,
             offsets_retention_seconds=offsets_retention_seconds,

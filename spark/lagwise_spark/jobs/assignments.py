@@ -14,8 +14,7 @@ from lagwise.tables.analysis import PARTITION_STATUS
 from lagwise.tables.membership import ASSIGNMENTS
 from lagwise.tables.raw import EVENTS, GROUPS, MEMBERS, TOPICS
 from lagwise.tables.store import Lake
-from lagwise_spark.jobs import read
-from lagwise_spark.jobs.progress import News
+from lagwise_spark.jobs.progress import News, latest_from
 
 Row = Mapping[str, Any]
 Group = tuple[str, str]
@@ -63,7 +62,7 @@ def assign(lake: Lake, news: Sequence[News]) -> int:
 def _made(lake: Lake, news: Sequence[News], groups: Sequence[Row]) -> dict[Group, dict[str, Any]]:
     if not groups:
         return {}
-    start = min(n.as_of for n in news) - read.LONGEST_SAMPLE
+    start = latest_from(news)
     found: dict[Group, dict[str, Any]] = {}
     for n in news:
         names = [row["group"] for row in groups if row["cluster"] == n.cluster]
@@ -109,7 +108,7 @@ def _settled(lake: Lake, news: Sequence[News]) -> list[Row]:
              and not list_contains(?::varchar[], coalesce(g.type, '')) group by all""",
         [[n.latest_id for n in news], str(GroupState.STABLE), sorted(SHARING_TYPES)],
         over=[GROUPS, MEMBERS],
-        since=min(n.as_of for n in news) - read.LONGEST_SAMPLE,
+        since=latest_from(news),
     ).to_pylist()
     return rows
 

@@ -24,8 +24,8 @@ from lagwise.tables.membership import ASSIGNMENTS, REBALANCE_STATS
 from lagwise.tables.minutes import WATERMARK_MINUTES
 from lagwise.tables.raw import EVENTS, GROUPS, TOPICS, WATERMARKS
 from lagwise.tables.store import Lake
-from lagwise_spark.jobs.progress import News
-from lagwise_spark.jobs.read import LONGEST_SAMPLE, labels
+from lagwise_spark.jobs.progress import News, latest_from
+from lagwise_spark.jobs.read import labels
 from lagwise_spark.jobs.running_jobs import of_jobs
 
 Group = tuple[str, str]
@@ -207,7 +207,7 @@ def _side_topic(side: Mapping[str, Any], now: Mapping[str, Any], before: Mapping
 
 def _now(lake: Lake, news: Sequence[News], sides: Any) -> list[dict[str, Any]]:
     """What each of these topics holds at the latest sample, and what waits for its readers."""
-    start = min(n.as_of for n in news) - LONGEST_SAMPLE
+    start = latest_from(news)
     rows: list[dict[str, Any]] = lake.query(
         """
         with ends as (

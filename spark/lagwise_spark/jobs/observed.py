@@ -23,7 +23,7 @@ from lagwise.tables.minutes import FIVE_MINUTES, MINUTES
 from lagwise.tables.raw import EVENTS, MEMBERS
 from lagwise.tables.store import Lake
 from lagwise_spark.jobs import read, write
-from lagwise_spark.jobs.progress import News, hour_of, micros_of, minute_of
+from lagwise_spark.jobs.progress import News, hour_of, latest_from, micros_of, minute_of
 from lagwise_spark.jobs.read import FinishedSample
 from lagwise_spark.jobs.round_inputs import ranges_of_round
 from lagwise_spark.tasks.observing import OF_READER, SATURATED_MINUTES, HourSpan, observed_hours, of_most
@@ -209,7 +209,7 @@ def _estimates(lake: Lake, news: Sequence[News]) -> Iterator[Row]:
         over=[THROUGHPUT],
         since=start,
     ).to_pylist()
-    latest = _members_of(lake, [n.latest_id for n in news], min(n.as_of for n in news) - read.LONGEST_SAMPLE)
+    latest = _members_of(lake, [n.latest_id for n in news], latest_from(news))
     now = {(*_group_topic(row), row["member"]): row["members"] for row in latest}
     for row in seen:
         reader = (*_group_topic(row), row["member"])

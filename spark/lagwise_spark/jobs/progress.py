@@ -1,5 +1,6 @@
 """How far the analysis has got, and what has been collected since."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
@@ -11,6 +12,9 @@ from lagwise.tables.raw import SAMPLES
 from lagwise.tables.rounds import TICKS
 from lagwise.tables.schema import TIMESTAMP
 from lagwise.tables.store import Lake
+
+#: By so much a part of a sample may be dated outside of it, by the clock of a source.
+MISDATED = timedelta(minutes=1)
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -41,6 +45,8 @@ class News:
     latest_id: str
     #: Time of the latest sample: when it had read both commits and watermarks.
     as_of: datetime
+    #: No row of the latest sample is dated before this.
+    latest_from: datetime
     #: Time between two samples, as of the latest one.
     interval_seconds: float
     #: Number of group-partitions in the latest sample.
@@ -57,6 +63,11 @@ class News:
     hours_from: datetime
     #: Start of the first UTC hour for which throughput has to be observed (again).
     observed_from: datetime
+
+
+def latest_from(news: Sequence[News]) -> datetime:
+    """No row of the latest sample of any of these clusters is dated before this."""
+    return min(n.latest_from for n in news)
 
 
 def micros_of(at: datetime) -> int:
@@ -113,7 +124,7 @@ def read_news(lake: Lake, progress: dict[str, Progress]) -> list[News]:
     rows = lake.query(
         """
         select cluster, system, sample_id, greatest(commits_read_at, watermarks_read_at) as as_of, commits_read_at,
-               written_at, interval_seconds, group_partitions, offsets_retention_seconds
+               started_at, written_at, interval_seconds, group_partitions, offsets_retention_seconds
         from samples left join known using (cluster)
         where commits_read_at is not null and watermarks_read_at is not null
         qualify read_until is null or written_at > read_until
@@ -144,6 +155,7 @@ def _news_of(cluster: str, rows: pa.Table, known: Progress | None) -> News:
         system=latest["system"],
         latest_id=latest["sample_id"],
         as_of=latest["as_of"],
+        latest_from=latest["started_at"] - MISDATED,
         interval_seconds=latest["interval_seconds"],
         group_partitions=latest["group_partitions"],
         offsets_retention_seconds=latest["offsets_retention_seconds"],

@@ -12,14 +12,8 @@ from lagwise.domain.vocabulary import ROCKETMQ
 from lagwise.tables.raw import EVENTS, GROUPS, MEMBERS, SAMPLES, TOPICS, WATERMARKS
 from lagwise.tables.schema import Table
 from lagwise.tables.store import Lake
-from lagwise_spark.jobs.progress import News, micros_of
+from lagwise_spark.jobs.progress import MISDATED, News, latest_from, micros_of
 from lagwise_spark.tasks.lake_files import LakeFiles
-
-#: A sample's parts are read one after the other; no part is dated this long before its end.
-LONGEST_SAMPLE = timedelta(minutes=10)
-
-#: By so much a part may be dated outside of its sample, by the clock of a source.
-MISDATED = timedelta(minutes=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +94,7 @@ def recent_groups(lake: Lake, news: Sequence[News], window_seconds: float) -> pa
 
 def latest_members(lake: Lake, news: Sequence[News]) -> pa.Table:
     """Rows of `members` of each cluster's latest sample."""
-    rows = lake.read(MEMBERS, since=min(n.as_of for n in news) - LONGEST_SAMPLE)
+    rows = lake.read(MEMBERS, since=latest_from(news))
     return rows.filter(pc.is_in(rows["sample_id"], pa.array([n.latest_id for n in news])))
 
 
@@ -121,7 +115,7 @@ def labels(
         """,
         [[n.latest_id for n in news]],
         over=[WATERMARKS],
-        since=min(n.as_of for n in news) - LONGEST_SAMPLE,
+        since=latest_from(news),
         given={"named": pa.table({"cluster": cluster, "topic": topic, "partition": partition})},
     ).to_pylist()
     return {(row["cluster"], row["topic"], row["partition"]): row["label"] for row in rows}

@@ -20,8 +20,8 @@ from lagwise.tables.membership import REBALANCE_STATS
 from lagwise.tables.minutes import MINUTES
 from lagwise.tables.raw import EVENTS, GROUPS, MEMBERS
 from lagwise.tables.store import Lake
-from lagwise_spark.jobs import read, write
-from lagwise_spark.jobs.progress import News
+from lagwise_spark.jobs import write
+from lagwise_spark.jobs.progress import News, latest_from
 
 Row = Mapping[str, Any]
 Key = tuple[str, str, datetime]
@@ -91,7 +91,7 @@ def _rebalance(event: Row) -> Rebalance:
 def _setups(lake: Lake, news: Sequence[News]) -> dict[tuple[str, str], Setup]:
     """How each group of the latest samples is set up."""
     ids = [n.latest_id for n in news]
-    start = min(n.as_of for n in news) - read.LONGEST_SAMPLE
+    start = latest_from(news)
     rows = lake.query(
         """select g.cluster, g."group", any_value(g.type) as type, any_value(g.assignor) as assignor,
                   coalesce(bool_or(m.static_instance_id is not null), false) as has_static_members

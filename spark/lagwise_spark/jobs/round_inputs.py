@@ -28,7 +28,7 @@ from lagwise.tables.schema import no_rows
 from lagwise.tables.store import Lake
 from lagwise.tables.written_files import ROWS_PER_GROUP, group_starts
 from lagwise_spark.jobs import read
-from lagwise_spark.jobs.progress import News, five_minutes_of, micros_of
+from lagwise_spark.jobs.progress import News, five_minutes_of, latest_from, micros_of
 from lagwise_spark.tasks.arrow_columns import Numbering, columns_of, combined, decimals_of, flags_of, numbers_of
 from lagwise_spark.tasks.inputs import Moment, RoundInputs
 from lagwise_spark.tasks.lake_files import KeyRange, LakeFiles
@@ -117,7 +117,7 @@ def ranges_of(lake: Lake, news: Sequence[News], count: int, *, whole_topics: boo
         """,
         [[n.latest_id for n in news]],
         over=[COMMITS],
-        since=min(n.as_of for n in news) - read.LONGEST_SAMPLE,
+        since=latest_from(news),
     )
     if rows.num_rows == 0:
         return [KeyRange()]

@@ -28,6 +28,7 @@ from lagwise_spark.jobs.observed import may_wait, observe
 from lagwise_spark.jobs.progress import (
     News,
     five_minutes_of,
+    latest_from,
     minute_of,
     read_news,
     read_progress,
@@ -76,7 +77,7 @@ def _tick(context: SparkContext, lake: Lake, config: Config) -> TickCost | None:
     # Of the hours that are whole by now, all minutes have been written.
     news = finish_hours(context, lake, news)
     groups_now = GroupsNow(lake, news)
-    older = older_history(lake, news, config.lake.retention.minute_stats_days, _latest_from(news))
+    older = older_history(lake, news, config.lake.retention.minute_stats_days, latest_from(news))
     samples = samples_of_round(lake, news)
     inputs = round_inputs(lake, config, news, samples, groups_now, own_objectives, older)
     work = partial(judged_range, inputs, files_of_round(lake, news, samples))
@@ -126,11 +127,6 @@ def _own_objectives(lake: Lake, news: Sequence[News], config: Config) -> dict[tu
     before = lake.read(GROUP_STATUS).select(["cluster", "group"]).to_pylist()
     groups = {(row["cluster"], row["group"]) for row in (*there, *before) if row["cluster"] in clusters}
     return {(cluster, group): clusters[cluster].lag_objective_of(group) for cluster, group in groups}
-
-
-def _latest_from(news: Sequence[News]) -> datetime:
-    """The rows of a sample are dated a little before `as_of`, which is when its last part was read."""
-    return min(n.as_of for n in news) - read.LONGEST_SAMPLE
 
 
 def _finish_minutes(lake: Lake, news: Sequence[News], made: Mapping[str, pa.Table]) -> int:
