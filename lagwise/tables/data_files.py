@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from deltalake import DeltaTable  # Spark's tasks read files without it
 
 #: Together these are read as a whole to be kept; of larger ones only what a question needs.
-_SMALL_BYTES = 4 * 2**20
+_SMALL_BYTES = 2**20
 #: Statistics of times may be cut to the millisecond.
 _ROUNDED = timedelta(milliseconds=1)
 
