@@ -214,6 +214,7 @@ class Lake:
         *,
         days: tuple[str, str] | None = None,
         since: datetime | None = None,
+        until: datetime | None = None,
     ) -> str:
         """Make the table a DuckDB view of its own name on this connection, and return that name.
 
@@ -221,11 +222,11 @@ class Lake:
         What is in an object store is read as delta-rs reads it, with its options and credentials: DuckDB's own way
         would need an extension that it loads from the network, and the same options once more in its own words.
         """
-        files = self._files(self.open(table), table, days, since) if self.kept is not None else []
+        files = self._files(self.open(table), table, days, since, until) if self.kept is not None else []
         if self.kept is not None and are_small(files):
             _show(connection, table, self._rows(table, files))
         else:
-            self.scan_new(connection, table, frozenset(), days=days, since=since)
+            self.scan_new(connection, table, frozenset(), days=days, since=since, until=until)
         return f'"{table.name}"'
 
     def _rows(self, table: Table, files: Sequence[DataFile]) -> pa.Table:
@@ -248,6 +249,7 @@ class Lake:
         *,
         days: tuple[str, str] | None = None,
         since: datetime | None = None,
+        until: datetime | None = None,
     ) -> frozenset[str]:
         """As :meth:`scan`, but without the data files that were ``read_before``; returns the names of all.
 
@@ -255,7 +257,7 @@ class Lake:
         rows that were read before into new files.
         """
         delta = self.open(table)
-        files = {self._place(table, file): file for file in self._files(delta, table, days, since)}
+        files = {self._place(table, file): file for file in self._files(delta, table, days, since, until)}
         names = frozenset(files)
         new = sorted(names.difference(read_before))
         if delta is None or not new:
@@ -282,10 +284,11 @@ class Lake:
         over: Sequence[Table],
         days: tuple[str, str] | None = None,
         since: datetime | None = None,
+        until: datetime | None = None,
         given: Mapping[str, pa.Table] | None = None,
     ) -> pa.Table:
-        """What a DuckDB query over the named tables (each a view of its own name) returns, times in UTC. ``days`` and
-        ``since`` leave out files as in :meth:`files`; ``given`` are further tables by name."""
+        """What a DuckDB query over the named tables (each a view of its own name) returns, times in UTC. ``days``,
+        ``since`` and ``until`` leave out files as in :meth:`files`; ``given`` are further tables by name."""
         import duckdb
 
         from lagwise.tables.duckdb_connection import OUR_MISTAKES, borrowed
@@ -294,7 +297,7 @@ class Lake:
             with borrowed() as connection:
                 try:
                     for table in over:
-                        self.scan(connection, table, days=days, since=since)
+                        self.scan(connection, table, days=days, since=since, until=until)
                     for name, rows in (given or {}).items():
                         connection.register(name, rows)
                     params = dict(values) if isinstance(values, Mapping) else list(values)

@@ -126,7 +126,7 @@ def _pieces(
     before = five_minutes_of(start)
     files = read.files_of(lake, dict.fromkeys(_FINE, (before, start)) if before < start else {}, raw)
     span = Span(n.cluster, micros_of(start), micros_of(until), gap.total_seconds())
-    count = -(-int((until - start + gap).total_seconds() * n.group_partitions / n.interval_seconds) // SAMPLES_PER_TASK)
     # Even the shortest slice of a very large cluster is too much for a task.
+    count = -(-int((until - start).total_seconds() * n.group_partitions / n.interval_seconds) // SAMPLES_PER_TASK)
     for within in ranges_of(lake, [n], count):
         yield Slice(span, files, frozenset(s.sample_id for s in samples), within.of(n.cluster))

@@ -79,7 +79,7 @@ def last_finished_sample(lake: Lake, cluster: str, before: datetime) -> list[Fin
     """
     # Usually it is not long ago; only if not, all there are have to be looked through.
     for since in (before - timedelta(days=1), None):
-        rows = lake.query(sql, [cluster, before], over=[SAMPLES], since=since)
+        rows = lake.query(sql, [cluster, before], over=[SAMPLES], since=since, until=before)
         if rows.num_rows:
             return [FinishedSample(**row) for row in rows.to_pylist()]
     return []
