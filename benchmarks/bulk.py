@@ -7,7 +7,7 @@ import pyarrow.compute as pc
 
 from lagwise.tables.schema import DAY, Table
 from lagwise.tables.store import Lake
-from lagwise.tables.written_files import row_groups, rows_per_group, write_day
+from lagwise.tables.written_files import joined_groups, row_groups, rows_per_group, write_day
 
 
 class Bulk:
@@ -31,7 +31,8 @@ class Bulk:
         parts = [content]
         if rows.num_rows > rows_per_group(table) and not by_topic:
             parts = [content.filter(pc.equal(clock, at)) for at in pc.unique(clock).sort()]
-        groups = (group for part in parts for group in row_groups(table, part))
+        of_parts = (group for part in parts for group in row_groups(table, part))
+        groups = joined_groups(of_parts, rows_per_group(table))
         self._tables[table.name] = table
         self._written[table.name].append(write_day(self._lake.uri, self._lake.storage_options, table, day, groups))
 

@@ -20,7 +20,7 @@ from lagwise.tables.data_files import DataFile
 from lagwise.tables.engine_errors import as_lake_errors, in_a_line
 from lagwise.tables.schema import Table
 from lagwise.tables.store import Lake
-from lagwise.tables.written_files import ROWS_PER_GROUP, rows_per_group, write_day
+from lagwise.tables.written_files import ROWS_PER_GROUP, joined_groups, rows_per_group, write_day
 
 #: Files of this size are not merged with others, and no merged file is much larger.
 LARGE_BYTES = 100 * 1024**2
@@ -61,19 +61,15 @@ def _bins(delta: DeltaTable, day: str) -> Iterator[Sequence[dict[str, Any]]]:
 def _rows(lake: Lake, table: Table, files: Sequence[dict[str, Any]], sort_by: str | None) -> Iterator[pa.Table]:
     """The rows of these files, a row group at a time. Sorting keeps all of them in memory."""
     schema, most = table.without_day, rows_per_group(table)
-    parts: list[pa.Table] = []
-    for batch in _batches(lake, table, files):
-        # Row groups stay as they are where they hold a part of the topic-partitions each.
-        if sort_by is None and parts and sum(part.num_rows for part in parts) + batch.num_rows > most:
-            yield pa.concat_tables(parts)
-            parts = []
-        parts.append(pa.Table.from_batches([batch]).select(schema.names).cast(schema))
+    groups = (
+        pa.Table.from_batches([batch]).select(schema.names).cast(schema) for batch in _batches(lake, table, files)
+    )
+    if sort_by is None:
+        yield from joined_groups(groups, most)
+        return
+    parts = list(groups)
     if parts:
-        rows = pa.concat_tables(parts)
-        if sort_by is None:
-            yield rows
-            return
-        rows = rows.sort_by(sort_by)
+        rows = pa.concat_tables(parts).sort_by(sort_by)
         for first in range(0, rows.num_rows, most):
             yield rows.slice(first, most)
 

@@ -82,6 +82,19 @@ def row_groups(table: Table, rows: pa.Table) -> Iterator[pa.Table]:
         yield rows.slice(start, stop - start)
 
 
+def joined_groups(groups: Iterable[pa.Table], most: int) -> Iterator[pa.Table]:
+    """Row groups that follow one another as larger ones of at most so many rows. One that is as large stays as it is:
+    it holds a part of the topic-partitions."""
+    parts: list[pa.Table] = []
+    for group in groups:
+        if parts and sum(part.num_rows for part in parts) + group.num_rows > most:
+            yield pa.concat_tables(parts)
+            parts = []
+        parts.append(group)
+    if parts:
+        yield pa.concat_tables(parts)
+
+
 def _ranks(values: pa.ChunkedArray) -> Any:
     """Numbers in the order of the values."""
     import numpy as np
