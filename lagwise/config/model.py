@@ -106,7 +106,7 @@ class AnalysisSettings(Settings):
     """The analysis and the thresholds of its verdicts."""
 
     interval_seconds: Seconds = 15.0
-    """How often the groups are analysed."""
+    """How often the groups are analysed: with the first new sample after this time."""
     risk_horizon_seconds: Seconds = 6 * 3600.0
     """A group is `at_risk` if it will lose data within this time."""
     minimum_span_seconds: Seconds = 60.0

@@ -1,4 +1,4 @@
-"""The analysis process: one Spark, a round every interval, forecasts and maintenance of the lake in between."""
+"""The analysis process: one Spark, a round every interval, in step with the collector, forecasts and maintenance of the lake in between."""
 
 import logging
 import threading
@@ -26,6 +26,7 @@ from lagwise.platform.program import program
 from lagwise.tables import ALL_TABLES
 from lagwise.tables.kept_rows import KeptRows
 from lagwise.tables.maintenance import maintain
+from lagwise.tables.raw import SAMPLES
 from lagwise.tables.repair import repair_cause, repairing
 from lagwise.tables.rounds import TICKS
 from lagwise.tables.store import Lake
@@ -50,6 +51,9 @@ _FORECASTS_FAILED_SECONDS = 3600.0
 _NONE_TO_PLAN_SECONDS = 60.0
 #: After so long capacity verdicts that failed as a whole are tried again.
 _PLAN_FAILED_SECONDS = 600.0
+
+#: How often to look for a new sample.
+_LOOK_SECONDS = 0.5
 
 T = TypeVar("T")
 
@@ -110,7 +114,8 @@ def analyze_once(config: Config) -> TickCost:
 
 
 def analyze_forever(config: Config, stop: threading.Event, state: Path) -> None:
-    """Do a round every ``analysis.interval_seconds`` until stopped.
+    """Do rounds until stopped: each begins with a new sample, at least ``analysis.interval_seconds`` after the one
+    before and at most twice as long.
 
     A round that fails costs only itself, and is done again after a while: the first of several says so in the log, and
     the one that succeeds after them. The lake is maintained between rounds, because this process is the only one that
@@ -153,6 +158,7 @@ def _analyze(config: Config, place: _Place, stop: threading.Event, heart: Heart)
         while not stop.is_set() and leadership.why_not() is None:
             began = time.monotonic()
             try:
+                read = lake.version(SAMPLES)
                 cost = repairing(lake, lambda: tick(context, lake, config))
                 if failures:
                     _LOG.info("rounds succeed again, after %s that failed", failures)
@@ -175,9 +181,23 @@ def _analyze(config: Config, place: _Place, stop: threading.Event, heart: Heart)
                 _maintain(lake, config)
             pause = config.analysis.interval_seconds * min(8, 2 ** max(0, failures - 1))
             stop.wait(max(0.0, began + pause - time.monotonic()))
+            if not failures:
+                _await_sample(lake, read, began + 2 * pause, stop)
     finally:
         leadership.lost = lambda: None
         context.stop()
+
+
+def _await_sample(lake: Lake, read: int | None, until: float, stop: threading.Event) -> None:
+    """Wait until `samples` has another version than the one that was ``read``, but not beyond the time ``until`` of
+    the monotonic clock: so rounds fall in step with the collector, and a verdict need not wait for a round."""
+    while not stop.is_set() and time.monotonic() < until:
+        try:
+            if lake.version(SAMPLES) != read:
+                return
+        except LakeError:
+            return  # the round will say what is wrong
+        stop.wait(_LOOK_SECONDS)
 
 
 def _cancel_jobs(context: SparkContext) -> None:

@@ -114,7 +114,7 @@ def _settings(options: DemoOptions, cluster: Mapping[str, Any], folder: Path, we
                 "data": str(folder),
                 "clusters": [{"name": CLUSTER_NAME, "interval_seconds": 3, **cluster}],
                 "analysis": {
-                    "interval_seconds": 10,
+                    "interval_seconds": 5,
                     "minimum_span_seconds": 30,
                     "spark": options.spark.model_dump(exclude_unset=True),
                 },
