@@ -13,8 +13,8 @@ from lagwise.tables.written_files import joined_groups, row_groups, rows_per_gro
 class Bulk:
     """Appends like :class:`Lake`, one data file each, but commits them together.
 
-    The data files are what the product would have left: one of several minutes has the row groups of each, as after a
-    compaction. The log is shorter: one commit and a checkpoint instead of a commit per append.
+    The data files are what the product would have left: one of several minutes has the row groups of each, joined as by
+    a compaction. The log is shorter: one commit and a checkpoint instead of a commit per append.
     """
 
     def __init__(self, lake: Lake) -> None:

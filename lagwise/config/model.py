@@ -106,7 +106,8 @@ class AnalysisSettings(Settings):
     """The analysis and the thresholds of its verdicts."""
 
     interval_seconds: Seconds = 15.0
-    """How often the groups are analysed: with the first new sample after this time."""
+    """How often the groups are analysed. A round starts with the sample that arrives about this long after the last \
+round, or after twice this time if none does."""
     risk_horizon_seconds: Seconds = 6 * 3600.0
     """A group is `at_risk` if it will lose data within this time."""
     minimum_span_seconds: Seconds = 60.0

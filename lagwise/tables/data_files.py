@@ -16,8 +16,10 @@ from lagwise.tables.schema import DAY, Table
 if TYPE_CHECKING:
     from deltalake import DeltaTable  # Spark's tasks read files without it
 
-#: Together these are read as a whole to be kept; of larger ones only what a question needs.
-_SMALL_BYTES = 2**20
+#: Files of a table of up to so many bytes are read as a whole and kept; of larger ones only what a question needs.
+_SMALL_BYTES = 4 * 2**20
+#: Less of a table that has rows for each partition: they are new in each round, and would crowd out the rest.
+_SMALL_BYTES_OF_PARTITIONS = 2**20
 #: Statistics of times may be cut to the millisecond.
 _ROUNDED = timedelta(milliseconds=1)
 
@@ -70,9 +72,10 @@ def _is_wanted(
     return functools.reduce(pc.and_, conditions)
 
 
-def are_small(files: Sequence[DataFile]) -> bool:
-    """Whether files are small enough to be read as a whole and kept."""
-    return sum(file.size for file in files) <= _SMALL_BYTES
+def are_small(table: Table, files: Sequence[DataFile]) -> bool:
+    """Whether files of a table are small enough to be read as a whole and kept."""
+    limit = _SMALL_BYTES_OF_PARTITIONS if "partition" in table.arrow.names else _SMALL_BYTES
+    return sum(file.size for file in files) <= limit
 
 
 def opened_file(uri: str, options: Mapping[str, str], path: str) -> Any:

@@ -223,7 +223,7 @@ class Lake:
         would need an extension that it loads from the network, and the same options once more in its own words.
         """
         files = self._files(self.open(table), table, days, since, until) if self.kept is not None else []
-        if self.kept is not None and are_small(files):
+        if self.kept is not None and are_small(table, files):
             _show(connection, table, self._rows(table, files))
         else:
             self.scan_new(connection, table, frozenset(), days=days, since=since, until=until)
@@ -236,7 +236,7 @@ class Lake:
             return rows_of_file(self.uri, self.storage_options, file, table)
 
         places = [self._place(table, file) for file in files]
-        if self.kept is None or not are_small(files):
+        if self.kept is None or not are_small(table, files):
             return pa.concat_tables([no_rows(table.arrow), *map(read, places)])
         # In one piece: whoever reads a hundred small ones is busy with the pieces.
         return pa.concat_tables([no_rows(table.arrow), *self.kept.of(places, read)]).combine_chunks()

@@ -83,8 +83,8 @@ def row_groups(table: Table, rows: pa.Table) -> Iterator[pa.Table]:
 
 
 def joined_groups(groups: Iterable[pa.Table], most: int) -> Iterator[pa.Table]:
-    """Row groups that follow one another as larger ones of at most so many rows. One that is as large stays as it is:
-    it holds a part of the topic-partitions."""
+    """Merge successive row groups into larger ones of at most ``most`` rows. One that is already that large is passed
+    on unchanged, because it holds only some of the topic-partitions."""
     parts: list[pa.Table] = []
     for group in groups:
         if parts and sum(part.num_rows for part in parts) + group.num_rows > most:

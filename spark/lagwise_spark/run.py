@@ -1,9 +1,10 @@
-"""The analysis process: one Spark, a round every interval, in step with the collector, forecasts and maintenance of the lake in between."""
+"""The analysis process: one Spark, rounds in step with the collector, and between them forecasts and maintenance of the
+lake."""
 
 import logging
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -52,8 +53,12 @@ _NONE_TO_PLAN_SECONDS = 60.0
 #: After so long capacity verdicts that failed as a whole are tried again.
 _PLAN_FAILED_SECONDS = 600.0
 
-#: How often to look for a new sample.
-_LOOK_SECONDS = 0.5
+#: How often to look for a new sample, on a disk and in an object store.
+_LOOK_SECONDS, _LOOK_SECONDS_IN_A_STORE = 0.5, 2.0
+#: Looking begins after this share of the interval: so a round begins with a sample, and not with the one before.
+_LOOK_AFTER = 0.75
+#: Other clusters, which are sampled at the same time, get so long to write theirs.
+_OTHERS_WITHIN_SECONDS = 3.0
 
 T = TypeVar("T")
 
@@ -114,8 +119,8 @@ def analyze_once(config: Config) -> TickCost:
 
 
 def analyze_forever(config: Config, stop: threading.Event, state: Path) -> None:
-    """Do rounds until stopped: each begins with a new sample, at least ``analysis.interval_seconds`` after the one
-    before and at most twice as long.
+    """Do rounds until stopped. Each begins when a sample arrives about ``analysis.interval_seconds`` after the round
+    before, and without one after twice that time.
 
     A round that fails costs only itself, and is done again after a while: the first of several says so in the log, and
     the one that succeeds after them. The lake is maintained between rounds, because this process is the only one that
@@ -158,7 +163,6 @@ def _analyze(config: Config, place: _Place, stop: threading.Event, heart: Heart)
         while not stop.is_set() and leadership.why_not() is None:
             began = time.monotonic()
             try:
-                read = lake.version(SAMPLES)
                 cost = repairing(lake, lambda: tick(context, lake, config))
                 if failures:
                     _LOG.info("rounds succeed again, after %s that failed", failures)
@@ -179,25 +183,45 @@ def _analyze(config: Config, place: _Place, stop: threading.Event, heart: Heart)
             if time.monotonic() - maintained_at >= config.lake.maintenance_interval_seconds and not stop.is_set():
                 maintained_at = time.monotonic()
                 _maintain(lake, config)
-            pause = config.analysis.interval_seconds * min(8, 2 ** max(0, failures - 1))
-            stop.wait(max(0.0, began + pause - time.monotonic()))
-            if not failures:
-                _await_sample(lake, read, began + 2 * pause, stop)
+            interval = config.analysis.interval_seconds
+            if failures:
+                stop.wait(max(0.0, began + interval * min(8, 2 ** (failures - 1)) - time.monotonic()))
+            else:
+                _await_sample(lake, began, interval, stop, leads=lambda: leadership.why_not() is None)
     finally:
         leadership.lost = lambda: None
         context.stop()
 
 
-def _await_sample(lake: Lake, read: int | None, until: float, stop: threading.Event) -> None:
-    """Wait until `samples` has another version than the one that was ``read``, but not beyond the time ``until`` of
-    the monotonic clock: so rounds fall in step with the collector, and a verdict need not wait for a round."""
-    while not stop.is_set() and time.monotonic() < until:
-        try:
-            if lake.version(SAMPLES) != read:
+def _await_sample(
+    lake: Lake,
+    began: float,
+    interval: float,
+    stop: threading.Event,
+    *,
+    leads: Callable[[], bool] = lambda: True,
+    clock: Callable[[], float] = time.monotonic,
+) -> None:
+    """Wait for the time of the next round: when a sample arrives about an interval after the last round ``began``, or
+    after two intervals without one. So verdicts are not late by half an interval on average. A round that took longer
+    than the interval is followed at once."""
+    if clock() >= began + interval:
+        return
+    stop.wait(max(0.0, began + _LOOK_AFTER * interval - clock()))
+    look = _LOOK_SECONDS if lake.is_local else _LOOK_SECONDS_IN_A_STORE
+    until, has_come = began + 2 * interval, False
+    try:
+        known = lake.version(SAMPLES)
+        while clock() < until and leads() and not stop.is_set():
+            stop.wait(look)
+            newest = lake.version(SAMPLES)
+            if newest != known and not has_come:
+                until = min(until, clock() + _OTHERS_WITHIN_SECONDS)
+            elif newest == known and has_come:
                 return
-        except LakeError:
-            return  # the round will say what is wrong
-        stop.wait(_LOOK_SECONDS)
+            has_come, known = newest != known, newest
+    except Exception:  # whatever is wrong with the lake, the round will say it, or repair it
+        return
 
 
 def _cancel_jobs(context: SparkContext) -> None:

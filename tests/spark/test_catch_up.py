@@ -195,3 +195,20 @@ def test_slices_cover_the_time_without_a_gap() -> None:
         assert all(one[1] == other[0] for one, other in pairwise(found))
         assert all(until.minute % 5 == 0 for _, until in found[:-1])
         assert all(until - start >= SHORTEST_SLICE for start, until in found[1:-1])
+
+
+@pytest.mark.parametrize(
+    ("group_partitions", "interval_seconds", "pieces"),
+    [(10_000, 15.0, 1), (12_000, 15.0, 1), (20_000, 15.0, 2), (250_000, 300.0, 2), (500_000, 300.0, 3)],
+)
+def test_a_slice_is_cut_where_a_task_could_not_hold_it(
+    lake: Lake, group_partitions: int, interval_seconds: float, pieces: int
+) -> None:
+    """With the samples of the gap before it, which are most of what a short slice of rare samples holds."""
+    from lagwise.domain.verdicts.samples import gap_seconds
+    from lagwise_spark.jobs import catch_up
+
+    n = replace(news(60, group_partitions), interval_seconds=interval_seconds)
+    ((start, until), *_) = list(catch_up.slices_of(START, n.as_of, group_partitions / interval_seconds, cores=2))[1:]
+    held = (until - start).total_seconds() + gap_seconds(interval_seconds)
+    assert catch_up.pieces_of(int(held / interval_seconds), group_partitions) == pieces

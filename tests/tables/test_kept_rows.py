@@ -9,7 +9,8 @@ import pytest
 
 from lagwise.platform.errors import LakeError
 from lagwise.tables import data_files
-from lagwise.tables.analysis import GROUP_STATUS
+from lagwise.tables.analysis import GROUP_STATUS, PARTITION_STATUS
+from lagwise.tables.data_files import DataFile, are_small
 from lagwise.tables.duckdb_connection import borrowed, connected
 from lagwise.tables.kept_rows import KeptRows
 from lagwise.tables.raw import GROUPS
@@ -130,3 +131,21 @@ def test_a_connection_that_failed_is_not_lent_again() -> None:
         failed.sql("select 1").fetchall()
     with borrowed() as next_one:
         assert next_one is not failed
+
+
+@pytest.mark.parametrize("keeps", [True, False])
+def test_what_is_newer_than_asked_for_is_not_read(lake: Lake, keeps: bool) -> None:
+    lake.kept = KeptRows() if keeps else None
+    lake.append(GROUPS, groups("a"))
+    (old,) = files_on_disk(lake, GROUPS)
+    lake.append(GROUPS, groups("b", at=AT + timedelta(minutes=1)))
+    for file in files_on_disk(lake, GROUPS):
+        if file != old:
+            file.write_bytes(b"not parquet any more")
+    assert lake.query(NAMES, over=[GROUPS], until=AT + timedelta(minutes=1))["group"].to_pylist() == ["a"]
+
+
+def test_what_is_new_in_each_round_leaves_room_for_what_is_not() -> None:
+    files = [DataFile("a", 2 * 2**20)]
+    assert are_small(GROUPS, files)
+    assert not are_small(PARTITION_STATUS, files)

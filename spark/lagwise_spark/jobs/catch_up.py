@@ -28,8 +28,10 @@ _LOG = logging.getLogger("lagwise.spark")
 #: beyond both, it is caught up on first.
 ROWS_PER_ROUND = 50_000
 MINUTES_PER_ROUND = 5
-#: About how many samples a task works on: its Python process takes about 600 bytes for each.
+#: About how many samples of its own a task works on: its Python process takes about 600 bytes for each …
 SAMPLES_PER_TASK = 600_000
+#: … and how many at most, with those of the gap before them.
+MOST_SAMPLES_OF_TASK = 900_000
 #: A slice reads the samples of the gap before it, too: shorter ones would read those too often.
 SHORTEST_SLICE = timedelta(minutes=5)
 #: Tasks of a job, per core: what they wrote is committed, and progress logged, after each job.
@@ -114,6 +116,12 @@ def _make(
             lake.add_files(table, made[table.name])
 
 
+def pieces_of(samples: int, group_partitions: int) -> int:
+    """Into how many pieces a slice is cut, with the samples of the gap before it: of a very large cluster even the
+    shortest is too much for a task."""
+    return max(1, -(-samples * group_partitions // MOST_SAMPLES_OF_TASK))
+
+
 def _pieces(
     lake: Lake, n: News, start: datetime, until: datetime, finished: Sequence[FinishedSample]
 ) -> Iterator[Slice]:
@@ -126,7 +134,5 @@ def _pieces(
     before = five_minutes_of(start)
     files = read.files_of(lake, dict.fromkeys(_FINE, (before, start)) if before < start else {}, raw)
     span = Span(n.cluster, micros_of(start), micros_of(until), gap.total_seconds())
-    # Even the shortest slice of a very large cluster is too much for a task.
-    count = -(-int((until - start).total_seconds() * n.group_partitions / n.interval_seconds) // SAMPLES_PER_TASK)
-    for within in ranges_of(lake, [n], count):
+    for within in ranges_of(lake, [n], pieces_of(len(samples), n.group_partitions)):
         yield Slice(span, files, frozenset(s.sample_id for s in samples), within.of(n.cluster))

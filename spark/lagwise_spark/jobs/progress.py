@@ -13,7 +13,7 @@ from lagwise.tables.rounds import TICKS
 from lagwise.tables.schema import TIMESTAMP
 from lagwise.tables.store import Lake
 
-#: By so much a part of a sample may be dated outside of it, by the clock of a source.
+#: A part of a sample may be dated this far outside of it: a clock may be set back meanwhile.
 MISDATED = timedelta(minutes=1)
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -123,8 +123,9 @@ def read_news(lake: Lake, progress: dict[str, Progress]) -> list[News]:
     )
     rows = lake.query(
         """
-        select cluster, system, sample_id, greatest(commits_read_at, watermarks_read_at) as as_of, commits_read_at,
-               started_at, written_at, interval_seconds, group_partitions, offsets_retention_seconds
+        select cluster, system, sample_id, greatest(commits_read_at, watermarks_read_at) as as_of, started_at,
+               commits_read_at, watermarks_read_at, written_at, interval_seconds, group_partitions,
+               offsets_retention_seconds
         from samples left join known using (cluster)
         where commits_read_at is not null and watermarks_read_at is not null
         qualify read_until is null or written_at > read_until
@@ -155,7 +156,7 @@ def _news_of(cluster: str, rows: pa.Table, known: Progress | None) -> News:
         system=latest["system"],
         latest_id=latest["sample_id"],
         as_of=latest["as_of"],
-        latest_from=latest["started_at"] - MISDATED,
+        latest_from=min(latest[at] for at in ("started_at", "commits_read_at", "watermarks_read_at")) - MISDATED,
         interval_seconds=latest["interval_seconds"],
         group_partitions=latest["group_partitions"],
         offsets_retention_seconds=latest["offsets_retention_seconds"],

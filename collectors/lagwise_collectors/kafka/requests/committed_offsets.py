@@ -118,6 +118,7 @@ class CommitReader:
 
     def read(self, groups: Sequence[KafkaGroup], errors: ErrorTally) -> CommitColumns:
         """Commits of the groups that could be described. A group that cannot be read gets an ``error``."""
+        self._answered_at = None
         readable = [group for group in groups if group.error is None]
         whole_groups = self._due_as_whole()
         asked = []
