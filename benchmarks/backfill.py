@@ -23,7 +23,7 @@ from lagwise.tables.minutes import FIVE_MINUTES, MINUTES, WATERMARK_MINUTES
 from lagwise.tables.store import Lake
 
 INTERVAL_SECONDS = 15.0
-GOAL_SECONDS = 180.0
+GOAL_SECONDS = 60.0
 
 
 class _Memory:
