@@ -359,7 +359,7 @@ def test_figures_show_what_they_were_made_of() -> None:
     assert figures["demand_rate_per_second"].how.endswith("= 20,000 · (1 + 1 min / 30 min)")
     assert figures["hottest_share"].how == "taken as even: 1 / 48 partitions"
     hot = {f.name: f for f in advise(replace(USUAL, hottest_share=0.1)).figures}["hottest_share"]
-    assert hot.how == "as asked; were all 48 partitions alike, 2.08 %"
+    assert hot.how == "were all 48 partitions alike, 2.08 %"
 
 
 def test_points_are_one_thread_the_knee_and_what_is_advised() -> None:
@@ -482,6 +482,19 @@ def test_no_partitions_are_offered_where_keys_that_spread_better_are_as_good() -
     offered = advise(hot).changes
     assert [change.kind for change in offered] == [ChangeKind.SPREAD, ChangeKind.FASTER]
     assert offered[0].triple.nodes == 13
+
+
+@pytest.mark.parametrize("ordering", [None, Ordering.GLOBAL])
+def test_a_time_in_the_wrong_unit_is_asked_about_and_nobody_is_told_to_be_200_000_times_faster(
+    ordering: Ordering | None, golden_sentence: Callable[..., None]
+) -> None:
+    advice = advise(replace(USUAL, t1_seconds=7_200.0, peak_rate_per_second=2_000, ordering=ordering))
+    assert advice.changes == ()
+    golden_sentence(advice.verdict)
+
+
+def test_five_minutes_for_a_message_are_no_mistake() -> None:
+    assert "unit" not in advise(replace(USUAL, t1_seconds=300.0 - USUAL.t2_seconds)).verdict
 
 
 @pytest.mark.parametrize(

@@ -12,11 +12,23 @@ from lagwise.domain.sizing.triple_search import (
 )
 from lagwise.domain.sizing.workload import Concurrency, Ordering, Unit, Workload
 
+#: Kafka's default `max.poll.interval.ms`: whoever works on one message for longer loses its partitions.
+_LONGEST_POLL_INTERVAL_SECONDS = 300.0
+
 
 def verdict(workload: Workload, triple: Triple | None, binding: Binding) -> str:
-    """What is advised and what binds, or why there is no answer, in two or three sentences."""
-    if triple is None:
-        return _why_not(workload, binding)
+    """What is advised and what binds, or why there is no answer, in two to four sentences."""
+    said = _why_not(workload, binding) if triple is None else _what_carries(workload, triple, binding)
+    takes = workload.t1_seconds + workload.t2_seconds
+    if takes <= _LONGEST_POLL_INTERVAL_SECONDS:
+        return said
+    return (
+        f"{said} Is the unit right? Kafka takes the partitions of a consumer that works on one message for longer than "
+        f"`max.poll.interval.ms` (5 min by default), and here each takes {precise_duration(takes)}."
+    )
+
+
+def _what_carries(workload: Workload, triple: Triple, binding: Binding) -> str:
     unit = workload.unit
     spare = f", and {plural(triple.spare_nodes, f'spare {unit}')}," if triple.spare_nodes else ""
     with_threads = "" if workload.by_members else f" with {plural(triple.threads_per_node, 'thread')}"

@@ -21,6 +21,8 @@ from lagwise.domain.sizing.workload import MAX_PARTITIONS, Concurrency, Ordering
 _CHEAP_PARTITION_GROWTH = 4
 #: A change that saves less is not worth it: so large a share of the nodes, and so many of them.
 _LEAST_SAVED_SHARE, _LEAST_SAVED = 0.1, 2
+#: Batches may make a message cheaper by hundreds of times. More is not offered: the time is a mistake.
+_MOST_SPEED_UP = 1_000.0
 _LONGER_CATCH_UPS_SECONDS = tuple(hours * 3_600.0 for hours in (1, 2, 4, 8, 12, 24, 48, 72, 168))
 
 
@@ -179,6 +181,8 @@ def _faster(workload: Workload) -> Iterator[tuple[ChangeKind, str, Workload]]:
         return replace(workload, t1_seconds=t1, t2_seconds=t2)
 
     after = _round_down(_largest(shortest, before, lambda seconds: _nodes(taking(seconds)) <= allowed))
+    if after * _MOST_SPEED_UP < before:
+        return
     of_what = "" if workload.by_members else " (T1 + T2)"
     sentence = (
         f"Bring the time per message{of_what} down from {precise_duration(before)} to at most "
