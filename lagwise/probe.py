@@ -6,7 +6,8 @@ agent, no port. ``docs/probe.md`` has the text's grammar, for any language, and 
 T2 is the CPU time of the thread. Tq is the time that it was runnable but waited for a core, which Linux reports in
 ``/proc/thread-self/schedstat``. T1 = wall time − T2 − Tq is the time that it waited for something else. Where Tq cannot
 be read the text leaves it out, and T1 includes it. T1 also includes waits for CPython's interpreter lock, whose length
-:class:`_LockMeter` samples: it is ``tl`` in the text. ``cores`` is the number of cores that the process may use.
+:class:`_LockMeter` samples: it is ``tl`` in the text. ``cpu`` is the CPU time of the whole process: fetching and
+committing are in no handler. ``cores`` is the number of cores that the process may use.
 """
 
 import contextlib
@@ -34,8 +35,7 @@ MARK = "lw1"
 #: one thread each took a twentieth of a core from them.
 _METER_SECONDS = 0.2
 
-#: Messages, and their CPU time, run-queue time and wall time in nanoseconds.
-_Sums = tuple[int, ...]
+_Sums = tuple[int, ...]  # messages, and their CPU time, run-queue time and wall time in nanoseconds
 _NOTHING: _Sums = (0, 0, 0, 0)
 #: More than the three numbers of a schedstat take.
 _SCHEDSTAT_BYTES = 64
@@ -95,11 +95,9 @@ class _Worker:
         self.taken = _NOTHING
 
     def clocks(self) -> tuple[int, int, int]:
-        """The thread's CPU, run-queue and wall clocks, always in this order.
-
-        A thread whose time slice is over loses its core at the next system call: that is the first one here, and what
-        it then waits for a core is in the run-queue time and in the wall time, or in neither.
-        """
+        """The thread's CPU, run-queue and wall clocks, always in this order. A thread whose time slice is over loses
+        its core at the next system call: that is the first one here, and what it then waits for a core is in the
+        run-queue time and in the wall time, or in neither."""
         return time.thread_time_ns(), self.run_queue.nanoseconds(), time.perf_counter_ns()
 
 
@@ -182,6 +180,7 @@ class Probe:
         self._workers: list[_Worker] = []
         self._text = ""
         self._began_at: float | None = None
+        self._began_cpu = 0  # of the process, in nanoseconds
         self._meter: _LockMeter | None = None
         self._meter_taken = (0, 0)
         #: For the next text: sums, of how many threads, and whether all of them know their time in the run queue.
@@ -241,7 +240,7 @@ class Probe:
             self._collect_ended()
             self._workers.append(worker)
             if self._began_at is None:
-                self._began_at = time.monotonic()
+                self._began_at, self._began_cpu = time.monotonic(), time.process_time_ns()
                 self._meter = _lock_meter()
                 self._meter_taken = self._meter.samples if self._meter else (0, 0)
         return worker
@@ -269,16 +268,17 @@ class Probe:
         if messages == 0:
             return
         each = 1e9 * messages
-        text = f"{MARK} t1={max(0, wall - cpu - queued) / each:.6g} t2={cpu / each:.6g}"
-        text += f" tq={queued / each:.6g}" if self._queue_known else ""
-        text += f" n={messages} c={self._threads} s={seconds:.6g} at={int(time.time())}"
-        if self._meter is not None:
-            lock_wait = self._meter.seconds(self._meter_taken)
-            self._meter_taken = self._meter.samples
-            text += "" if lock_wait is None else f" tl={lock_wait:.6g}"
-        if (cores := usable_cores()) is not None:
-            text += f" cores={cores:.6g}"
-        self._text, self._began_at = text, now
+        began_cpu, self._began_cpu = self._began_cpu, time.process_time_ns()
+        lock_wait = self._meter.seconds(self._meter_taken) if self._meter else None
+        self._meter_taken = self._meter.samples if self._meter else (0, 0)
+        measured = {
+            "t1": max(0, wall - cpu - queued) / each, "t2": cpu / each,
+            "tq": queued / each if self._queue_known else None, "n": messages, "c": self._threads, "s": seconds,
+            "at": int(time.time()), "tl": lock_wait, "cores": usable_cores(),
+            "cpu": (self._began_cpu - began_cpu) / each if len(_PROBES) == 1 else None,  # of several: whose is it?
+        }  # fmt: skip
+        fields = (f"{k}={v:.6g}" if isinstance(v, float) else f"{k}={v}" for k, v in measured.items() if v is not None)
+        self._text, self._began_at = " ".join((MARK, *fields)), now
         self._sums, self._threads, self._queue_known = _NOTHING, 0, True
 
     def _stamped(self, message: Any, offsets: Iterable[Any] | None) -> list[Any]:

@@ -106,6 +106,7 @@ _MEASURED = (
     "run_queue_seconds",
     "lock_wait_seconds",
     "t1_doubt",
+    "process_cpu_seconds",
     "messages",
     "threads",
     "window_seconds",

@@ -37,7 +37,7 @@ def rows(*snapshots: Snapshot) -> list[list[dict[str, Any]]]:
 
 
 def test_a_row_holds_the_reported_numbers_and_the_owner_of_the_partition() -> None:
-    reported = {("shop", "orders", 2): text(more=" c=8 s=10.5 tl=0.00004 cores=4")}
+    reported = {("shop", "orders", 2): text(more=" c=8 s=10.5 tl=0.00004 cores=4 cpu=0.0045")}
     [[row]] = rows(snapshot(0, reported, members={"shop": {"web#1": [("orders", 2)]}}))
     assert row == {
         "sample_id": "0",
@@ -57,6 +57,7 @@ def test_a_row_holds_the_reported_numbers_and_the_owner_of_the_partition() -> No
         "run_queue_seconds": 0.001,
         "lock_wait_seconds": 0.00004,
         "t1_doubt": None,
+        "process_cpu_seconds": 0.0045,
         "messages": 50,
         "threads": 8,
         "window_seconds": 10.5,

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from lagwise.domain.capacity.service_times import LONGEST_TEXT, ServiceTimes, T1Doubt, parse_service_times
 from lagwise.domain.sizing.ranges import check_service_time
 
-WHOLE = "lw1 t1=0.0163 t2=0.0045 tq=0.0036 n=327 c=8 s=10.02 at=1795319012 tl=4.1e-05 cores=1.5"
+WHOLE = "lw1 t1=0.0163 t2=0.0045 tq=0.0036 n=327 c=8 s=10.02 at=1795319012 tl=4.1e-05 cores=1.5 cpu=0.0049"
 
 
 def test_a_whole_text() -> None:
@@ -19,6 +19,7 @@ def test_a_whole_text() -> None:
         messages=327,
         run_queue_seconds=0.0036,
         lock_wait_seconds=4.1e-05,
+        process_cpu_seconds=0.0049,
         threads=8,
         window_seconds=10.02,
         ended_at=datetime(2026, 11, 22, 3, 43, 32, tzinfo=UTC),

@@ -5,6 +5,7 @@ import subprocess
 import sys
 import threading
 import time
+import weakref
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -65,6 +66,24 @@ class TestArithmetic:
         measured = reported(probe)
         assert (measured.t1_seconds, measured.t2_seconds, measured.run_queue_seconds) == (0.0175, 0.005, 0.0025)
         assert (measured.messages, measured.threads) == (2, 1)
+
+    def test_what_is_in_no_handler_is_in_the_cpu_time_of_the_process(
+        self, spend: Callable[[int, int, int], None], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        cpu = iter([1_000_000, 15_000_000, 15_000_000])
+        monkeypatch.setattr(module.time, "process_time_ns", lambda: next(cpu))
+        monkeypatch.setattr(module, "_PROBES", weakref.WeakSet())
+        probe = Probe(0)
+        handle = probe.handler(spend)
+        handle(20, 4, 1)
+        handle(30, 6, 4)
+        measured = reported(probe)
+        assert (measured.t2_seconds, measured.process_cpu_seconds) == (0.005, 0.007)
+
+        other = Probe(0)
+        handle(20, 4, 1)
+        assert reported(probe).process_cpu_seconds is None, "nobody knows what of it is the other's"
+        assert other.metadata() == ""
 
     def test_a_batch_is_divided_by_its_messages(self, spend: Callable[[int, int, int], None]) -> None:
         probe = Probe(0)

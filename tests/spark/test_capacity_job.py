@@ -226,3 +226,37 @@ def test_the_scaling_signal_uses_it(lake: Lake) -> None:
     found = signal(LakeCache(lake), "shop", "billing", ScalingPolicy(), NOW, stale_after_seconds=60.0)
     assert (found.desired.replicas, found.desired.why) == (1, Why.FEWER_NEEDED)
     assert found.replica_rate_per_second == 375.0
+
+
+@pytest.mark.parametrize(
+    ("more", "t2", "source"),
+    [
+        # 10 s of 1,000 messages a second: 1 ms in the handler and 0.3 ms beside it.
+        ({"process_cpu_seconds": 0.0013}, 0.0013, "probe: 1 ms in the handler and 300 µs to fetch and commit"),
+        ({}, 0.001, "probe"),
+        # What a process computes while it waits for a message a second is no message's cost.
+        ({"process_cpu_seconds": 0.02, "messages": 10}, 0.001, "probe"),
+    ],
+)
+def test_fetching_and_committing_are_sized_with_the_handler(
+    lake: Lake, more: dict[str, Any], t2: float, source: str
+) -> None:
+    reads(lake, "billing")
+    demand(lake, 600.0, 900.0)
+    values = {"cores": 8.0, "window_seconds": 10.0, "messages": 10_000} | more
+    probed(lake, 1, 0.009, 0.001, **values)
+    plan(lake, CapacitySettings(), NOW)
+    found = rows(lake)["billing"]
+    assert found["t2_seconds"] == pytest.approx(t2)
+    assert {i["name"]: i["source"] for i in found["inputs"]}["t2_seconds"] == source
+
+
+def test_it_is_told_by_where_there_were_many_messages(lake: Lake) -> None:
+    """The night's idle hours do not make a message dearer."""
+    reads(lake, "billing")
+    demand(lake, 600.0, 900.0)
+    busy = {"cores": 8.0, "window_seconds": 10.0}
+    probed(lake, 1, 0.009, 0.001, 10_000, process_cpu_seconds=0.0013, **busy)
+    probed(lake, 2, 0.009, 0.001, 400, process_cpu_seconds=0.005, **busy)
+    plan(lake, CapacitySettings(), NOW)
+    assert rows(lake)["billing"]["t2_seconds"] == pytest.approx(0.0013)

@@ -169,7 +169,7 @@ def workload_of(known: CapacityInputs, target_utilisation: float = DEFAULT_TARGE
         pool = service.threads > -(-known.members // max(1, known.nodes))
         values |= {
             "t1_seconds": service.t1_seconds,
-            "t2_seconds": service.t2_seconds,
+            "t2_seconds": service.cpu_seconds,
             "cores": known.cores,
             "concurrency": Concurrency.POOL if pool else Concurrency.CONSUMER_PER_THREAD,
         }

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 
 from lagwise.domain.capacity.observed import ObservedCapacity
 from lagwise.domain.capacity.verdict import DemandAhead
+from lagwise.domain.humanise import precise_duration
 from lagwise.domain.sizing.downstream import MEMBERS_INPUT, RATE_INPUT, DownstreamFull
 
 
@@ -43,7 +44,7 @@ class GroupServiceTime:
 
     #: T1: waiting.
     t1_seconds: float
-    #: T2: on the CPU.
+    #: T2: on the CPU, in the handler.
     t2_seconds: float
     #: Threads that handle messages on one node.
     threads: int
@@ -53,6 +54,13 @@ class GroupServiceTime:
     measured_at: datetime
     #: Why T1 is only an upper bound; None is no doubt.
     t1_doubt: str | None = None
+    #: What the process computes beside its handlers, to fetch and to commit; None is not known.
+    t2_beside_seconds: float | None = None
+
+    @property
+    def cpu_seconds(self) -> float:
+        """What a message costs on the CPU, in the handler and beside it: a core does no more than one over this."""
+        return self.t2_seconds + (self.t2_beside_seconds or 0.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -165,6 +173,13 @@ class CapacityInputs:
     demand: Demand | None = None
 
 
+def _t2_from(service: GroupServiceTime) -> str:
+    if not service.t2_beside_seconds:
+        return "probe"
+    handler, beside = (precise_duration(s) for s in (service.t2_seconds, service.t2_beside_seconds))
+    return f"probe: {handler} in the handler and {beside} to fetch and commit"
+
+
 def inputs_of(known: CapacityInputs) -> Sequence[Input]:
     """Every number that goes in, with its source, sample size and age."""
     now = known.as_of
@@ -186,7 +201,7 @@ def inputs_of(known: CapacityInputs) -> Sequence[Input]:
         doubt = f"probe; T1 is an upper bound: it holds waits for {s.t1_doubt}" if s.t1_doubt else "probe"
         found += [
             Input("t1_seconds", s.t1_seconds, doubt.replace("_", " "), s.messages, s.measured_at),
-            Input("t2_seconds", s.t2_seconds, "probe", s.messages, s.measured_at),
+            Input("t2_seconds", s.cpu_seconds, _t2_from(s), s.messages, s.measured_at),
             Input("threads_per_node", float(s.threads), "probe", s.messages, s.measured_at),
         ]
     if known.downstream is not None:

@@ -67,6 +67,8 @@ class ServiceTimes:
     window_seconds: float | None = None
     #: When the measurement ended.
     ended_at: datetime | None = None
+    #: CPU time of the whole process, with what its client takes to fetch and commit.
+    process_cpu_seconds: float | None = None
     #: How many cores the process may use.
     cores: float | None = None
 
@@ -112,6 +114,7 @@ def parse_service_times(text: str) -> ServiceTimes | None:
             threads=_count(fields["c"], 1, MAX_THREADS) if "c" in fields else None,
             window_seconds=_number(fields["s"], 0.0, _LONGEST_WINDOW_SECONDS) if "s" in fields else None,
             ended_at=_time(fields["at"]) if "at" in fields else None,
+            process_cpu_seconds=_number(fields["cpu"], 0.0, MAX_SERVICE_SECONDS) if "cpu" in fields else None,
             cores=_number(fields["cores"], MIN_CORES, MAX_CORES) if "cores" in fields else None,
         )
     except (KeyError, ValueError):

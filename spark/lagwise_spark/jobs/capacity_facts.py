@@ -23,6 +23,8 @@ _TOGETHER = timedelta(hours=1)
 #: Those of so long before its newest one, or twice as long as one takes, tell the processes that run on a host now.
 _LATELY_SECONDS = 60.0
 _LONGEST = timedelta(days=2)
+#: A process that computes less than this much of a core mostly waits for messages, which is no cost of a message.
+LEAST_CORES_BUSY = 0.1
 #: A process that measured itself for less of five minutes came or went in them.
 _THROUGHOUT_SECONDS = 150.0
 #: A job that was not seen for longer does not run any more.
@@ -77,7 +79,8 @@ _SERVICE = """
     with told as (
         select distinct cluster, "group", topic, coalesce(host, '') as host, coalesce(member_id, '') as member,
                measured_at, t1_seconds, t2_seconds, messages, threads, cores, coalesce(window_seconds, 0) as seconds,
-               t1_doubt
+               t1_doubt, process_cpu_seconds - t2_seconds as beside, messages / nullif(window_seconds, 0) as rate,
+               process_cpu_seconds * messages / nullif(window_seconds, 0) as cores_busy
         from service_times where sampled_at >= ? and t2_seconds is not null
     ), newest as (
         select *, max(measured_at) over (partition by cluster, "group", topic) as last,
@@ -86,6 +89,12 @@ _SERVICE = """
         from told
     ), together as (
         select * from newest where measured_at >= last - to_seconds(?)
+    ), busiest as (
+        -- a process also computes while there are no messages: what a message costs shows where there were many
+        select *, coalesce(cores_busy >= ? and
+                           rate >= 0.5 * max(rate) over (partition by cluster, "group", topic, host, member), false)
+                  as is_busy
+        from together
     ), processes as (
         -- what a process told lately; whatever has told longer ago may have been another one's before a rebalance
         select cluster, "group", topic, host, member, arg_max(threads, measured_at) as threads, max(cores) as cores
@@ -99,8 +108,9 @@ _SERVICE = """
     select cluster, "group", topic, sum(t1_seconds * messages) / sum(messages) as t1_seconds,
            sum(t2_seconds * messages) / sum(messages) as t2_seconds, sum(messages)::bigint as messages,
            max(measured_at) as measured_at, max(t1_doubt) as t1_doubt,
-           any_value(n.threads) as threads, any_value(n.cores) as cores
-    from together join nodes n using (cluster, "group", topic) group by cluster, "group", topic
+           any_value(n.threads) as threads, any_value(n.cores) as cores,
+           greatest(0, sum(beside * messages) filter (is_busy) / sum(messages) filter (is_busy)) as t2_beside_seconds
+    from busiest join nodes n using (cluster, "group", topic) group by cluster, "group", topic
 """
 #: What the consumers measured with each number of threads, lately: five minutes in which nobody came or went, and what
 #: was counted as waiting was nothing else. Of each number of threads its newest hour.
@@ -152,7 +162,10 @@ class Facts:
         self._skew = skew_of(lake, topics, now)
         since = now - _LONGEST
         service = lake.query(
-            _SERVICE, [since, _TOGETHER.total_seconds(), _LATELY_SECONDS], over=[SERVICE_TIMES], since=since
+            _SERVICE,
+            [since, _TOGETHER.total_seconds(), LEAST_CORES_BUSY, _LATELY_SECONDS],
+            over=[SERVICE_TIMES],
+            since=since,
         )
         self._service = {key_of(r): r for r in service.to_pylist()}
         work = lake.query(
@@ -204,6 +217,7 @@ def _service_time(row: Row) -> GroupServiceTime:
     return GroupServiceTime(
         t1_seconds=row["t1_seconds"],
         t2_seconds=row["t2_seconds"],
+        t2_beside_seconds=row["t2_beside_seconds"],
         threads=row["threads"] or 1,
         messages=row["messages"],
         measured_at=row["measured_at"],
