@@ -260,3 +260,15 @@ def test_it_is_told_by_where_there_were_many_messages(lake: Lake) -> None:
     probed(lake, 2, 0.009, 0.001, 400, process_cpu_seconds=0.005, **busy)
     plan(lake, CapacitySettings(), NOW)
     assert rows(lake)["billing"]["t2_seconds"] == pytest.approx(0.0013)
+
+
+def test_what_got_slower_is_sized_with_as_it_is_now(lake: Lake) -> None:
+    reads(lake, "billing")
+    demand(lake, 600.0, 900.0)
+    for minute in range(55):
+        probed(lake, 58 - minute, 0.012 if minute < 52 else 0.048, 0.003, 3_000, cores=8.0)
+    plan(lake, CapacitySettings(), NOW)
+    found = rows(lake)["billing"]
+    assert found["t1_seconds"] == pytest.approx(0.048)
+    source = {i["name"]: i["source"] for i in found["inputs"]}["t1_seconds"]
+    assert source == f"probe (until {NOW - timedelta(minutes=6):%H:%M} UTC it was 12 ms)"

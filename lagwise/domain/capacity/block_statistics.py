@@ -46,11 +46,11 @@ def _change(blocks: Sequence[Block]) -> int | None:
     for cut in range(LEAST_BLOCKS_BEFORE, n - 1):
         left, right = lefts[cut], rights[cut]
         a, b = left[1] / left[0], right[1] / right[0]
-        if abs(a - b) < CHANGE_SHARE * max(a, b):
+        if abs(a - b) <= CHANGE_SHARE * max(a, b):
             continue
         # One scatter for both sides: two blocks alone may be alike by chance.
         within = max(0.0, left[2] - left[0] * a * a) + max(0.0, right[2] - right[0] * b * b)
-        variance = max(within / total_seconds, (0.01 * a) ** 2)
+        variance = max(within / total_seconds, (0.01 * max(a, b)) ** 2)
         errors = abs(a - b) / math.sqrt(variance * (1 / cut + 1 / (n - cut)))
         if errors > best:
             best, found = errors, cut

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from lagwise.domain.capacity.block_statistics import CHANGE_SHARE
 from lagwise.domain.capacity.observed import ObservedCapacity
 from lagwise.domain.capacity.verdict import DemandAhead
 from lagwise.domain.humanise import precise_duration
@@ -56,6 +57,10 @@ class GroupServiceTime:
     t1_doubt: str | None = None
     #: What the process computes beside its handlers, to fetch and to commit; None is not known.
     t2_beside_seconds: float | None = None
+    #: Since when messages cost this, and what T1 and T2 were in the hour before; None where they were the same.
+    changed_at: datetime | None = None
+    t1_before_seconds: float | None = None
+    t2_before_seconds: float | None = None
 
     @property
     def cpu_seconds(self) -> float:
@@ -174,10 +179,18 @@ class CapacityInputs:
 
 
 def _t2_from(service: GroupServiceTime) -> str:
+    changed = _since_change(service, service.t2_seconds, service.t2_before_seconds)
     if not service.t2_beside_seconds:
-        return "probe"
+        return f"probe{changed}"
     handler, beside = (precise_duration(s) for s in (service.t2_seconds, service.t2_beside_seconds))
-    return f"probe: {handler} in the handler and {beside} to fetch and commit"
+    return f"probe: {handler} in the handler{changed} and {beside} to fetch and commit"
+
+
+def _since_change(service: GroupServiceTime, now: float, before: float | None) -> str:
+    """That it was another before, and until when; where the other of T1 and T2 changed, nothing."""
+    if service.changed_at is None or before is None or abs(now - before) <= CHANGE_SHARE * max(now, before):
+        return ""
+    return f" (until {service.changed_at:%H:%M} UTC it was {precise_duration(before)})"
 
 
 def inputs_of(known: CapacityInputs) -> Sequence[Input]:
@@ -198,9 +211,10 @@ def inputs_of(known: CapacityInputs) -> Sequence[Input]:
         found.append(Input("cores", known.cores, known.cores_source, measured_at=measured_at))
     if known.service is not None:
         s = known.service
-        doubt = f"probe; T1 is an upper bound: it holds waits for {s.t1_doubt}" if s.t1_doubt else "probe"
+        doubt = f"; T1 is an upper bound: it holds waits for {s.t1_doubt}" if s.t1_doubt else ""
+        t1_from = f"probe{_since_change(s, s.t1_seconds, s.t1_before_seconds)}{doubt.replace('_', ' ')}"
         found += [
-            Input("t1_seconds", s.t1_seconds, doubt.replace("_", " "), s.messages, s.measured_at),
+            Input("t1_seconds", s.t1_seconds, t1_from, s.messages, s.measured_at),
             Input("t2_seconds", s.cpu_seconds, _t2_from(s), s.messages, s.measured_at),
             Input("threads_per_node", float(s.threads), "probe", s.messages, s.measured_at),
         ]

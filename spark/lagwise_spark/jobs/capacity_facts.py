@@ -8,6 +8,7 @@ from typing import Any
 from lagwise.config import CapacitySettings
 from lagwise.domain.capacity.inputs import CapacityInputs, ConsumeTime, Demand, GroupServiceTime, JobWork
 from lagwise.domain.capacity.observed import ObservedCapacity, Undecided
+from lagwise.domain.capacity.service_level import MeasuredMinute, newest_level
 from lagwise.domain.capacity.verdict import DemandAhead
 from lagwise.domain.sizing.downstream import MeasuredWork, downstream_full
 from lagwise.domain.sizing.task_slots import free_of
@@ -95,6 +96,15 @@ _SERVICE = """
                            rate >= 0.5 * max(rate) over (partition by cluster, "group", topic, host, member), false)
                   as is_busy
         from together
+    ), minutes as (
+        select cluster, "group", topic, time_bucket(interval '1 minute', measured_at) as minute,
+               sum(messages)::bigint as messages, sum(t1_seconds * messages) / sum(messages) as t1_seconds,
+               sum(t2_seconds * messages) / sum(messages) as t2_seconds
+        from together group by all
+    ), in_order as (
+        select cluster, "group", topic, list({'minute': minute, 'messages': messages, 't1_seconds': t1_seconds,
+                                              't2_seconds': t2_seconds} order by minute) as minutes
+        from minutes group by all
     ), processes as (
         -- what a process told lately; whatever has told longer ago may have been another one's before a rebalance
         select cluster, "group", topic, host, member, arg_max(threads, measured_at) as threads, max(cores) as cores
@@ -105,12 +115,11 @@ _SERVICE = """
     ), nodes as (
         select cluster, "group", topic, round(avg(threads))::int as threads, avg(cores) as cores from hosts group by all
     )
-    select cluster, "group", topic, sum(t1_seconds * messages) / sum(messages) as t1_seconds,
-           sum(t2_seconds * messages) / sum(messages) as t2_seconds, sum(messages)::bigint as messages,
-           max(measured_at) as measured_at, max(t1_doubt) as t1_doubt,
-           any_value(n.threads) as threads, any_value(n.cores) as cores,
+    select cluster, "group", topic, any_value(o.minutes) as minutes, max(measured_at) as measured_at,
+           max(t1_doubt) as t1_doubt, any_value(n.threads) as threads, any_value(n.cores) as cores,
            greatest(0, sum(beside * messages) filter (is_busy) / sum(messages) filter (is_busy)) as t2_beside_seconds
-    from busiest join nodes n using (cluster, "group", topic) group by cluster, "group", topic
+    from busiest join nodes n using (cluster, "group", topic) join in_order o using (cluster, "group", topic)
+    group by cluster, "group", topic
 """
 #: What the consumers measured with each number of threads, lately: five minutes in which nobody came or went, and what
 #: was counted as waiting was nothing else. Of each number of threads its newest hour.
@@ -214,12 +223,16 @@ class Facts:
 
 
 def _service_time(row: Row) -> GroupServiceTime:
+    level = newest_level([MeasuredMinute(**minute) for minute in row["minutes"]])
     return GroupServiceTime(
-        t1_seconds=row["t1_seconds"],
-        t2_seconds=row["t2_seconds"],
+        t1_seconds=level.t1_seconds,
+        t2_seconds=level.t2_seconds,
         t2_beside_seconds=row["t2_beside_seconds"],
         threads=row["threads"] or 1,
-        messages=row["messages"],
+        messages=level.messages,
+        changed_at=level.changed_at,
+        t1_before_seconds=level.t1_before_seconds,
+        t2_before_seconds=level.t2_before_seconds,
         measured_at=row["measured_at"],
         t1_doubt=row["t1_doubt"],
     )
