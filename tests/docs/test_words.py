@@ -185,7 +185,7 @@ class TestRules:
             ("for three of its own commit cadences (at least {} s;", status.STALLED_AFTER_SECONDS),
             ("at least {} s with an owner", status.STALLED_AFTER_SECONDS),
             ("and {} s without", status.STOPPED_AFTER_SECONDS),
-            ("({} s before two commits have been seen", status.UNSEEN_AFTER_SECONDS),
+            ("{} s before two commits have been seen", status.UNSEEN_AFTER_SECONDS),
             ("{} s in a group that is none", status.UNSEEN_SIMPLE_AFTER_SECONDS),
         ],
     )

@@ -100,7 +100,7 @@ def _people(section: str, alerts: Sequence[OpenAlert], now: datetime) -> list[Ta
             tables.duration("Muted for", [(one.until - now).total_seconds() if one else None for one in mutes]),
         ]
     return [
-        tables.ago("Notified", [r.fired_at for r in rows], now),
+        tables.ago("Notified", [r.notified_at for r in rows], now),
         tables.text("On hold", ["on hold" if r.on_hold else None for r in rows]),
     ]
 
