@@ -116,7 +116,10 @@ class World:
                 habits[p] = habit_of([b for b in coarse[p] if start <= b.start < end])
             here = {b.start: count for b in of_hour}
             unrest = [(b - self.interval, b) for _, b in self.outages]
-            found += blocks_of(saturated_minutes(of_hour, habits, members=here, unrest=unrest))
+            minutes_of_hour = saturated_minutes(
+                of_hour, habits, members=here, unrest=unrest, owner=lambda b: b.partition % self.members
+            )
+            found += blocks_of(minutes_of_hour)
         return found
 
     def floors(self) -> list[Floor]:

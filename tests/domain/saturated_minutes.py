@@ -4,14 +4,16 @@ The rules are those of :mod:`lagwise.domain.capacity.saturation`.
 """
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 
 from lagwise.domain.capacity.saturation import (
     CADENCES_AT_WORK,
     CADENCES_OF_BACKLOG,
     LEAST_BACKLOG_SECONDS,
     LEAST_SECONDS_AT_WORK,
+    LONGEST_TURN_SECONDS,
     SaturatedMinute,
     is_uneasy,
 )
@@ -92,21 +94,34 @@ def saturated_minutes(
     members: Mapping[float, int] | None = None,
     unrest: Iterable[tuple[float, float]] = (),
     counts: Callable[[Bucket], bool] = lambda _: True,
+    owner: Callable[[Bucket], Hashable | None] = lambda _: None,
 ) -> list[SaturatedMinute]:
     """The saturated minutes of one hour, from the minutes of all partitions that a group or a member reads of a topic.
 
     ``members`` is how many consumers had a part in it, by minute. ``unrest`` are the times in which rebalances took
     place: minutes that touch one, or the time after it, do not count. ``counts`` says of which partitions it is, where
-    that changes; when the others moved is known as well.
+    that changes; when the others moved is known as well. ``owner`` is who alone owned a partition in a minute.
     """
     by_minute: dict[float, list[tuple[Bucket, bool]]] = {}
     moved_at: dict[int, float] = {}
-    for bucket in sorted(minutes, key=lambda b: b.start):
-        if bucket.last_moved_at is not None:
-            moved_at[bucket.partition] = bucket.last_moved_at
-        is_saturated = _is_saturated(bucket, habits.get(bucket.partition), moved_at.get(bucket.partition))
-        if counts(bucket):
-            by_minute.setdefault(bucket.start, []).append((bucket, is_saturated))
+    in_order = sorted(minutes, key=lambda b: b.start)
+    for start, of_minute in groupby(in_order, key=lambda b: b.start):
+        buckets = list(of_minute)
+        moved_at |= {b.partition: b.last_moved_at for b in buckets if b.last_moved_at is not None}
+        for bucket in buckets:
+            its = owner(bucket)
+            elsewhere = max(
+                (moved_at[b.partition] for b in buckets if b.partition in moved_at and owner(b) == its),
+                default=None,
+            )
+            is_saturated = _is_saturated(
+                bucket,
+                habits.get(bucket.partition),
+                moved_at.get(bucket.partition),
+                None if its is None else elsewhere,
+            )
+            if counts(bucket):
+                by_minute.setdefault(start, []).append((bucket, is_saturated))
     uneasy = list(unrest)
     found = []
     for start, all_of_it in by_minute.items():
@@ -129,8 +144,11 @@ def saturated_minutes(
     return found
 
 
-def _is_saturated(bucket: Bucket, habit: Habit | None, moved_at: float | None) -> bool:
+def _is_saturated(bucket: Bucket, habit: Habit | None, moved_at: float | None, owner_moved_at: float | None) -> bool:
     if habit is None or habit.cadence_seconds is None or moved_at is None:
         return False
-    is_at_work = bucket.last_at - moved_at <= habit.longest_silence_seconds
+    silence, longest = bucket.last_at - moved_at, habit.longest_silence_seconds
+    is_at_work = silence <= longest
+    if owner_moved_at is not None and bucket.last_at - owner_moved_at <= longest:
+        is_at_work |= silence <= LONGEST_TURN_SECONDS
     return is_at_work and 0 < bucket.least_lag >= habit.needed_backlog

@@ -27,6 +27,12 @@ SATURATED: dict[str, dict[str, Any]] = {
     "more arrives than it can do": {"arrivals": daily(130), "hours": 2},
     "checkpoints once a minute": {"arrivals": daily(60), "commit_every": 60.0, "outages": [(2000, 3500)]},
     "few records": {"arrivals": daily(1.2), "capacity": 1.0, "batch": 20, "outages": [(2000, 3500)]},
+    "one partition after the other, for a minute or two each": {
+        "arrivals": daily(130),
+        "batch": 4000,
+        "partitions": 8,
+        "hours": 2,
+    },
     "one partition": {
         "arrivals": daily(600),
         "capacity": 1000.0,

@@ -139,7 +139,14 @@ def _by_definition(of: Hours) -> Iterator[tuple[int, definition.SaturatedMinute]
                 if counts(b) and owner[b.partition, b.start] is not None:
                     ids[b.start].add(owner[b.partition, b.start])
             members = {start: len(those) for start, those in ids.items()}
-            for minute in definition.saturated_minutes(minutes, of.habits(hour), members=members, counts=counts):
+            found = definition.saturated_minutes(
+                minutes,
+                of.habits(hour),
+                members=members,
+                counts=counts,
+                owner=lambda b: owner[b.partition, b.start],
+            )
+            for minute in found:
                 yield name, minute
 
 

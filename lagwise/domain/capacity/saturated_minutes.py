@@ -8,6 +8,7 @@ hour. Names are numbers.
 import numpy as np
 
 from lagwise.domain.capacity.habits import is_backlog
+from lagwise.domain.capacity.saturation import LONGEST_TURN_SECONDS
 from lagwise.domain.verdicts.buckets import together
 from lagwise.domain.verdicts.columns import (
     MICROS,
@@ -70,11 +71,8 @@ def saturated_minutes(minutes: Columns, habits: Columns, ownership: Columns) -> 
     """
     habit = taken(habits, minutes["habit"])
     is_read = (minutes["moves"] > 0) | (minutes["sum_lag"] > 0)
-    moved = last_index(minutes["last_moved_at"] != NULL)
-    moved_at = picked(minutes["last_moved_at"], moved, moved >= last_index(is_first(minutes["habit"])))
-    is_at_work = seconds_between(moved_at, minutes["last_at"]) <= habit["longest_silence_seconds"]
-    is_saturated = is_backlog(habit, least_lag(minutes)) & is_at_work
     owner = owners_of(minutes, ownership)
+    is_saturated = is_backlog(habit, least_lag(minutes)) & _is_at_work(minutes, habit, ownership, owner)
     # A sum of random numbers tells which partitions it is of, in whatever order (Zobrist hashing).
     marks = np.random.default_rng(0).integers(np.iinfo(np.int64).max, size=len(habits["pair"]))
     rows = {
@@ -95,6 +93,24 @@ def saturated_minutes(minutes: Columns, habits: Columns, ownership: Columns) -> 
     return together(
         _summed({**its, "member": member}) for its, member in ((of_members, of_members["owner_name"]), (rows, nobody))
     )
+
+
+def _is_at_work(minutes: Columns, habit: Columns, ownership: Columns, owner: Array) -> Array:
+    """Whether each partition moved lately, or waits for its turn while its owner works on another one."""
+    moved = last_index(minutes["last_moved_at"] != NULL)
+    moved_at = picked(minutes["last_moved_at"], moved, moved >= last_index(is_first(minutes["habit"])))
+    silence, longest = seconds_between(moved_at, minutes["last_at"]), habit["longest_silence_seconds"]
+    owned = np.flatnonzero(owner >= 0)
+    keys = [values[owned] for values in (habit["group_topic"], minutes["minute"])]
+    keys.append(ownership["member_id"][owner[owned]])
+    order = np.lexsort(keys)
+    of_owner = runs(*(key[order] for key in keys))
+    number, place = of_owner.rows()
+    its_moved_at = np.full(len(owner), NULL)
+    its_moved_at[owned[order[place]]] = of_owner.max(moved_at[owned[order]])[number]
+    waits = (silence <= LONGEST_TURN_SECONDS) & (seconds_between(its_moved_at, minutes["last_at"]) <= longest)
+    at_work: Array = (silence <= longest) | waits
+    return at_work
 
 
 def _summed(rows: Columns) -> dict[str, Array]:

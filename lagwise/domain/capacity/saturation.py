@@ -26,6 +26,9 @@ CADENCES_OF_BACKLOG = 2.0
 #: As for the status `stalled`: a partition is at work if it moved within three cadences, and at least a minute.
 CADENCES_AT_WORK = 3.0
 LEAST_SECONDS_AT_WORK = 60.0
+#: Or if its owner was, on another partition, and comes back within so long: clients work through what they fetched of
+#: one partition before they turn to the next. One that is away for longer may be stuck.
+LONGEST_TURN_SECONDS = 600.0
 #: A block of throughput is so long and holds so many cadences: the ends of a block are known to a cadence.
 BLOCK_SECONDS = 100.0
 CADENCES_PER_BLOCK = 6.0
@@ -39,7 +42,7 @@ UNREST_SECONDS = 60.0
 
 @dataclass(frozen=True, slots=True)
 class SaturatedMinute:
-    """A minute throughout which every partition being read had a backlog and was at work."""
+    """A minute throughout which every partition being read had a backlog and was at work, or waited for its turn."""
 
     start: float
     #: When ``committed`` became what it is; None where nothing was committed in this minute.
