@@ -75,12 +75,15 @@ def _cpu_seconds(demo: int) -> dict[str, float]:
     return found
 
 
-def _shares(demo: int, began: float) -> dict[str, float]:
-    """The share of a core that each part takes between the two times."""
+def _shares(demo: subprocess.Popen[str], began: float) -> dict[str, float]:
+    """The share of a core that each part takes between the two times. Raises SystemExit where the demo ends before."""
     counted = []
     for at in (FROM_SECONDS, TO_SECONDS):
-        time.sleep(max(0.0, began + at - time.monotonic()))
-        counted.append((time.monotonic(), _cpu_seconds(demo)))
+        while time.monotonic() < began + at:
+            if demo.poll() is not None:
+                raise SystemExit(f"the demo ended with {demo.returncode}: run `lagwise demo` to see why")
+            time.sleep(0.2)
+        counted.append((time.monotonic(), _cpu_seconds(demo.pid)))
     (start, before), (end, after) = counted
     return {part: round((after[part] - before[part]) / (end - start), 3) for part in after}
 
@@ -101,8 +104,9 @@ def main() -> int:
             page = stack.enter_context(browser_of_machine()).new_page()
             while not said.answers() and demo.poll() is None:
                 time.sleep(0.2)
-            page.goto(str(said.address))
-        shares = _shares(demo.pid, began)
+            if said.address is not None:
+                page.goto(said.address)
+        shares = _shares(demo, began)
         report = json.loads(demo.stdout.read())
         demo.wait()
     group = next(g for g in report["groups"] if g["group"] == KILLED)

@@ -35,7 +35,7 @@ def parse_duration(value: object, *, plain_unit: str | None = None) -> float:
         return float(text) * UNIT_SECONDS[plain_unit or "s"]
     parts = _PART.findall(text) if _PARTS.fullmatch(text) else []
     if not parts and re.match(rf"-\s*{_NUMBER}", text):
-        raise ValueError(f"{value!r} is negative: a duration is 0 or more")
+        raise ValueError(f"{value!r} is negative: write {ALLOWED}")
     if not parts or any(unit not in UNIT_SECONDS for _, unit in parts):
         raise ValueError(f"{value!r} is not a duration: write {ALLOWED}")
     return float(sum(float(number) * UNIT_SECONDS[unit] for number, unit in parts))

@@ -46,12 +46,13 @@ SERVICE_TIMES = Table(
         Column(
             "t1_doubt",
             TEXT,
-            "why T1 is only an upper bound: it includes run_queue or interpreter_lock; null is no doubt",
+            "why T1 is only an upper bound: it includes run_queue or interpreter_lock; null is no doubt, as where one "
+            "thread alone works",
         ),
         Column(
             "process_cpu_seconds",
             FLOAT,
-            "mean CPU time of the whole process per message, T2 and all that is in no handler; null is not measured",
+            "mean CPU time of the whole process per message: T2 and everything outside handlers; null is not measured",
         ),
         Column("messages", INT64, "number of messages measured", nullable=False),
         Column("threads", INT32, "number of threads that handled them (the concurrency)"),

@@ -359,7 +359,7 @@ def test_figures_show_what_they_were_made_of() -> None:
     assert figures["demand_rate_per_second"].how.endswith("= 20,000 · (1 + 1 min / 30 min)")
     assert figures["hottest_share"].how == "taken as even: 1 / 48 partitions"
     hot = {f.name: f for f in advise(replace(USUAL, hottest_share=0.1)).figures}["hottest_share"]
-    assert hot.how == "were all 48 partitions alike, 2.08 %"
+    assert hot.how == "2.08 % if all 48 partitions were alike"
 
 
 def test_points_are_one_thread_the_knee_and_what_is_advised() -> None:

@@ -118,7 +118,7 @@ def test_amounts(text: str, rate: float) -> None:
     ("changed", "named", "allowed"),
     [
         ({"t1": "12"}, "--t1", "write a number and a unit (ns, us, ms, s, m, h, d), as in 12ms, 30s or 1h30m"),
-        ({"t1": "-5ms"}, "--t1", "is negative: a duration is 0 or more"),
+        ({"t1": "-5ms"}, "--t1", "is negative: write a number and a unit"),
         ({"t1": "5 parsecs"}, "--t1", "is not a duration"),
         ({"t1": "2d"}, "--t1", "must be 0, or from 1 ns to 1 day."),
         ({"t2": "0.1ns"}, "--t2", "must be 0, or from 1 ns to 1 day."),

@@ -51,7 +51,9 @@ def _change(blocks: Sequence[Block]) -> int | None:
         # One scatter for both sides: two blocks alone may be alike by chance.
         within = max(0.0, left[2] - left[0] * a * a) + max(0.0, right[2] - right[0] * b * b)
         variance = max(within / total_seconds, (0.01 * max(a, b)) ** 2)
-        errors = abs(a - b) / math.sqrt(variance * (1 / cut + 1 / (n - cut)))
+        # Blocks of very different lengths are not alike in how well their rates are known.
+        by_length = within / (n - 2) * (1 / left[0] + 1 / right[0])
+        errors = abs(a - b) / math.sqrt(max(variance * (1 / cut + 1 / (n - cut)), by_length))
         if errors > best:
             best, found = errors, cut
     return found

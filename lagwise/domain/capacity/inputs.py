@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from lagwise.domain.capacity.block_statistics import CHANGE_SHARE
 from lagwise.domain.capacity.observed import ObservedCapacity
+from lagwise.domain.capacity.service_level import LevelChange
 from lagwise.domain.capacity.verdict import DemandAhead
 from lagwise.domain.humanise import precise_duration
 from lagwise.domain.sizing.downstream import MEMBERS_INPUT, RATE_INPUT, DownstreamFull
@@ -57,10 +57,9 @@ class GroupServiceTime:
     t1_doubt: str | None = None
     #: What the process computes beside its handlers, to fetch and to commit; None is not known.
     t2_beside_seconds: float | None = None
-    #: Since when messages cost this, and what T1 and T2 were in the hour before; None where they were the same.
-    changed_at: datetime | None = None
-    t1_before_seconds: float | None = None
-    t2_before_seconds: float | None = None
+    #: Since when T1 and T2 are what they are; None where they did not change within the hour.
+    t1_change: LevelChange | None = None
+    t2_change: LevelChange | None = None
 
     @property
     def cpu_seconds(self) -> float:
@@ -179,18 +178,18 @@ class CapacityInputs:
 
 
 def _t2_from(service: GroupServiceTime) -> str:
-    changed = _since_change(service, service.t2_seconds, service.t2_before_seconds)
+    changed = _changed(service.t2_change, service.measured_at)
     if not service.t2_beside_seconds:
         return f"probe{changed}"
     handler, beside = (precise_duration(s) for s in (service.t2_seconds, service.t2_beside_seconds))
-    return f"probe: {handler} in the handler{changed} and {beside} to fetch and commit"
+    return f"probe: {handler} in the handler{changed} and {beside} elsewhere in the process"
 
 
-def _since_change(service: GroupServiceTime, now: float, before: float | None) -> str:
-    """That it was another before, and until when; where the other of T1 and T2 changed, nothing."""
-    if service.changed_at is None or before is None or abs(now - before) <= CHANGE_SHARE * max(now, before):
+def _changed(change: LevelChange | None, measured_at: datetime) -> str:
+    if change is None:
         return ""
-    return f" (until {service.changed_at:%H:%M} UTC it was {precise_duration(before)})"
+    day = "" if change.at.date() == measured_at.date() else f"{change.at:%Y-%m-%d} "
+    return f" ({precise_duration(change.before_seconds)} until {day}{change.at:%H:%M} UTC)"
 
 
 def inputs_of(known: CapacityInputs) -> Sequence[Input]:
@@ -212,7 +211,7 @@ def inputs_of(known: CapacityInputs) -> Sequence[Input]:
     if known.service is not None:
         s = known.service
         doubt = f"; T1 is an upper bound: it holds waits for {s.t1_doubt}" if s.t1_doubt else ""
-        t1_from = f"probe{_since_change(s, s.t1_seconds, s.t1_before_seconds)}{doubt.replace('_', ' ')}"
+        t1_from = f"probe{_changed(s.t1_change, s.measured_at)}{doubt.replace('_', ' ')}"
         found += [
             Input("t1_seconds", s.t1_seconds, t1_from, s.messages, s.measured_at),
             Input("t2_seconds", s.cpu_seconds, _t2_from(s), s.messages, s.measured_at),

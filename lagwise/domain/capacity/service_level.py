@@ -1,16 +1,23 @@
 """What a message costs now: a probe's measurements since T1 or T2 last changed its level.
 
 A mean over an hour lags behind: a downstream that has become four times slower shows in it little by little. A change
-is told as one of throughput is, by the same statistics (:mod:`lagwise.domain.capacity.block_statistics`), from the
-third minute on.
+is found as one of throughput is, by the same statistics (:mod:`lagwise.domain.capacity.block_statistics`): two minutes
+after it at the earliest.
+
+Sizing is for the peak, so minutes with little load do not count where there were others: caches are cold then, and
+batches small.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from lagwise.domain.capacity.block_statistics import newest_of
+from lagwise.domain.capacity.block_statistics import newest_of, rate_of
 from lagwise.domain.capacity.saturation import Block
+
+#: A minute counts with at least this share of the messages of a busy minute, which nine of ten have fewer than.
+LEAST_LOAD = 0.25
+_BUSY = 0.9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,44 +30,47 @@ class MeasuredMinute:
     t2_seconds: float
 
 
+@dataclass(frozen=True, slots=True)
+class LevelChange:
+    """That T1, or T2, is another since ``at``, and what it was before, in seconds."""
+
+    at: datetime
+    before_seconds: float
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServiceLevel:
-    """Means per message since the last change."""
+    """Means per message since the last change of either; None is no change."""
 
     t1_seconds: float
     t2_seconds: float
     messages: int
-    #: The first minute of this level, and what T1 and T2 were before; None where there was no change.
-    changed_at: datetime | None = None
-    t1_before_seconds: float | None = None
-    t2_before_seconds: float | None = None
+    t1_change: LevelChange | None = None
+    t2_change: LevelChange | None = None
 
 
 def newest_level(minutes: Sequence[MeasuredMinute]) -> ServiceLevel:
-    """The level that the last of these minutes, in order of time, belong to. What changed, T1 or T2, is not asked:
-    where one does, the other's mean is of the same messages."""
-    since = max(_since([m.t1_seconds for m in minutes], minutes), _since([m.t2_seconds for m in minutes], minutes))
-    t1, t2, messages = _means(minutes[since:])
-    if since == 0:
-        return ServiceLevel(t1_seconds=t1, t2_seconds=t2, messages=messages)
-    t1_before, t2_before, _ = _means(minutes[:since])
+    """The level of the newest of these minutes, which are in order of time. A change of either starts a new level of
+    both: their means are of the same messages."""
+    busy = sorted(minute.messages for minute in minutes)[int(_BUSY * (len(minutes) - 1))]
+    telling = [minute for minute in minutes if minute.messages >= LEAST_LOAD * busy]
+    since_t1, t1_change = _last_change([m.t1_seconds for m in telling], telling)
+    since_t2, t2_change = _last_change([m.t2_seconds for m in telling], telling)
+    level = telling[max(since_t1, since_t2) :]
+    messages = sum(m.messages for m in level)
     return ServiceLevel(
-        t1_seconds=t1,
-        t2_seconds=t2,
+        t1_seconds=sum(m.t1_seconds * m.messages for m in level) / messages,
+        t2_seconds=sum(m.t2_seconds * m.messages for m in level) / messages,
         messages=messages,
-        changed_at=minutes[since].minute,
-        t1_before_seconds=t1_before,
-        t2_before_seconds=t2_before,
+        t1_change=t1_change,
+        t2_change=t2_change,
     )
 
 
-def _since(means: Sequence[float], minutes: Sequence[MeasuredMinute]) -> int:
-    """The number of the first minute of the newest level of these means. A message counts as a second of a block."""
+def _last_change(means: Sequence[float], minutes: Sequence[MeasuredMinute]) -> tuple[int, LevelChange | None]:
+    """The number of the first minute of the newest level of these means, and the change with which it began. A message
+    counts as a second of a block."""
     blocks = [Block(0.0, m.messages, mean * m.messages) for mean, m in zip(means, minutes, strict=True)]
-    return len(blocks) - len(newest_of(blocks)[0])
-
-
-def _means(minutes: Sequence[MeasuredMinute]) -> tuple[float, float, int]:
-    messages = sum(m.messages for m in minutes)
-    t1, t2 = (sum(getattr(m, name) * m.messages for m in minutes) / messages for name in ("t1_seconds", "t2_seconds"))
-    return t1, t2, messages
+    newest, before = newest_of(blocks)
+    since = len(blocks) - len(newest)
+    return since, LevelChange(minutes[since].minute, rate_of(before)) if before else None

@@ -76,12 +76,13 @@ class ServiceTimes:
     def t1_doubt(self) -> T1Doubt | None:
         """Why T1 is only an upper bound; None where nothing speaks against it.
 
-        One thread hardly waits for the interpreter lock: nobody else works on messages. With one, T1 was within 5 % of
-        what a message really waited, however long the probe's own thread had to wait for the lock.
+        One thread hardly waits for the interpreter lock where no other works on messages: its T1 was within 5 % of what
+        a message really waited, however long the probe's own thread waited for the lock. A process with several probes,
+        each of which may have a thread of its own, reports no CPU time of the process.
         """
         if self.run_queue_seconds is None:
             return T1Doubt.RUN_QUEUE
-        if self.threads == 1:
+        if self.threads == 1 and self.process_cpu_seconds is not None:
             return None
         matters = max(LOCK_WAIT_FLOOR_SECONDS, LOCK_WAIT_SHARE * (self.t1_seconds + self.t2_seconds))
         if self.lock_wait_seconds is not None and self.lock_wait_seconds >= matters:

@@ -20,11 +20,11 @@ def verdict(workload: Workload, triple: Triple | None, binding: Binding) -> str:
     """What is advised and what binds, or why there is no answer, in two to four sentences."""
     said = _why_not(workload, binding) if triple is None else _what_carries(workload, triple, binding)
     takes = workload.t1_seconds + workload.t2_seconds
-    if takes <= _LONGEST_POLL_INTERVAL_SECONDS:
+    if takes <= _LONGEST_POLL_INTERVAL_SECONDS or workload.unit is Unit.SUBTASK:
         return said
     return (
-        f"{said} Is the unit right? Kafka takes the partitions of a consumer that works on one message for longer than "
-        f"`max.poll.interval.ms` (5 min by default), and here each takes {precise_duration(takes)}."
+        f"{said} Each message takes {precise_duration(takes)}: is the unit right? A Kafka consumer that works on one "
+        "for longer than `max.poll.interval.ms` (5 min by default) loses its partitions."
     )
 
 

@@ -139,7 +139,7 @@ def figures_of(w: Workload, triple: Triple | None) -> list[Figure]:
             (
                 f"taken as even: 1 / {plural(w.partitions, 'partition')}"
                 if w.hottest_share is None
-                else f"were all {plural(w.partitions, 'partition')} alike, {per_cent(1 / w.partitions)}"
+                else f"{per_cent(1 / w.partitions)} if all {plural(w.partitions, 'partition')} were alike"
             ),
         ),
         Figure(

@@ -24,8 +24,9 @@ _TOGETHER = timedelta(hours=1)
 #: Those of so long before its newest one, or twice as long as one takes, tell the processes that run on a host now.
 _LATELY_SECONDS = 60.0
 _LONGEST = timedelta(days=2)
-#: A process that computes less than this much of a core mostly waits for messages, which is no cost of a message.
-LEAST_CORES_BUSY = 0.1
+#: What a process computes beside its handlers is a cost of messages where it computes this much of a core, its threads
+#: spend this share of their time on messages, and the measurement is not too short to tell.
+LEAST_CORES_BUSY, LEAST_THREADS_BUSY, LEAST_WINDOW_SECONDS = 0.1, 0.25, 5.0
 #: A process that measured itself for less of five minutes came or went in them.
 _THROUGHOUT_SECONDS = 150.0
 #: A job that was not seen for longer does not run any more.
@@ -81,20 +82,21 @@ _SERVICE = """
         select distinct cluster, "group", topic, coalesce(host, '') as host, coalesce(member_id, '') as member,
                measured_at, t1_seconds, t2_seconds, messages, threads, cores, coalesce(window_seconds, 0) as seconds,
                t1_doubt, process_cpu_seconds - t2_seconds as beside, messages / nullif(window_seconds, 0) as rate,
-               process_cpu_seconds * messages / nullif(window_seconds, 0) as cores_busy
-        from service_times where sampled_at >= ? and t2_seconds is not null
+               process_cpu_seconds * messages / nullif(window_seconds, 0) as cores_busy,
+               (t1_seconds + t2_seconds) * messages / nullif(window_seconds * threads, 0) as threads_busy
+        from service_times where sampled_at >= $since and t2_seconds is not null
     ), newest as (
         select *, max(measured_at) over (partition by cluster, "group", topic) as last,
                max(measured_at) over (partition by cluster, "group", topic, host) as last_of_host,
                max(seconds) over (partition by cluster, "group", topic, host) as longest
         from told
     ), together as (
-        select * from newest where measured_at >= last - to_seconds(?)
+        select * from newest where measured_at >= last - to_seconds($together)
     ), busiest as (
-        -- a process also computes while there are no messages: what a message costs shows where there were many
-        select *, coalesce(cores_busy >= ? and
-                           rate >= 0.5 * max(rate) over (partition by cluster, "group", topic, host, member), false)
-                  as is_busy
+        -- a process also computes while there are no messages, so a message's cost is taken from busy windows
+        select *, coalesce(cores_busy >= $cores and threads_busy >= $threads and seconds >= $window
+                           and rate >= 0.5 * max(rate) filter (seconds >= $window) over (
+                               partition by cluster, "group", topic, host, member), false) as is_busy
         from together
     ), minutes as (
         select cluster, "group", topic, time_bucket(interval '1 minute', measured_at) as minute,
@@ -108,7 +110,7 @@ _SERVICE = """
     ), processes as (
         -- what a process told lately; whatever has told longer ago may have been another one's before a rebalance
         select cluster, "group", topic, host, member, arg_max(threads, measured_at) as threads, max(cores) as cores
-        from together where measured_at > last_of_host - to_seconds(greatest(?, 2 * longest)) group by all
+        from together where measured_at > last_of_host - to_seconds(greatest($lately, 2 * longest)) group by all
     ), hosts as (
         select cluster, "group", topic, sum(threads) as threads, max(cores) as cores from processes
         group by cluster, "group", topic, host
@@ -117,7 +119,8 @@ _SERVICE = """
     )
     select cluster, "group", topic, any_value(o.minutes) as minutes, max(measured_at) as measured_at,
            max(t1_doubt) as t1_doubt, any_value(n.threads) as threads, any_value(n.cores) as cores,
-           greatest(0, sum(beside * messages) filter (is_busy) / sum(messages) filter (is_busy)) as t2_beside_seconds
+           case when bool_or(is_busy) then greatest(0, sum(beside * messages) filter (is_busy)
+                                                       / sum(messages) filter (is_busy)) end as t2_beside_seconds
     from busiest join nodes n using (cluster, "group", topic) join in_order o using (cluster, "group", topic)
     group by cluster, "group", topic
 """
@@ -172,7 +175,14 @@ class Facts:
         since = now - _LONGEST
         service = lake.query(
             _SERVICE,
-            [since, _TOGETHER.total_seconds(), LEAST_CORES_BUSY, _LATELY_SECONDS],
+            {
+                "since": since,
+                "together": _TOGETHER.total_seconds(),
+                "lately": _LATELY_SECONDS,
+                "cores": LEAST_CORES_BUSY,
+                "threads": LEAST_THREADS_BUSY,
+                "window": LEAST_WINDOW_SECONDS,
+            },
             over=[SERVICE_TIMES],
             since=since,
         )
@@ -230,9 +240,8 @@ def _service_time(row: Row) -> GroupServiceTime:
         t2_beside_seconds=row["t2_beside_seconds"],
         threads=row["threads"] or 1,
         messages=level.messages,
-        changed_at=level.changed_at,
-        t1_before_seconds=level.t1_before_seconds,
-        t2_before_seconds=level.t2_before_seconds,
+        t1_change=level.t1_change,
+        t2_change=level.t2_change,
         measured_at=row["measured_at"],
         t1_doubt=row["t1_doubt"],
     )
