@@ -15,9 +15,10 @@ from datetime import datetime
 from lagwise.domain.capacity.block_statistics import newest_of, rate_of
 from lagwise.domain.capacity.saturation import Block
 
-#: A minute counts with at least this share of the messages of a busy minute, which nine of ten have fewer than.
+#: A minute counts if it has at least this share of the messages of a busy one …
 LEAST_LOAD = 0.25
-_BUSY = 0.9
+#: … which has more than this share of all minutes.
+BUSIER_THAN = 0.9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +53,7 @@ class ServiceLevel:
 def newest_level(minutes: Sequence[MeasuredMinute]) -> ServiceLevel:
     """The level of the newest of these minutes, which are in order of time. A change of either starts a new level of
     both: their means are of the same messages."""
-    busy = sorted(minute.messages for minute in minutes)[int(_BUSY * (len(minutes) - 1))]
+    busy = sorted(minute.messages for minute in minutes)[int(BUSIER_THAN * (len(minutes) - 1))]
     telling = [minute for minute in minutes if minute.messages >= LEAST_LOAD * busy]
     since_t1, t1_change = _last_change([m.t1_seconds for m in telling], telling)
     since_t2, t2_change = _last_change([m.t2_seconds for m in telling], telling)

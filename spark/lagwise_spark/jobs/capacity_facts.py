@@ -26,7 +26,7 @@ _LATELY_SECONDS = 60.0
 _LONGEST = timedelta(days=2)
 #: What a process computes beside its handlers is a cost of messages where it computes this much of a core, its threads
 #: spend this share of their time on messages, and the measurement is not too short to tell.
-LEAST_CORES_BUSY, LEAST_THREADS_BUSY, LEAST_WINDOW_SECONDS = 0.1, 0.25, 5.0
+_LEAST_CORES_BUSY, _LEAST_THREADS_BUSY, _LEAST_WINDOW_SECONDS = 0.1, 0.25, 5.0
 #: A process that measured itself for less of five minutes came or went in them.
 _THROUGHOUT_SECONDS = 150.0
 #: A job that was not seen for longer does not run any more.
@@ -179,9 +179,9 @@ class Facts:
                 "since": since,
                 "together": _TOGETHER.total_seconds(),
                 "lately": _LATELY_SECONDS,
-                "cores": LEAST_CORES_BUSY,
-                "threads": LEAST_THREADS_BUSY,
-                "window": LEAST_WINDOW_SECONDS,
+                "cores": _LEAST_CORES_BUSY,
+                "threads": _LEAST_THREADS_BUSY,
+                "window": _LEAST_WINDOW_SECONDS,
             },
             over=[SERVICE_TIMES],
             since=since,
