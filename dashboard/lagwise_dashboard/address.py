@@ -92,13 +92,14 @@ def bound(
     empty: Any = None,
     options: Sequence[Any] | None = None,
     resets: Sequence[Parameter[Any]] = (),
+    required: bool = False,
     typed: bool = False,
 ) -> dict[str, Any]:
     """Arguments for a widget that shows what the address says, and writes what is chosen into it.
 
     ``empty`` is what the widget holds where the address says nothing and there is no default, or something that is none
-    of the ``options``. Another choice takes the ``resets`` out of the address. ``typed`` is for what changes letter by
-    letter.
+    of the ``options``. Another choice takes the ``resets`` out of the address. ``required`` is for controls that always
+    hold a choice. ``typed`` is for what changes letter by letter.
     """
     key = parameter.name
     value = get(parameter)
@@ -110,10 +111,14 @@ def bound(
 
     def chosen() -> None:
         given = st.session_state[key]
+        if required and given is None:
+            # No reader can choose nothing here: a slow browser has drawn the control and not been told its value yet.
+            # The next drawing tells it again.
+            return
         value = tuple(given) if isinstance(given, list) else given
         change(dict.fromkeys(resets) | {parameter: value}, replace=typed)
 
-    return {"key": key, "on_change": chosen}
+    return {"key": key, "on_change": chosen} | ({"required": True} if required else {})
 
 
 def link_parameters(page: Page, values: Values | None = None) -> Texts:

@@ -327,6 +327,17 @@ def test_another_range_leaves_the_zoom(open_app: Open, busy: Path) -> None:
     assert "in the last 15 min" in _text(app)
 
 
+def test_a_control_that_the_browser_drew_without_its_value_changes_nothing(open_app: Open, busy: Path) -> None:
+    app = open_app("group", cluster="prod", group="orders-fulfilment", range="6h")
+    ranges = next(b for b in app.get("button_group") if "15 min" in [o.content for o in b.proto.options])
+    ranges.set_value(None).run()
+    assert app.query_params["range"] == "6h"
+    assert "in the last 6 h" in _text(app)
+    ranges = next(b for b in app.get("button_group") if "15 min" in [o.content for o in b.proto.options])
+    assert ranges.value == "6h"
+    assert ranges.proto.set_value, "the browser is told again"
+
+
 def test_a_runbook_is_linked_where_there_is_one(open_app: Open, busy: Path) -> None:
     file = busy / "lagwise.yaml"
     assert not open_app("group", cluster="prod", group="checkout").get("link_button")

@@ -56,10 +56,9 @@ def choose(now: datetime) -> TimeRange:
         st.segmented_control(
             "Time range",
             list(RANGES),
-            required=True,
             format_func=in_words,
             label_visibility="collapsed",
-            **address.bound(parameters.RANGE, resets=_ENDS),
+            **address.bound(parameters.RANGE, resets=_ENDS, required=True),
         )
         if zoomed is not None:
             st.button("Leave the zoom", key="leave_zoom", on_click=_leave, icon=":material/zoom_out_map:")

@@ -106,10 +106,9 @@ def _view() -> str:
     st.segmented_control(
         "Shown as",
         [_TABLE_VIEW, _CARDS_VIEW],
-        required=True,
         format_func=str.capitalize,
         label_visibility="collapsed",
-        **address.bound(parameters.SHOWN_AS, empty=usual),
+        **address.bound(parameters.SHOWN_AS, empty=usual, required=True),
     )
     return address.get(parameters.SHOWN_AS) or usual
 

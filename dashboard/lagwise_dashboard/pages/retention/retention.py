@@ -56,9 +56,8 @@ def _inputs(clusters: list[str]) -> None:
         st.segmented_control(
             "Lost within",
             list(_HORIZONS),
-            required=True,
             format_func=lambda w: "All" if w == _ANY else time_range.in_words(w),
-            **address.bound(parameters.WITHIN),
+            **address.bound(parameters.WITHIN, required=True),
         )
 
 
