@@ -104,3 +104,12 @@ def test_what_a_message_costs_is_that_of_the_busy_minutes() -> None:
 @pytest.mark.parametrize("t1", [[0.0], [0.0] * 30, [0.0] * 30 + [0.005] * 3, [0.005] * 30 + [0.0] * 3])
 def test_work_without_waiting(t1: list[float]) -> None:
     assert newest_level(minutes(t1)).t1_seconds == pytest.approx(t1[-1])
+
+
+@pytest.mark.parametrize("factor", [8.0, 40.0])
+def test_messages_that_take_so_long_that_few_are_left_are_no_quiet_minutes(factor: float) -> None:
+    slow = 0.012 * factor
+    counts = [3_000] * 30 + [int(3_000 * 0.015 / (slow + 0.003))] * 3
+    level = newest_level(minutes([0.012] * 30 + [slow] * 3, messages=counts))
+    assert level.t1_seconds == pytest.approx(slow)
+    assert level.t1_change == LevelChange(START + timedelta(minutes=30), pytest.approx(0.012))

@@ -26,13 +26,16 @@ MOST_CORRELATION = 0.8
 
 
 def newest_of(blocks: Sequence[Block]) -> tuple[Sequence[Block], Sequence[Block]]:
-    """The blocks since the capacity last changed, and those between that change and the one before it."""
-    before: Sequence[Block] = ()
-    while (cut := _change(blocks)) is not None:
-        before, blocks = blocks[:cut], blocks[cut:]
-    if before and (cut := _change(before)) is not None:
-        before = before[cut:]
-    return blocks, before
+    """The blocks since the rate last changed, and those between that change and the one before it."""
+    levels = levels_of(blocks)
+    return levels[-1], levels[-2] if len(levels) > 1 else ()
+
+
+def levels_of(blocks: Sequence[Block]) -> list[Sequence[Block]]:
+    """The blocks cut where their rate changed, in order of time: binary segmentation (A. J. Scott and M. Knott, *A
+    Cluster Analysis Method for Grouping Means in the Analysis of Variance*, 1974)."""
+    cut = _change(blocks)
+    return [blocks] if cut is None else [*levels_of(blocks[:cut]), *levels_of(blocks[cut:])]
 
 
 def _change(blocks: Sequence[Block]) -> int | None:

@@ -4,8 +4,8 @@ A mean over an hour lags behind: a downstream that has become four times slower 
 is found as one of throughput is, by the same statistics (:mod:`lagwise.domain.capacity.block_statistics`): two minutes
 after it at the earliest.
 
-Sizing is for the peak, so minutes with little load do not count where there were others: caches are cold then, and
-batches small.
+Sizing is for the peak, so minutes with little work do not count where there were others: caches are cold then, and
+batches small. Work is time spent on messages and not their number, which falls by itself when each takes longer.
 """
 
 from collections.abc import Sequence
@@ -15,8 +15,8 @@ from datetime import datetime
 from lagwise.domain.capacity.block_statistics import newest_of, rate_of
 from lagwise.domain.capacity.saturation import Block
 
-#: A minute counts if it has at least this share of the messages of a busy one …
-LEAST_LOAD = 0.25
+#: A minute counts if at least this share of the time was spent on messages that was in a busy one …
+LEAST_WORK = 0.25
 #: … which has more than this share of all minutes.
 BUSIER_THAN = 0.9
 
@@ -29,6 +29,11 @@ class MeasuredMinute:
     messages: int
     t1_seconds: float
     t2_seconds: float
+
+    @property
+    def work_seconds(self) -> float:
+        """The time that was spent on its messages."""
+        return self.messages * (self.t1_seconds + self.t2_seconds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +58,7 @@ class ServiceLevel:
 def newest_level(minutes: Sequence[MeasuredMinute]) -> ServiceLevel:
     """The level of the newest of these minutes, which are in order of time. A change of either starts a new level of
     both: their means are of the same messages."""
-    busy = sorted(minute.messages for minute in minutes)[int(BUSIER_THAN * (len(minutes) - 1))]
-    telling = [minute for minute in minutes if minute.messages >= LEAST_LOAD * busy]
+    telling = telling_of(minutes)
     since_t1, t1_change = _last_change([m.t1_seconds for m in telling], telling)
     since_t2, t2_change = _last_change([m.t2_seconds for m in telling], telling)
     level = telling[max(since_t1, since_t2) :]
@@ -66,6 +70,12 @@ def newest_level(minutes: Sequence[MeasuredMinute]) -> ServiceLevel:
         t1_change=t1_change,
         t2_change=t2_change,
     )
+
+
+def telling_of(minutes: Sequence[MeasuredMinute]) -> list[MeasuredMinute]:
+    """Those with enough work to tell what a message costs under load."""
+    busy = sorted(minute.work_seconds for minute in minutes)[int(BUSIER_THAN * (len(minutes) - 1))]
+    return [minute for minute in minutes if minute.work_seconds >= LEAST_WORK * busy]
 
 
 def _last_change(means: Sequence[float], minutes: Sequence[MeasuredMinute]) -> tuple[int, LevelChange | None]:
