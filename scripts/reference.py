@@ -20,7 +20,7 @@ from click.testing import CliRunner
 from lagwise.links.parameter_types import Parameter
 
 if TYPE_CHECKING:
-    from lagwise.domain.group_record import FactField
+    from lagwise.domain.facts import FactField
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = ROOT / "docs" / "reference"

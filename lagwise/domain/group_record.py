@@ -10,32 +10,13 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
-from types import UnionType
-from typing import Annotated, Any, NamedTuple, get_args, get_origin, get_type_hints
+from typing import Annotated, Any
 
 from lagwise.domain.causes import Scope
+from lagwise.domain.facts import Fact, facts_of
 from lagwise.domain.findings import Finding, FindingKind
 from lagwise.domain.vocabulary import LossCause, Status, UnknownReason
-
-
-@dataclass(frozen=True, slots=True)
-class Fact:
-    """What a field says besides its name and its Python type."""
-
-    #: In the table ``group_status``, as half a sentence.
-    meaning: str
-    #: ``records``, ``seconds``, ``records/s``, ``partitions``, ``members`` or ``commits``; None for what is no amount.
-    unit: str | None = None
-    #: In the message, as a sentence; None where receivers are not sent the field by itself.
-    sent: str | None = None
-    #: The smallest value there can be; None where there is no such bound.
-    minimum: int | None = None
-    #: Its name in the table, where that is another one.
-    column: str | None = None
-    #: Whether it is in the table; what is not follows from another column.
-    is_stored: bool = True
-    #: Whether the table always has it, though the type says None for alerts that are not about a group.
-    is_required: bool = False
+from lagwise.domain.what_changed.change import ChangeKind
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,6 +112,20 @@ class GroupNumbers:
         ),
     ] = None
     members: Annotated[int | None, Fact("members", unit="members", minimum=0, sent="Members of the group.")] = None
+    what_changed: Annotated[
+        ChangeKind | None,
+        Fact(
+            "the likely cause of its backlog, in a word; null is not known, or no backlog",
+            sent="The likely cause of the backlog: what changed before the group fell behind; null is not known.",
+        ),
+    ] = None
+    what_changed_sentence: Annotated[
+        str | None,
+        Fact("the same in a sentence", sent="The same in a sentence with numbers; `sentence` ends with it."),
+    ] = None
+    what_changed_remedy: Annotated[
+        str | None, Fact("what would help, if the sentence does not say it", sent="What would help against that.")
+    ] = None
     #: Sent together with the number of the partition.
     worst_topic: Annotated[str | None, Fact("topic of its worst partition")] = None
     worst_partition: Annotated[int | None, Fact("its worst partition: by status, then by age of the oldest unread")] = (
@@ -219,38 +214,19 @@ class GroupRecord:
         Fact("what else is worth knowing, the most urgent first: loss, dead_letters, unread_retries, retries, …"),
     ]
     cause_name: Annotated[str | None, Fact("that member (client and host) or broker (node id); null for the others")]
-
-
-class FactField(NamedTuple):
-    """A declared fact: ``type`` is its Python type without the None that ``is_optional`` stands for."""
-
-    name: str
-    type: Any
-    is_optional: bool
-    fact: Fact
-
-    @property
-    def column(self) -> str:
-        """Its name in ``group_status``."""
-        return self.fact.column or self.name
-
-
-def _facts_of(declared: type) -> tuple[FactField, ...]:
-    found = []
-    for name, hint in get_type_hints(declared, include_extras=True).items():
-        if get_origin(hint) is Annotated:
-            kind, fact = get_args(hint)
-            is_optional = get_origin(kind) is UnionType
-            if is_optional:
-                [kind] = [one for one in get_args(kind) if one is not type(None)]
-            found.append(FactField(name, kind, is_optional, fact))
-    return tuple(found)
+    behind_since: Annotated[
+        datetime | None,
+        Fact("since when its status is one of trouble, or records wait for long; null is neither"),
+    ] = None
+    what_changed_at: Annotated[datetime | None, Fact("time of the change that is its likely cause; null is none")] = (
+        None
+    )
 
 
 #: The facts of :class:`GroupNumbers`, in the order in which messages have them.
-NUMBER_FACTS = _facts_of(GroupNumbers)
+NUMBER_FACTS = facts_of(GroupNumbers)
 #: The facts that :class:`GroupRecord` declares itself.
-_OWN_FACTS = _facts_of(GroupRecord)
+_OWN_FACTS = facts_of(GroupRecord)
 #: Every column of ``group_status``.
 STORED_FACTS = tuple(field for field in (*_OWN_FACTS, *NUMBER_FACTS) if field.fact.is_stored)
 
@@ -333,6 +309,7 @@ _READ: dict[Any, Callable[[Any], Any]] = {
     UnknownReason: _word(UnknownReason),
     LossCause: _word(LossCause),
     Scope: _word(Scope),
+    ChangeKind: _word(ChangeKind),
     tuple[str, ...]: lambda names: tuple(names or ()),
     tuple[Finding, ...]: _findings,
     Mapping[str, int]: lambda counts: {one["status"]: one["partitions"] for one in counts},

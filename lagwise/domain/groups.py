@@ -1,7 +1,7 @@
 """From the statuses of its partitions to the status of a group. Why, in words: :mod:`lagwise.domain.explain`."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from lagwise.domain.causes import Cause, Place, cause_of
@@ -12,6 +12,7 @@ from lagwise.domain.lag_forecast import Forecast
 from lagwise.domain.loss.records import Lost, of_partitions
 from lagwise.domain.partition_rollup import PartitionsInStatus, first_loss, last_catch_up, soonest_breach, total
 from lagwise.domain.vocabulary import Status, UnknownReason
+from lagwise.domain.what_changed.backlog import TOLD_WITH, Backlog
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +57,12 @@ def record_of_verdict(
     group_type: str | None,
     idle_members: int | None,
     findings: Iterable[Finding],
+    backlog: Backlog | None = None,
 ) -> GroupRecord:
     """The group as it stands by this verdict on the sample of ``as_of``; ``since`` is when its status began."""
     to_catch_up, to_breach, lost = verdict.to_catch_up, verdict.to_breach, verdict.lost
+    cause = backlog.cause if backlog else None
+    is_told = cause is not None and verdict.status in TOLD_WITH
     return GroupRecord(
         cluster=cluster,
         group=group,
@@ -66,14 +70,19 @@ def record_of_verdict(
         status=verdict.status,
         reason=verdict.reason,
         since=since,
-        sentence=verdict.sentence,
+        sentence=f"{verdict.sentence} {cause.sentence}" if cause and is_told else verdict.sentence,
         state=state,
         type=group_type,
         idle_members=idle_members,
         topics=verdict.topics,
         partitions=verdict.partitions,
         partitions_by_status={str(status): number for status, number in verdict.partitions_by_status.items()},
-        numbers=verdict.numbers,
+        numbers=replace(
+            verdict.numbers,
+            what_changed=cause.kind if cause else None,
+            what_changed_sentence=cause.sentence if cause else None,
+            what_changed_remedy=cause.remedy if cause else None,
+        ),
         commits_seen=verdict.commits_seen,
         seconds_to_catch_up_low=to_catch_up.low if to_catch_up else None,
         seconds_to_catch_up_high=to_catch_up.high if to_catch_up else None,
@@ -88,6 +97,8 @@ def record_of_verdict(
         cause=verdict.cause.scope if verdict.cause else None,
         findings=tuple(findings),
         cause_name=verdict.cause.name if verdict.cause else None,
+        behind_since=backlog.since if backlog else None,
+        what_changed_at=cause.at if cause else None,
     )
 
 

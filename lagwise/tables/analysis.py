@@ -6,8 +6,9 @@ from enum import StrEnum
 
 import pyarrow as pa
 
+from lagwise.domain.facts import FactField
 from lagwise.domain.findings import Finding
-from lagwise.domain.group_record import STORED_FACTS, FactField
+from lagwise.domain.group_record import STORED_FACTS
 from lagwise.tables.capacity import CAPACITY, OBSERVED_CAPACITY, PLANNING_TABLES, THROUGHPUT
 from lagwise.tables.keys import OF_GROUP, OF_GROUP_PARTITION
 from lagwise.tables.membership import ASSIGNMENTS, REBALANCE_STATS

@@ -43,7 +43,7 @@ def sum_up(lake: Lake, news: Sequence[News]) -> int:
     # What began before midnight may have gone on after it.
     for group, events in groupby(_events(lake, start - STORM_WINDOW), key=lambda e: (e["cluster"], e["group"])):
         rows = list(events)
-        hours |= {(*group, at): hour for at, hour in by_hour(map(_rebalance, rows)).items() if at >= start}
+        hours |= {(*group, at): hour for at, hour in by_hour(map(rebalance_of, rows)).items() if at >= start}
         for event in rows:
             told.setdefault((*group, hour_of(event["at"])), []).append(event)
     days = (start.date().isoformat(), "9999-12-31")
@@ -76,7 +76,7 @@ def _events(lake: Lake, start: datetime) -> list[Row]:
     return rows
 
 
-def _rebalance(event: Row) -> Rebalance:
+def rebalance_of(event: Row) -> Rebalance:
     names = [f.name for f in fields(Rebalance) if f.name not in ("cause", "exact", "joined", "left", "failed")]
     return Rebalance(
         cause=RebalanceCause(event["cause"]) if event["cause"] in set(RebalanceCause) else None,

@@ -36,6 +36,7 @@ from lagwise_spark.jobs.progress import (
 from lagwise_spark.jobs.rebalances import sum_up
 from lagwise_spark.jobs.round_inputs import GroupsNow, files_of_round, ranges_of_round, round_inputs, samples_of_round
 from lagwise_spark.jobs.turns_of_round import in_their_turns
+from lagwise_spark.jobs.what_changed import backlogs_of
 from lagwise_spark.tasks.judging import judged_range
 from lagwise_spark.tasks.running import gathered
 
@@ -95,10 +96,11 @@ def _tick(context: SparkContext, lake: Lake, config: Config) -> TickCost | None:
     sum_up(lake, news)
     assign(lake, news)
     findings = findings_of(lake, news)
+    backlogs = backlogs_of(lake, verdicts, news)
     changes = write.partition_changes(rows, lake)
     # The two right after one another: who reads in between sees a group that is a round behind its partitions.
     lake.replace_files(PARTITION_STATUS, files)
-    changes += write.groups(lake, verdicts, findings, news)
+    changes += write.groups(lake, verdicts, findings, backlogs, news)
     # Last, because nobody waits for it: verdicts do not go by it.
     if not may_wait(news, caught_up):
         news = observe(context, lake, news)

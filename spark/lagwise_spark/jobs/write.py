@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 from lagwise.domain.findings import Finding, in_order, loss_findings
 from lagwise.domain.group_record import row_of
 from lagwise.domain.groups import GroupVerdict, record_of_verdict
+from lagwise.domain.what_changed.backlog import Backlog
 from lagwise.tables.analysis import GROUP_HISTORY, GROUP_STATUS, STATUS_CHANGES
 from lagwise.tables.engine_errors import as_lake_errors
 from lagwise.tables.schema import TIMESTAMP, Table
@@ -98,6 +99,7 @@ def groups(
     lake: Lake,
     verdicts: Mapping[tuple[str, str], tuple[Row, GroupVerdict]],
     findings: Mapping[tuple[str, str], Sequence[Finding]],
+    backlogs: Mapping[tuple[str, str], Backlog],
     news: Sequence[News],
 ) -> int:
     """Write the groups' present state, its history and its changes; the number of changes is returned."""
@@ -123,6 +125,7 @@ def groups(
             group_type=fact.get("type"),
             idle_members=fact.get("idle_members"),
             findings=found,
+            backlog=backlogs.get((cluster, group)),
         )
         rows.append(row_of(record))
         if not unchanged:

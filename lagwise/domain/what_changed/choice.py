@@ -1,0 +1,55 @@
+"""Which of several changes is named as the likely cause of a backlog, and how."""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+from lagwise.domain.humanise import clock
+from lagwise.domain.what_changed.change import LAST_RESORTS, OCCASIONS, Change, ChangeKind
+
+#: A backlog shows so much later than what caused it, at most: rates have to be measured, and records to become old.
+LOOK_BACK = timedelta(minutes=15)
+#: A deployment or another occasion has to do with a change if it came so long before it, or, as moments are known to
+#: within some seconds, so shortly after.
+_OCCASION_BEFORE, _OCCASION_AFTER = timedelta(minutes=10), timedelta(seconds=60)
+#: Moments that are no further apart are the same: then the kind decides.
+_SAME_MOMENT = timedelta(seconds=90)
+#: What a deployment or a setting can be the occasion of.
+_CAUSED_BY_CODE = frozenset(
+    {ChangeKind.CPU_ROSE, ChangeKind.WAITING_ROSE, ChangeKind.WORK_ROSE, ChangeKind.CONSUME_RATE_FELL}
+)
+_KINDS = tuple(ChangeKind)
+
+
+def likely_cause(changes: Sequence[Change], now: datetime) -> Change | None:
+    """The first change that explains a backlog, with its occasion; an occasion alone where nothing else changed; None
+    where nothing did."""
+    explains = [c for c in changes if c.kind not in OCCASIONS and c.kind not in LAST_RESORTS]
+    explains = explains or [c for c in changes if c.kind in LAST_RESORTS]
+    occasions = sorted((c for c in changes if c.kind in OCCASIONS), key=lambda c: c.at)
+    if not explains:
+        return _alone(occasions[-1]) if occasions else None
+    first = min(c.at for c in explains)
+    found = min((c for c in explains if c.at - first <= _SAME_MOMENT), key=lambda c: (_KINDS.index(c.kind), c.at))
+    near = [c for c in occasions if -_OCCASION_AFTER <= found.at - c.at <= _OCCASION_BEFORE]
+    if near and found.kind in _CAUSED_BY_CODE:
+        return _with_occasion(found, near[-1])
+    if found.kind is ChangeKind.CPU_ROSE and not occasions:
+        last = clock(now - LOOK_BACK, now)
+        return _said(found, f"{found.sentence} No member was restarted since {last}: rather the input than the code.")
+    return found
+
+
+def _with_occasion(found: Change, occasion: Change) -> Change:
+    return _said(found, f"{found.sentence} Shortly before: {_lower(occasion.sentence)}")
+
+
+def _alone(occasion: Change) -> Change:
+    return _said(occasion, f"It may have to do with this: {_lower(occasion.sentence)}")
+
+
+def _said(change: Change, sentence: str) -> Change:
+    return Change(kind=change.kind, at=change.at, sentence=sentence, remedy=change.remedy)
+
+
+def _lower(sentence: str) -> str:
+    return sentence[0].lower() + sentence[1:]

@@ -1,0 +1,240 @@
+"""The likely cause of each group's backlog, from the raw tables of the last minutes: the driver does it, for the few
+groups that fell behind lately."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+import pyarrow as pa
+
+from lagwise.domain.group_record import record_of
+from lagwise.domain.groups import GroupVerdict
+from lagwise.domain.sizing.downstream import RATE_INPUT
+from lagwise.domain.vocabulary import EventKind, Status
+from lagwise.domain.what_changed.backlog import Backlog, backlog_now
+from lagwise.domain.what_changed.change import Change
+from lagwise.domain.what_changed.choice import LOOK_BACK
+from lagwise.domain.what_changed.happenings import TopicEvent, of_rebalances, of_topic_events
+from lagwise.domain.what_changed.levels import RecordsStep, TopicWork, WorkStep, changes_of
+from lagwise.tables.analysis import GROUP_STATUS
+from lagwise.tables.capacity import CAPACITY
+from lagwise.tables.raw import COMMITS, EVENTS, WATERMARKS
+from lagwise.tables.schema import TEXT, Table
+from lagwise.tables.service_times import SERVICE_TIMES
+from lagwise.tables.store import Lake
+from lagwise_spark.jobs.progress import News
+from lagwise_spark.jobs.rebalances import rebalance_of
+
+Group = tuple[str, str]
+Row = Mapping[str, Any]
+#: So many groups a round, at most: those that fell behind last. A cluster in uproar must not hold up the verdicts.
+MOST_GROUPS = 50
+#: Levels before a change are measured over this time.
+_BEFORE = timedelta(minutes=15)
+#: Steps are as long as this, or as the time between two samples.
+_STEP_SECONDS = 15.0
+
+_RECORDS = """
+    with marks as (
+        select distinct cluster, topic, partition, {group} as "group", sampled_at, {offset} as mark
+        from {table} semi join behind using ({using}) where sampled_at >= $since and {offset} is not null
+    ), steps as (
+        select *, lag(sampled_at) over its as began, mark - lag(mark) over its as records
+        from marks window its as (partition by cluster, topic, "group", partition order by sampled_at)
+    ), counted as (
+        select * from steps where began is not null and records >= 0
+    ), hottest as (
+        select cluster, topic, "group", arg_max(partition, records) as partition, count(*) as partitions from (
+            select cluster, topic, "group", partition, sum(records) as records from counted
+            semi join (select cluster, max(sampled_at) as last from counted group by cluster) as newest
+                on counted.cluster = newest.cluster and counted.sampled_at > newest.last - interval '2 minutes'
+            group by all
+        ) group by cluster, topic, "group"
+    )
+    select c.cluster, c.topic, c."group", min(c.began) as start, max(c.sampled_at) as "end",
+           sum(c.records)::bigint as records,
+           coalesce(sum(c.records) filter (c.partition = h.partition), 0)::bigint as of_partition,
+           any_value(h.partition) as hottest, any_value(h.partitions) as partitions
+    from counted c join hottest h
+        on c.cluster = h.cluster and c.topic = h.topic and c."group" is not distinct from h."group"
+    group by c.cluster, c.topic, c."group", floor(epoch(c.sampled_at) / $step) order by "end"
+"""
+_WRITTEN = _RECORDS.format(table="watermarks", offset="high_watermark", group="null::varchar", using="cluster, topic")
+_READ = _RECORDS.format(table="commits", offset="committed", group='"group"', using='cluster, "group", topic')
+_WORK = """
+    with told as (
+        select distinct cluster, "group", topic, coalesce(host, '') as host, coalesce(member_id, '') as member,
+               measured_at, messages, coalesce(t1_seconds, seconds_per_message) as t1_seconds, t2_seconds,
+               coalesce(run_queue_seconds, 0) as queued, threads, window_seconds, cores
+        from service_times semi join behind using (cluster, "group", topic)
+        where sampled_at >= $since and messages > 0 and coalesce(t1_seconds, seconds_per_message) is not null
+    )
+    select cluster, "group", topic, time_bucket(to_seconds($step::int), measured_at) as start,
+           sum(messages)::bigint as messages, sum(t1_seconds * messages) / sum(messages) as t1_seconds,
+           case when bool_and(t2_seconds is not null) then sum(t2_seconds * messages) / sum(messages) end as t2_seconds,
+           sum((t1_seconds + t2_seconds + queued) * messages) / sum(threads * window_seconds) as busy_share,
+           max(cores) as cores, sum(threads)::int as threads
+    from told group by all order by start
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Behind:
+    """A group that fell behind lately, what it reads, and how it is at ``now``."""
+
+    group: Group
+    topics: tuple[str, ...]
+    status: Status
+    backlog: Backlog
+    now: datetime
+
+
+def backlogs_of(
+    lake: Lake, verdicts: Mapping[Group, tuple[Row, GroupVerdict]], news: Sequence[News]
+) -> dict[Group, Backlog]:
+    """The groups that are behind, by cluster and group, each with its likely cause. Raises LakeError."""
+    of = {n.cluster: n for n in news}
+    before = _before(lake)
+    result, young = {}, []
+    for group, (_, verdict) in verdicts.items():
+        its = of[group[0]]
+        seconds, interval = verdict.numbers.lag_seconds, its.interval_seconds
+        backlog = backlog_now(before.get(group), verdict.status, seconds, interval, its.as_of)
+        if backlog is None:
+            continue
+        result[group] = backlog
+        if not backlog.is_decided(its.as_of):
+            young.append(Behind(group, verdict.topics, verdict.status, backlog, its.as_of))
+    changes = _changes(lake, young, max(n.interval_seconds for n in news))
+    explained = {
+        one.group: one.backlog.explained(changes[one.group], one.status, one.now)
+        for one in young
+        if one.group in changes
+    }
+    return result | explained
+
+
+def _before(lake: Lake) -> dict[Group, Backlog]:
+    """The backlogs as of the round before."""
+    rows = lake.query("select * from group_status where behind_since is not null", over=[GROUP_STATUS]).to_pylist()
+    backlogs = {}
+    for record in map(record_of, rows):
+        numbers, cause = record.numbers, None
+        if numbers.what_changed and numbers.what_changed_sentence and record.what_changed_at and record.behind_since:
+            cause = Change(
+                kind=numbers.what_changed,
+                at=record.what_changed_at,
+                sentence=numbers.what_changed_sentence,
+                remedy=numbers.what_changed_remedy,
+            )
+        if record.behind_since:
+            backlogs[record.cluster, record.group] = Backlog(record.behind_since, cause)
+    return backlogs
+
+
+def _changes(lake: Lake, behind: Sequence[Behind], interval_seconds: float) -> dict[Group, list[Change]]:
+    """What changed before groups fell behind, by cluster and group."""
+    newest = sorted(behind, key=lambda one: one.backlog.since, reverse=True)[:MOST_GROUPS]
+    if not newest:
+        return {}
+    since = min(one.backlog.since for one in newest) - LOOK_BACK
+    named = _named(newest)
+    values = {"since": since - _BEFORE, "step": max(_STEP_SECONDS, interval_seconds)}
+    work = _by(lake, _WORK, values, named, SERVICE_TIMES)
+    written = _by(lake, _WRITTEN, values, named.select(["cluster", "topic"]), WATERMARKS)
+    read = _by(lake, _READ, values, named, COMMITS)
+    rebalances, events = _happenings(lake, newest, since)
+    full = _full_downstreams(lake)
+    found: dict[Group, list[Change]] = {}
+    for one in newest:
+        began, cluster = one.backlog.since - LOOK_BACK, one.group[0]
+        changes = found.setdefault(one.group, [])
+        for topic in one.topics:
+            key = (*one.group, topic)
+            its = _topic_work(topic, work[key], written[cluster, None, topic], read[key], full.get(key))
+            changes += changes_of(its, began, one.now)
+            changes += of_topic_events([e for e in events[cluster, topic] if e.at >= began], one.now)
+        mine = [rebalance_of(event) for event in rebalances[one.group] if event["at"] >= began]
+        changes += of_rebalances(mine, one.now)
+    return found
+
+
+def _named(behind: Iterable[Behind]) -> pa.Table:
+    rows = [(*one.group, topic) for one in behind for topic in one.topics]
+    columns = zip(*rows, strict=True) if rows else ((), (), ())
+    return pa.table(
+        {name: pa.array(values, TEXT) for name, values in zip(("cluster", "group", "topic"), columns, strict=True)}
+    )
+
+
+def _by(
+    lake: Lake, sql: str, values: Mapping[str, Any], behind: pa.Table, table: Table
+) -> defaultdict[tuple[str, str | None, str], list[Row]]:
+    """The rows of a query by cluster, group and topic, in order of time."""
+    rows = lake.query(sql, values, over=[table], since=values["since"], given={"behind": behind})
+    result: defaultdict[tuple[str, str | None, str], list[Row]] = defaultdict(list)
+    for row in rows.to_pylist():
+        result[row["cluster"], row["group"], row["topic"]].append(row)
+    return result
+
+
+def _topic_work(
+    topic: str, work: Sequence[Row], written: Sequence[Row], read: Sequence[Row], full: float | None
+) -> TopicWork:
+    return TopicWork(
+        topic=topic,
+        work=[WorkStep(**{name: row[name] for name in WorkStep.__slots__}) for row in work],
+        written=_steps(written),
+        read=_steps(read),
+        hottest=f"{topic}-{written[-1]['hottest']}" if written else "",
+        partitions=written[-1]["partitions"] if written else 1,
+        cores=work[-1]["cores"] if work else None,
+        threads=work[-1]["threads"] if work else None,
+        downstream_rate_per_second=full,
+    )
+
+
+def _steps(rows: Sequence[Row]) -> list[RecordsStep]:
+    return [RecordsStep(**{name: row[name] for name in RecordsStep.__slots__}) for row in rows]
+
+
+def _happenings(
+    lake: Lake, behind: Sequence[Behind], since: datetime
+) -> tuple[defaultdict[Group, list[Row]], defaultdict[tuple[str, str], list[TopicEvent]]]:
+    """Rebalances by cluster and group, and events of topics by cluster and topic, in order of time. Distinct: a
+    collector that was killed between writing and noting it down tells the same events again."""
+    kinds = [str(kind) for kind in (EventKind.REBALANCE, EventKind.PARTITIONS_ADDED, EventKind.CONFIG_CHANGED)]
+    rows = lake.query(
+        """
+        select distinct on (cluster, kind, "group", topic, "at", generation, cause) * from events
+        where "at" >= ? and list_contains(?::varchar[], kind) order by cluster, "at"
+        """,
+        [since, kinds],
+        over=[EVENTS],
+        since=since,
+    ).to_pylist()
+    rebalances: defaultdict[Group, list[Row]] = defaultdict(list)
+    events: defaultdict[tuple[str, str], list[TopicEvent]] = defaultdict(list)
+    groups = {one.group for one in behind}
+    for row in rows:
+        if row["kind"] == EventKind.REBALANCE and (row["cluster"], row["group"]) in groups:
+            rebalances[row["cluster"], row["group"]].append(row)
+        elif row["kind"] != EventKind.REBALANCE and row["topic"] is not None:
+            kind, before, after = EventKind(row["kind"]), row["before"] or "", row["after"] or ""
+            events[row["cluster"], row["topic"]].append(TopicEvent(row["at"], kind, row["topic"], before, after))
+    return rebalances, events
+
+
+def _full_downstreams(lake: Lake) -> dict[tuple[str, str, str], float]:
+    """What downstreams do that were found to be full, by cluster, group and topic."""
+    rows = lake.query(
+        """
+        select cluster, "group", topic, list_filter(inputs, one -> one.name = ?)[1].value as rate from capacity
+        where len(list_filter(inputs, one -> one.name = ?)) > 0
+        """,
+        [RATE_INPUT, RATE_INPUT],
+        over=[CAPACITY],
+    ).to_pylist()
+    return {(row["cluster"], row["group"], row["topic"]): row["rate"] for row in rows}

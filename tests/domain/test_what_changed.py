@@ -1,0 +1,228 @@
+"""The change that made a group fall behind is named, and nothing is where nothing changed."""
+
+import random
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from lagwise.domain.rebalances.model import Rebalance
+from lagwise.domain.vocabulary import EventKind, Status
+from lagwise.domain.what_changed.backlog import Backlog, backlog_now
+from lagwise.domain.what_changed.change import Change, ChangeKind
+from lagwise.domain.what_changed.choice import LOOK_BACK, likely_cause
+from lagwise.domain.what_changed.happenings import TopicEvent, of_rebalances, of_topic_events
+from lagwise.domain.what_changed.levels import RecordsStep, TopicWork, WorkStep, changes_of
+
+START = datetime(2026, 11, 26, 14, tzinfo=UTC)
+STEP = timedelta(seconds=15)
+#: Steps before the fault, and after it: two minutes.
+BEFORE, AFTER = 60, 8
+FAULT = START + BEFORE * STEP
+NOW = FAULT + AFTER * STEP
+
+
+class Consumers:
+    """A group that reads all of 1,000 records a second on 8 threads, 12 ms + 3 ms each, until something changes;
+    measured with noise."""
+
+    def __init__(self, seed: int) -> None:
+        self.chance = random.Random(seed)
+
+    def noisy(self, value: float, share: float = 0.05) -> float:
+        return value * max(0.1, self.chance.gauss(1.0, share))
+
+    def work(
+        self,
+        *,
+        t1: float = 0.012,
+        t2: float = 0.003,
+        written: float = 400.0,
+        fetched: float = 1e9,
+        hot_share: float = 0.125,
+        steps: int = BEFORE + AFTER,
+        threads: int = 8,
+    ) -> TopicWork:
+        """What is measured where these numbers hold since FAULT. A backlog keeps threads busy; what is not read yet is
+        read as fast as they can."""
+        work, ins, outs, backlog = [], [], [], 0.0
+        for number in range(steps):
+            at, after = START + number * STEP, number >= BEFORE
+            one, two = (t1, t2) if after else (0.012, 0.003)
+            arrived = self.noisy(written if after else 400.0) * STEP.total_seconds()
+            can_do = min(threads / (one + two), fetched if after else 1e9) * STEP.total_seconds()
+            done = min(can_do, backlog + arrived)
+            backlog += arrived - done
+            share = hot_share if after else 0.125
+            ins.append(RecordsStep(at, at + STEP, round(arrived), round(arrived * self.noisy(share, 0.03))))
+            outs.append(RecordsStep(at, at + STEP, round(done)))
+            work.append(
+                WorkStep(
+                    start=at,
+                    messages=round(done),
+                    t1_seconds=self.noisy(one),
+                    t2_seconds=self.noisy(two),
+                    busy_share=done * (one + two) / (threads * STEP.total_seconds()),
+                )
+            )
+        return TopicWork(
+            topic="orders", work=work, written=ins, read=outs, hottest="orders-3", partitions=8, cores=2.0
+        )
+
+
+def cause(work: TopicWork, now: datetime = NOW) -> Change | None:
+    return likely_cause(list(changes_of(work, FAULT - LOOK_BACK, now)), now)
+
+
+def without_probe(work: TopicWork) -> TopicWork:
+    return replace(work, work=())
+
+
+FAULTS = {
+    ChangeKind.WAITING_ROSE: {"t1": 0.048},
+    ChangeKind.CPU_ROSE: {"t2": 0.020, "t1": 0.014},
+    ChangeKind.HOT_PARTITION: {"hot_share": 0.7, "written": 600.0},
+    ChangeKind.PRODUCE_RATE_ROSE: {"written": 900.0},
+    ChangeKind.FETCHING_SLOWED: {"fetched": 150.0},
+}
+
+
+@pytest.mark.parametrize("kind", FAULTS)
+@pytest.mark.parametrize("seed", range(20))
+def test_each_fault_is_named_within_two_minutes(kind: ChangeKind, seed: int) -> None:
+    found = cause(Consumers(seed).work(**FAULTS[kind]))
+    assert found is not None
+    assert found.kind is kind
+    assert abs(found.at - FAULT) <= STEP
+
+
+@pytest.mark.parametrize("kind", [ChangeKind.WAITING_ROSE, ChangeKind.CPU_ROSE, ChangeKind.FETCHING_SLOWED])
+@pytest.mark.parametrize("seed", range(10))
+def test_without_a_probe_less_is_read_and_it_is_said_that_nobody_knows_why(kind: ChangeKind, seed: int) -> None:
+    found = cause(without_probe(Consumers(seed).work(**FAULTS[kind] | {"t1": 0.060})))
+    assert found is not None
+    assert found.kind is ChangeKind.CONSUME_RATE_FELL
+    assert "no other change seen" in found.sentence
+
+
+def test_healthy_consumers_have_no_cause() -> None:
+    assert [cause(Consumers(seed).work()) for seed in range(300)] == [None] * 300
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_less_to_read_is_no_slower_reader(seed: int) -> None:
+    """After a catch-up, or when less is written, threads idle and less is read."""
+    assert cause(Consumers(seed).work(written=150.0)) is None
+
+
+def test_a_change_that_is_over_is_not_named() -> None:
+    during, after = Consumers(1).work(t1=0.048), Consumers(2).work(steps=40)
+    later = [replace(step, start=step.start + (NOW - START)) for step in after.work]
+    work = replace(during, work=[*during.work, *later], written=(), read=())
+    assert cause(during) is not None
+    assert cause(work, NOW + 40 * STEP) is None
+
+
+def test_numbers_are_in_the_sentence() -> None:
+    steps = [0.012] * BEFORE + [0.048] * AFTER
+    work = TopicWork(topic="orders", work=steps_of(steps, [0.003] * len(steps)), cores=2.0)
+    found = cause(work)
+    assert found is not None
+    assert found.sentence == (
+        "T1 on orders rose from 12 ms to 48 ms at 14:15:00 UTC and T2 stayed at 3 ms: what its handlers wait for (a "
+        "database, a service) got slower, or lets fewer calls through at once."
+    )
+    assert found.remedy == (
+        "Look at what the handlers call. If it can take more calls at once, more threads make up for it, up to 34 "
+        "threads a node."
+    )
+    full = cause(replace(work, downstream_rate_per_second=117.0))
+    assert full is not None
+    assert full.remedy is not None
+    assert full.remedy.endswith("It is full at about 117/s: more threads would not help.")
+
+
+def test_only_the_time_as_a_whole_is_known() -> None:
+    work = TopicWork(topic="orders", work=steps_of([0.012] * BEFORE + [0.048] * AFTER, [None] * (BEFORE + AFTER)))
+    found = cause(work)
+    assert found is not None
+    assert found.kind is ChangeKind.WORK_ROSE
+    assert "from 12 ms to 48 ms at 14:15:00 UTC" in found.sentence
+
+
+def test_a_deployment_shortly_before_is_named_with_it() -> None:
+    restarts = [
+        Rebalance(FAULT - timedelta(seconds=100 - 10 * n), joined=[f"c{n} (h)"], left=[f"c{n} (h)"], members=4)
+        for n in range(4)
+    ]
+    work = TopicWork(topic="orders", work=steps_of([0.012] * (BEFORE + AFTER), [0.003] * BEFORE + [0.009] * AFTER))
+    changes = [*changes_of(work, FAULT - LOOK_BACK, NOW), *of_rebalances(restarts, NOW)]
+    found = likely_cause(changes, NOW)
+    assert found is not None
+    assert found.kind is ChangeKind.CPU_ROSE
+    assert "T2 on orders rose from 3 ms to 9 ms at 14:15:00 UTC" in found.sentence
+    assert "Shortly before: since 14:13:20 UTC: 4 members left and came back once each" in found.sentence
+    alone = likely_cause(changes[:1], NOW)
+    assert alone is not None
+    assert alone.sentence.endswith("No member was restarted since 14:02:00 UTC: rather the input than the code.")
+
+
+def test_an_occasion_alone_is_named_with_doubt() -> None:
+    event = TopicEvent(FAULT, EventKind.CONFIG_CHANGED, "orders", "retention.ms=604800000", "retention.ms=3600000")
+    found = likely_cause(list(of_topic_events([event], NOW)), NOW)
+    assert found is not None
+    assert found.sentence == (
+        "It may have to do with this: settings of the topic orders changed at 14:15:00 UTC: retention.ms=604800000 "
+        "became retention.ms=3600000."
+    )
+
+
+def test_the_first_change_is_named_and_its_consequences_are_not() -> None:
+    waiting = Change(kind=ChangeKind.WAITING_ROSE, at=FAULT, sentence="T1 rose.")
+    storm = Change(kind=ChangeKind.REBALANCES, at=FAULT + timedelta(minutes=5), sentence="It rebalances.")
+    assert likely_cause([storm, waiting], NOW) is waiting
+    assert likely_cause([replace(storm, at=FAULT - timedelta(minutes=5)), waiting], NOW) is not waiting
+    assert likely_cause([], NOW) is None
+
+
+def test_members_that_went_are_a_cause_and_those_that_came_are_not() -> None:
+    gone = [Rebalance(FAULT, left=["c1 (h)"], members=3)]
+    [found] = of_rebalances(gone, NOW)
+    assert found.kind is ChangeKind.MEMBERS_LEFT
+    assert list(of_rebalances([Rebalance(FAULT, joined=["c1 (h)"], members=5)], NOW)) == []
+    assert list(of_rebalances([], NOW)) == []
+
+
+@pytest.mark.parametrize(
+    ("status", "lag_seconds", "since"),
+    [
+        (Status.OK, 3.0, None),
+        (Status.OK, 40.0, START),
+        (Status.FALLING_BEHIND, 3.0, START),
+        (Status.UNKNOWN, None, START),
+        (Status.REWOUND, 3.0, None),
+    ],
+)
+def test_a_backlog_goes_on_while_the_group_is_behind(
+    status: Status, lag_seconds: float | None, since: datetime | None
+) -> None:
+    went_on = backlog_now(Backlog(START), status, lag_seconds, 15.0, NOW)
+    assert (went_on.since if went_on else None) == since
+    began = backlog_now(None, status, lag_seconds, 15.0, NOW)
+    assert (began.since if began else None) == (NOW if since and status is not Status.UNKNOWN else None)
+
+
+def test_what_was_found_stays_and_a_group_that_reads_nothing_has_not_slowed() -> None:
+    slower = Change(kind=ChangeKind.CONSUME_RATE_FELL, at=FAULT, sentence="It read less.")
+    backlog = Backlog(START).explained([slower], Status.FALLING_BEHIND, NOW)
+    assert backlog.cause is slower
+    assert backlog.explained([], Status.LAGGING, NOW).cause is slower
+    assert Backlog(START).explained([slower], Status.STOPPED, NOW).cause is None
+
+
+def steps_of(t1: Sequence[float], t2: Sequence[float | None]) -> list[WorkStep]:
+    return [
+        WorkStep(start=START + n * STEP, messages=int(8 * 15 / (one + (two or 0.0))), t1_seconds=one, t2_seconds=two)
+        for n, (one, two) in enumerate(zip(t1, t2, strict=True))
+    ]
