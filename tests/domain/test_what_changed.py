@@ -66,9 +66,7 @@ class Consumers:
                     busy_share=done * (one + two) / (threads * STEP.total_seconds()),
                 )
             )
-        return TopicWork(
-            topic="orders", work=work, written=ins, read=outs, hottest="orders-3", partitions=8, cores=2.0
-        )
+        return TopicWork(topic="orders", work=work, written=ins, read=outs, hottest="orders-3", partitions=8, cores=2.0)
 
 
 def cause(work: TopicWork, now: datetime = NOW) -> Change | None:

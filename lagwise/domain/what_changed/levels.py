@@ -26,8 +26,9 @@ LEAST_CPU_PART = 0.1
 WAITING_FOR_RECORDS = 0.6
 #: A group reads less than is written to its topic if it reads no more than this part of it.
 MOST_READ = 0.95
-#: A partition is hot if its share at least doubled, to so many times an even share.
-HOT_SHARE_GREW, HOT_TIMES_EVEN = 2.0, 2.0
+#: A partition is hot if it gets so many times the records of all others together that it got before, and so many times
+#: an even share (of few partitions: half of what is above that).
+HOT_ODDS_GREW, HOT_TIMES_EVEN = 2.0, 2.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -220,7 +221,8 @@ def _hot_partition(work: TopicWork, since: datetime, now: datetime) -> Iterator[
     even = 1.0 / work.partitions
     if share is None or work.partitions < 2:
         return
-    if share.factor < HOT_SHARE_GREW or share.now < min(HOT_TIMES_EVEN * even, (1 + even) / 2):
+    grew = share.before * (1 - share.now) * HOT_ODDS_GREW <= share.now * (1 - share.before)
+    if not grew or share.now < min(HOT_TIMES_EVEN * even, (1 + even) / 2):
         return
     yield Change(
         kind=ChangeKind.HOT_PARTITION,

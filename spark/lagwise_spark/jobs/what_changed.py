@@ -231,10 +231,10 @@ def _full_downstreams(lake: Lake) -> dict[tuple[str, str, str], float]:
     """What downstreams do that were found to be full, by cluster, group and topic."""
     rows = lake.query(
         """
-        select cluster, "group", topic, list_filter(inputs, one -> one.name = ?)[1].value as rate from capacity
-        where len(list_filter(inputs, one -> one.name = ?)) > 0
+        select cluster, "group", topic, input.value as rate
+        from (select cluster, "group", topic, unnest(inputs) as input from capacity) where input.name = ?
         """,
-        [RATE_INPUT, RATE_INPUT],
+        [RATE_INPUT],
         over=[CAPACITY],
     ).to_pylist()
     return {(row["cluster"], row["group"], row["topic"]): row["rate"] for row in rows}
