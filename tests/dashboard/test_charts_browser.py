@@ -74,6 +74,7 @@ def test_a_heat_map_is_the_page_where_nothing_waits_and_strong_where_much_does(
         _SINCE,
         NOW,
         objective_seconds=300.0,
+        work=None,
         cells=heat_map.lags(lake, "prod", story.group, _SINCE, NOW),
         zoom="",
     )

@@ -200,7 +200,7 @@ def test_a_gap_in_the_history_is_a_gap_in_the_line(tmp_path: Path) -> None:
         ],
     )
     found = group.history(lake, "c", "g", NOW - HOUR, NOW)
-    made = group_charts.chart(found, [], NOW - HOUR, NOW, objective_seconds=300, cells=None, zoom="z")
+    made = group_charts.chart(found, [], NOW - HOUR, NOW, objective_seconds=300, work=None, cells=None, zoom="z")
     line = next(t for t in made.data if t.name == "age")
     assert list(line.y).count(None) == 1
     bands = [t for t in made.data if t.fill == "toself"]
@@ -220,7 +220,7 @@ def test_an_age_that_is_a_lower_bound_is_drawn_as_one() -> None:
             "status": ["stopped"] * len(ages),
         }
     )
-    made = group_charts.chart(history, [], NOW - HOUR, NOW, objective_seconds=None, cells=None, zoom="z")
+    made = group_charts.chart(history, [], NOW - HOUR, NOW, objective_seconds=None, work=None, cells=None, zoom="z")
     known, bound = (next(t for t in made.data if t.name == name) for name in ("age", "age, at least"))
     assert (known.line.dash, bound.line.dash, bound.showlegend) == ("solid", "dot", True)
     assert list(known.y) == [10.0, 20.0, None, None, 50.0]
@@ -230,7 +230,9 @@ def test_an_age_that_is_a_lower_bound_is_drawn_as_one() -> None:
 
 
 def test_without_a_lower_bound_the_legend_does_not_speak_of_one() -> None:
-    made = group_charts.chart(no_history(), [], NOW - HOUR, NOW, objective_seconds=None, cells=None, zoom="z")
+    made = group_charts.chart(
+        no_history(), [], NOW - HOUR, NOW, objective_seconds=None, work=None, cells=None, zoom="z"
+    )
     assert "age, at least" not in [t.name for t in made.data]
 
 
@@ -244,14 +246,18 @@ def no_history() -> pa.Table:
 
 def test_marks_are_text_and_not_markup() -> None:
     mark = ChartMark(NOW - INTERVAL, "left: <img src=x onerror=alert(1)>")
-    made = group_charts.chart(no_history(), [mark] * 300, NOW - HOUR, NOW, objective_seconds=None, cells=None, zoom="z")
+    made = group_charts.chart(
+        no_history(), [mark] * 300, NOW - HOUR, NOW, objective_seconds=None, work=None, cells=None, zoom="z"
+    )
     (marks,) = [t for t in made.data if t.mode == "markers"]
     assert len(marks.x) == len(marks.customdata) == group_charts.MAX_MARKS
     assert not any("<img" in text for text in marks.customdata)
 
 
 def test_charts_without_data_are_labelled_unknown() -> None:
-    made = group_charts.chart(no_history(), [], NOW - HOUR, NOW, objective_seconds=None, cells=None, zoom="z")
+    made = group_charts.chart(
+        no_history(), [], NOW - HOUR, NOW, objective_seconds=None, work=None, cells=None, zoom="z"
+    )
     said = [a for a in made.layout.annotations if a.text == "unknown"]
     assert [a.yref for a in said] == ["y2 domain", "y3 domain"]
     assert made.layout.yaxis2.showticklabels is False
@@ -262,7 +268,9 @@ def test_where_much_happened_only_the_weighty_is_drawn_as_a_line(events: int, ch
     marks = [ChartMark(NOW - i * INTERVAL, "rebalance") for i in range(events)]
     marks += [ChartMark(NOW - i * INTERVAL, "stopped", dash="solid", minor=False) for i in range(changes)]
     marks.sort(key=lambda mark: mark.at, reverse=True)
-    made = group_charts.chart(no_history(), marks, NOW - HOUR, NOW, objective_seconds=None, cells=None, zoom="z")
+    made = group_charts.chart(
+        no_history(), marks, NOW - HOUR, NOW, objective_seconds=None, work=None, cells=None, zoom="z"
+    )
     assert len(made.layout.shapes) == 2 * lines, "across both charts"
     (drawn,) = [t for t in made.data if t.mode == "markers"]
     assert len(drawn.x) == len(marks), "every one can be pointed at"

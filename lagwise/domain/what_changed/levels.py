@@ -5,9 +5,10 @@ All are judged by the same statistics as throughput (:mod:`lagwise.domain.capaci
 seconds and not of minutes: a change shows after two of them.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import pairwise
 
 from lagwise.domain.capacity.block_statistics import levels_of, rate_of
 from lagwise.domain.capacity.saturation import Block
@@ -76,7 +77,7 @@ class TopicWork:
 
 def changes_of(work: TopicWork, since: datetime, now: datetime) -> Iterator[Change]:
     """What changed at or after ``since`` and still holds, of all kinds that can be measured."""
-    steps = _telling(work.work)
+    steps = telling_of(work.work)
     yield from _hot_partition(work, since, now)
     service = list(_time_per_message(work, steps, since, now))
     yield from service
@@ -104,7 +105,7 @@ def _at(seconds: float) -> datetime:
     return datetime.fromtimestamp(seconds, UTC)
 
 
-def _telling(steps: Sequence[WorkStep]) -> list[WorkStep]:
+def telling_of(steps: Sequence[WorkStep]) -> list[WorkStep]:
     """Steps with enough work: a mean of few messages scatters. What is spent on messages counts, not their number."""
     spent = [step.messages * (step.t1_seconds + (step.t2_seconds or 0.0)) for step in steps]
     middle = sorted(spent)[len(spent) // 2] if spent else 0.0
@@ -112,27 +113,19 @@ def _telling(steps: Sequence[WorkStep]) -> list[WorkStep]:
 
 
 def _time_per_message(work: TopicWork, steps: Sequence[WorkStep], since: datetime, now: datetime) -> Iterator[Change]:
-    t1 = _per_message({step.start: step.t1_seconds for step in steps}, steps)
+    t1 = per_message(steps, [step.t1_seconds for step in steps])
     waiting = level_since(t1, since)
     if any(step.t2_seconds is None for step in steps):
         if waiting is not None:
             yield _work_rose(work, waiting, now)
         return
-    t2 = _per_message({step.start: step.t2_seconds or 0.0 for step in steps}, steps)
+    t2 = per_message(steps, [step.t2_seconds or 0.0 for step in steps])
     cpu = level_since(t2, since)
     rise = sum(level.now - level.before for level in (waiting, cpu) if level is not None)
     if cpu is not None and cpu.now - cpu.before >= LEAST_CPU_PART * rise:
         yield _cpu_rose(work, cpu, waiting, now)
     elif waiting is not None:
         yield _waiting_rose(work, waiting, rate_of(t2), now)
-
-
-def _per_message(means: Mapping[datetime, float], steps: Sequence[WorkStep]) -> list[Block]:
-    """Means as blocks whose length is messages. They begin where their step does, which only names the moment."""
-    return [
-        Block(step.start.timestamp(), step.start.timestamp() + step.messages, means[step.start] * step.messages)
-        for step in steps
-    ]
 
 
 def _waiting_rose(work: TopicWork, t1: Level, t2_seconds: float, now: datetime) -> Change:
@@ -274,3 +267,19 @@ def _reads_less(work: TopicWork, since: datetime) -> bool:
 
 def _rates(steps: Sequence[RecordsStep]) -> list[Block]:
     return [Block(step.start.timestamp(), step.end.timestamp(), step.records) for step in steps]
+
+
+def levels_between(blocks: Sequence[Block]) -> list[Level]:
+    """Every rise and every fall of a rate, in order of time."""
+    levels = levels_of(blocks) if blocks else []
+    found = [Level(_at(after[0].start), rate_of(before), rate_of(after)) for before, after in pairwise(levels)]
+    return [level for level in found if not FALLEN < level.factor < RISEN]
+
+
+def per_message(steps: Sequence[WorkStep], means: Sequence[float]) -> list[Block]:
+    """Means of steps as blocks: their length is messages, and they begin where the step does."""
+    begins = [step.start.timestamp() for step in steps]
+    return [
+        Block(begin, begin + step.messages, mean * step.messages)
+        for step, begin, mean in zip(steps, begins, means, strict=True)
+    ]

@@ -18,6 +18,7 @@ from lagwise_dashboard.pages.group import (
     first_steps,
     group_charts,
     heat_map,
+    level_shifts,
     loss_clock,
     member_table,
     partition_table,
@@ -26,7 +27,7 @@ from lagwise_dashboard.pages.group import (
 from lagwise_dashboard.pages.group.current_round import GroupSnapshot
 from lagwise_dashboard.pages.group.group_charts import ChartMark
 from lagwise_dashboard.queries import group as queries
-from lagwise_dashboard.queries import overview
+from lagwise_dashboard.queries import overview, time_per_message
 from lagwise_dashboard.queries.base import Row
 from lagwise_dashboard.widgets import (
     alert_words,
@@ -127,6 +128,9 @@ def _charts(row: Row, alerts: list[Alert], span: TimeRange) -> None:
     if history.num_rows == 0:
         st.info(f"There is no history of this group {span.words}.", icon=":material/timeline:")
         return
+    work = ask(time_per_message.history, cluster, group, since, until)
+    shifts = level_shifts.shifts_of(work, history)
+    marks += level_shifts.marks(shifts)
     # Of a group that is new the axis begins with its history: minutes at the end of an empty hour cannot be read.
     begins = since if span.is_zoom else max(since, min(*history["at"].to_pylist(), until - _MIN_AXIS))
     configured = next((c for c in context.config().clusters if c.name == cluster), None)
@@ -138,6 +142,7 @@ def _charts(row: Row, alerts: list[Alert], span: TimeRange) -> None:
         begins,
         until,
         objective_seconds=configured.lag_objective_of(group) if configured else None,
+        work=work,
         cells=cells,
         zoom=f"{cluster}/{group}/{span.name}",
     )
@@ -146,8 +151,11 @@ def _charts(row: Row, alerts: list[Alert], span: TimeRange) -> None:
         span,
         name="group_history",
         alt="Status, age of the oldest unread record, and records written and read per second over time"
+        + (", and the time per message" if work.num_rows else "")
         + ("" if cells is None else ", and a heat map of the lag of each partition"),
     )
+    if told := level_shifts.sentence(shifts, until):
+        st.caption(told)
     hidden = len(marks) - group_charts.MAX_MARKS + unread
     st.caption(
         "Times are UTC. Triangles mark events: hover over one for details. Solid lines are status changes, dashed "

@@ -1,6 +1,7 @@
-"""The history of one group on one time axis: status, age of the oldest unread record, records written and read."""
+"""The history of one group on one time axis: status, age of the oldest unread record, records written and read, and
+the time per message."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import pairwise
@@ -21,6 +22,8 @@ _PANELS = (
     Panel("Age of the oldest unread record", 165),
     Panel("Records per second, written and read", 165),
 )
+_WORK_PANEL = "Time per message on {topic}"
+_WORK_HEIGHT = 120
 #: Above the heat map: room for the times below the charts over it, and for its scale.
 _HEAT_GAP = 72
 _FILL, _FAINT_FILL = "rgba(13,148,136,0.14)", "rgba(13,148,136,0.05)"
@@ -51,16 +54,24 @@ def chart(
     until: datetime,
     *,
     objective_seconds: float | None,
+    work: pa.Table | None,
     cells: pa.Table | None,
     zoom: str,
 ) -> go.Figure:
     """The charts over a span. ``objective_seconds`` draws the age from which a steady lag is called ``lagging``,
+    ``work`` (of :func:`lagwise_dashboard.queries.time_per_message.history`) the time per message where it is measured,
     ``cells`` (of :func:`lagwise_dashboard.queries.heat_map.lags`) the heat map of partitions.
 
     ``marks`` come latest first.
     """
-    lowest = () if cells is None else (Panel(heat_map.TITLE, heat_map.height(cells), _HEAT_GAP),)
-    made = plot_theme.stack((*_PANELS, *lowest), zoom=zoom)
+    panels = [*_PANELS]
+    if work is not None and work.num_rows:
+        topic = escaping.plotly(work["topic"][0].as_py(), max_length=80)
+        panels.append(Panel(_WORK_PANEL.format(topic=topic), _WORK_HEIGHT))
+    upper = len(panels)
+    if cells is not None:
+        panels.append(Panel(heat_map.TITLE, heat_map.height(cells), _HEAT_GAP))
+    made = plot_theme.stack(panels, zoom=zoom)
     points = _with_gaps(history)
     _status(made, points, until)
     scale, unit = _unit(max((v for v in points["lag_seconds"] if v is not None), default=0.0))
@@ -74,15 +85,17 @@ def chart(
     for row, columns in ((2, ("lag_seconds",)), (3, ("produce_rate_per_second", "consume_rate_per_second"))):
         if all(value is None for column in columns for value in points[column]):
             _unknown(made, row)
-    _marks(made, marks[:MAX_MARKS])
+    if work is not None and work.num_rows:
+        _work(made, _with_gaps(work))
+    _marks(made, marks[:MAX_MARKS], rows=range(2, upper + 1))
     made.update_xaxes(range=[since, until])
     made.update_yaxes(ticksuffix=f" {unit}", row=2, col=1)
     made.update_yaxes(ticksuffix=" /s", row=3, col=1)
     made.update_yaxes(visible=False, range=[0, 1], row=1, col=1)
     made.update_xaxes(showgrid=False, row=1, col=1)
     if cells is not None:
-        made.update_xaxes(showticklabels=True, row=3, col=1)
-        heat_map.add(made, cells, row=4)
+        made.update_xaxes(showticklabels=True, row=upper, col=1)
+        heat_map.add(made, cells, row=upper + 1)
     return made
 
 
@@ -123,6 +136,24 @@ def _lines(made: go.Figure, points: dict[str, list[Any]], scale: float) -> None:
             ),
             row=3, col=1,
         )  # fmt: skip
+
+
+def _work(made: go.Figure, points: dict[str, list[Any]]) -> None:
+    """T1 and T2 in milliseconds, in the panel below the rates."""
+    is_whole = all(seconds is None for seconds in points["t2_seconds"])
+    lines = [("whole time" if is_whole else "T1 (waiting)", "t1_seconds", plot_theme.SERIES[3])]
+    lines += [] if is_whole else [("T2 (CPU)", "t2_seconds", plot_theme.SERIES[5])]
+    for name, column, colour in lines:
+        made.add_trace(
+            plot_theme.line(
+                points["at"], [None if v is None else v * 1000 for v in points[column]],
+                name=name, line={"color": colour, "width": 1.8},
+                customdata=["" if v is None else humanise.precise_duration(v) for v in points[column]],
+                hovertemplate="%{customdata}<extra>" + name + "</extra>",
+            ),
+            row=4, col=1,
+        )  # fmt: skip
+    made.update_yaxes(ticksuffix=" ms", row=4, col=1)
 
 
 def _status(made: go.Figure, points: dict[str, list[Any]], until: datetime) -> None:
@@ -185,7 +216,7 @@ def _unknown(made: go.Figure, row: int) -> None:
     made.update_yaxes(showticklabels=False, showgrid=False, row=row, col=1)
 
 
-def _marks(made: go.Figure, marks: Sequence[ChartMark]) -> None:
+def _marks(made: go.Figure, marks: Sequence[ChartMark], rows: Iterable[int]) -> None:
     with_lines = marks if len(marks) <= MAX_LINES else [mark for mark in marks if not mark.minor][:MAX_LINES]
     # All at once: each add_vline copies what there is already.
     made.layout.shapes += tuple(
@@ -194,7 +225,7 @@ def _marks(made: go.Figure, marks: Sequence[ChartMark]) -> None:
             "line": {"color": mark.colour, "width": 1, "dash": mark.dash},
         }
         for mark in with_lines
-        for row in (2, 3)
+        for row in rows
     )  # fmt: skip
     if marks:
         made.add_trace(

@@ -39,7 +39,7 @@ def show(snapshot: GroupSnapshot, described: Row, now: datetime) -> None:
         f"**{appearance.label(row['status'], row['reason'])}** &nbsp; {escaping.markdown(row['sentence'])}  \n"
         f"Since {humanise.clock(row['since'], now)}, for {humanise.since(row['since'], row['as_of'])}."
     )
-    findings = [
+    findings = _what_changed(row) + [
         f"- {escaping.markdown(f['sentence'])}" + (f" *{escaping.markdown(f['remedy'])}*" if f["remedy"] else "")
         for f in row["findings"]
     ]
@@ -49,6 +49,16 @@ def show(snapshot: GroupSnapshot, described: Row, now: datetime) -> None:
         [*_metrics(row, snapshot.unknown_lag), *_consumption(described)],
         missing_because=appearance.reason_in_words(row["reason"]) or "not in the newest samples",
     )
+
+
+def _what_changed(row: Row) -> list[str]:
+    """The likely cause and what would help, as an item of the list; the sentence of a verdict of trouble has it."""
+    sentence, remedy = row["what_changed_sentence"], row["what_changed_remedy"]
+    if sentence is None:
+        return []
+    told = "" if row["sentence"].endswith(sentence) else escaping.markdown(sentence)
+    words = " ".join(filter(None, (told, f"*{escaping.markdown(remedy)}*" if remedy else "")))
+    return [f"- {words}"] if words else []
 
 
 def _catch_up_help(row: Row) -> str:
