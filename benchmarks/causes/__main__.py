@@ -66,21 +66,30 @@ class Group:
 
 @dataclass
 class Named:
-    """What was named of a group: the first kind, and when after the fault (before it: negative)."""
+    """What was named of a group."""
 
     group: str
     expected: ChangeKind | None
-    kind: ChangeKind | None = None
-    sentence: str | None = None
+    #: Every kind that was named, in order, and the latest sentence.
+    kinds: list[ChangeKind] = field(default_factory=list)
+    sentence: str = ""
+    #: When the expected kind was named first, counted from the fault.
     after_seconds: float | None = None
-    #: When the expected kind was named first.
-    right_after_seconds: float | None = None
 
     @property
     def is_right(self) -> bool:
+        """Whether nothing was named of a healthy group, and of others the right kind, in time and for good."""
         if self.expected is None:
-            return self.kind is None
-        return self.right_after_seconds is not None and 0 <= self.right_after_seconds <= GOAL_SECONDS
+            return not self.kinds
+        return self.after_seconds is not None and self.after_seconds <= GOAL_SECONDS and self.kinds[-1] is self.expected
+
+    def see(self, kind: ChangeKind, sentence: str, after_seconds: float) -> None:
+        """A round named this kind."""
+        if not self.kinds or self.kinds[-1] is not kind:
+            self.kinds.append(kind)
+        if kind is self.expected and self.after_seconds is None:
+            self.after_seconds = after_seconds
+        self.sentence = sentence
 
 
 class Stage:
@@ -89,10 +98,10 @@ class Stage:
     def __init__(self, broker: KafkaBroker, database: "subprocess.Popen[str]", port: int) -> None:
         self.broker, self._database, self.port = broker, database, port
         self.stop = threading.Event()
-        self._producer = Producer({**broker.client_settings(), "linger.ms": 50})
+        self._producer = Producer({**broker.client_settings(), "linger.ms": 50, "log_level": 2})
 
     def start(self, group: Group) -> None:
-        admin = AdminClient(self.broker.client_settings())
+        admin = AdminClient({**self.broker.client_settings()})
         admin.create_topics([NewTopic(group.name, PARTITIONS, 1)])[group.name].result()
         self.deploy(group)
         threading.Thread(target=self._produce, args=(group,), daemon=True).start()
@@ -242,20 +251,12 @@ def run(batch: Sequence[Group], folder: Path, options: argparse.Namespace) -> li
             pipeline.run()
             tick(context, lake, config)
             for row in lake.read(GROUP_STATUS).to_pylist():
-                _see(named[row["group"]], row, time.monotonic() - faulted if faulted else -1.0)
+                if row["what_changed"] is not None:
+                    after = time.monotonic() - faulted if faulted else -1.0
+                    kind, sentence = ChangeKind(row["what_changed"]), row["what_changed_sentence"]
+                    named[row["group"]].see(kind, sentence, after)
             time.sleep(max(0.0, at + options.interval - time.monotonic()))
     return list(named.values())
-
-
-def _see(named: Named, row: dict[str, object], after_seconds: float) -> None:
-    if row["what_changed"] is None:
-        return
-    kind = ChangeKind(str(row["what_changed"]))
-    if named.kind is None:
-        named.after_seconds = after_seconds
-    if kind is named.expected and named.right_after_seconds is None:
-        named.right_after_seconds = after_seconds
-    named.kind, named.sentence = kind, str(row["what_changed_sentence"])
 
 
 @contextmanager
@@ -293,9 +294,9 @@ def main() -> int:
 
 
 def _line(named: Named) -> str:
-    first = "nothing" if named.kind is None else f"{named.kind} ({named.sentence})"
-    right = "" if named.right_after_seconds is None else f", first after {named.right_after_seconds:.0f} s"
-    return f"{'right' if named.is_right else 'WRONG':6}{named.group:18}expected {named.expected}{right}; named: {first}"
+    after = "" if named.after_seconds is None else f" after {named.after_seconds:.0f} s"
+    kinds = ", then ".join(named.kinds) or "nothing"
+    return f"{'right' if named.is_right else 'WRONG':6}{named.group:18}{kinds}{after} {named.sentence}"
 
 
 if __name__ == "__main__":

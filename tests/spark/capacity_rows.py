@@ -32,9 +32,9 @@ def reads(lake: Lake, name: str, *, members: int = 4, partitions: int = 12, rate
     )  # fmt: skip
 
 
-def judged_again(lake: Lake) -> None:
+def judged_again(lake: Lake, after: timedelta = AGAIN_AFTER) -> None:
     """The statuses of a round so much later that the capacity verdicts are due."""
-    again = [{**r, "as_of": r["as_of"] + AGAIN_AFTER} for r in lake.read(PARTITION_STATUS).to_pylist()]
+    again = [{**r, "as_of": r["as_of"] + after} for r in lake.read(PARTITION_STATUS).to_pylist()]
     lake.replace(PARTITION_STATUS, PARTITION_STATUS.from_rows(again))
 
 

@@ -15,7 +15,7 @@ from lagwise.tables.service_times import SERVICE_TIMES
 from lagwise.tables.store import Lake
 from lagwise_app.scaling.lake_cache import LakeCache
 from lagwise_app.scaling.signal import signal
-from lagwise_spark.jobs.capacity import AGAIN_AFTER, plan
+from lagwise_spark.jobs.capacity import AGAIN_AFTER, AGAIN_WHILE_BEHIND, plan
 from tests.app.judged import append, group, partition
 from tests.spark.capacity_rows import EIGHT_CORES, NOW, demand, judged_again, probed, reads, rows, seen, some
 
@@ -197,6 +197,15 @@ def test_the_stalest_first_and_each_in_its_turn(lake: Lake) -> None:
     assert plan(lake, CapacitySettings(), NOW, at_most=2) == 0
     judged_again(lake)
     assert plan(lake, CapacitySettings(), NOW + AGAIN_AFTER, at_most=2) == 2
+
+
+def test_a_group_that_is_behind_is_judged_again_after_a_minute(lake: Lake) -> None:
+    for name in ("late", "well"):
+        reads(lake, name)
+    append(lake, GROUP_STATUS, group("late", "lagging", behind_since=NOW), group("well", "ok"))
+    assert plan(lake, CapacitySettings(), NOW) == 2
+    judged_again(lake, AGAIN_WHILE_BEHIND)
+    assert plan(lake, CapacitySettings(), NOW) == 1
 
 
 def test_where_nothing_is_collected_nothing_is_judged_again(lake: Lake) -> None:

@@ -45,7 +45,8 @@ def of_rebalances(rebalances: Sequence[Rebalance], now: datetime) -> Iterator[Ch
     if kind is ChangeKind.MEMBERS_LEFT and stats.left <= stats.joined:
         return
     if kind is not None:
-        began = rebalances[0].at
+        # Members that came before the first one went are no part of it.
+        began = next((r.at for r in rebalances if r.left), rebalances[0].at)
         since = f"Since {clock(began, now)}: " if len(rebalances) > 1 else f"At {clock(began, now)}: "
         sentence = since + stats.finding.sentence[0].lower() + stats.finding.sentence[1:]
         yield Change(kind=kind, at=began, sentence=sentence, remedy=stats.finding.remedy)

@@ -10,13 +10,14 @@ from typing import Any
 
 from lagwise.config import CapacitySettings
 from lagwise.domain.capacity.assessment import Assessment, assess
-from lagwise.tables.analysis import PARTITION_STATUS
+from lagwise.tables.analysis import GROUP_STATUS, PARTITION_STATUS
 from lagwise.tables.capacity import CAPACITY
 from lagwise.tables.store import Lake
-from lagwise_spark.jobs.capacity_facts import Facts, Row, key_of
+from lagwise_spark.jobs.capacity_facts import Facts, Key, Row, key_of
 
 #: An answer is looked at again when the status is so much newer: where nothing is collected, nothing is judged again.
-AGAIN_AFTER = timedelta(minutes=5)
+#: That of a group that is behind is wanted soon, and what its messages cost may just have changed.
+AGAIN_AFTER, AGAIN_WHILE_BEHIND = timedelta(minutes=5), timedelta(minutes=1)
 #: So many a round, at most.
 AT_MOST = 200
 
@@ -27,6 +28,8 @@ _READERS = """
     from partition_status where status != 'ghost' group by cluster, "group", topic
 """
 
+_BEHIND = 'select cluster, "group" from group_status where behind_since is not null'
+
 
 def plan(lake: Lake, settings: CapacitySettings, now: datetime, at_most: int = AT_MOST) -> int:
     """Judge the group-topics whose answers are oldest; how many were. Groups that went away are left out of the
@@ -34,8 +37,14 @@ def plan(lake: Lake, settings: CapacitySettings, now: datetime, at_most: int = A
     readers = {key_of(r): r for r in lake.query(_READERS, over=[PARTITION_STATUS]).to_pylist()}
     before = {key_of(r): r for r in lake.read(CAPACITY).to_pylist()}
     judged = {key: row["as_of"] for key, row in before.items()}
+    behind = {(r["cluster"], r["group"]) for r in lake.query(_BEHIND, over=[GROUP_STATUS]).to_pylist()}
+
+    def is_due(key: Key, reader: Row) -> bool:
+        after = AGAIN_WHILE_BEHIND if key[:2] in behind else AGAIN_AFTER
+        return key not in judged or judged[key] <= reader["as_of"] - after
+
     due = sorted(
-        (key for key, reader in readers.items() if key not in judged or judged[key] <= reader["as_of"] - AGAIN_AFTER),
+        (key for key, reader in readers.items() if is_due(key, reader)),
         key=lambda key: (judged[key].timestamp() if key in judged else 0.0, key),
     )[:at_most]
     if not due and before.keys() <= readers.keys():
