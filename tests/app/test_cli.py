@@ -168,6 +168,19 @@ def test_lag_as_text_has_every_digit(data: str) -> None:
     assert "≥ 1 h 2 min" in shown.stdout
 
 
+def test_lag_says_what_would_help_against_the_likely_cause(data: str) -> None:
+    lake = Lake(f"{data}/lake")
+    rows = lake.read(GROUP_STATUS).to_pylist()
+    for one in rows:
+        if one["group"] == HOSTILE:
+            one |= {"what_changed": "waiting_rose", "what_changed_sentence": "T1 rose.", "what_changed_remedy": "Look."}
+            one["sentence"] += " T1 rose."
+    lake.replace(GROUP_STATUS, GROUP_STATUS.from_rows(rows))
+    assert "What would help: Look." in lagwise("lag", HOSTILE, "--data", data).stdout
+    document = answer("lag", HOSTILE, "--data", data, "--json")
+    assert (document["what_changed"], document["what_changed_remedy"]) == ("waiting_rose", "Look.")
+
+
 def test_lag_shows_its_growth(data: str) -> None:
     """Five minutes in which it grew by ten a second."""
     judged = answer("lag", HOSTILE, "--data", data, "--json")

@@ -47,7 +47,7 @@ def test_the_cause_is_shown_once_with_what_would_help(open_app: Open, busy: Path
     app = open_app("group", cluster="prod", group="orders-fulfilment")
     said = [element.value for element in (*app.warning, *app.error, *app.markdown)]
     assert sum(text.count("what its handlers wait for got slower") for text in said) == 1
-    assert any("*Look at what the handlers call" in text for text in said)
+    assert any("*What would help: Look at what the handlers call" in text for text in said)
 
 
 def test_t1_and_t2_are_drawn_and_their_shift_is_marked(open_app: Open, busy: Path) -> None:

@@ -29,6 +29,8 @@ def group_lines(row: dict[str, Any], clusters: Sequence[AnyCluster], page: str, 
     """A group: its status and why, other findings, what to do first, and how its lag has changed."""
     verdict = plain(row["group"]).append(" is ").append_text(status_text(row["status"], row["reason"]))
     yield verdict.append(" — ").append_text(plain(row["sentence"]))
+    if row["what_changed_remedy"] and row["sentence"].endswith(row["what_changed_sentence"]):
+        yield _labelled("What would help", row["what_changed_remedy"])
     for finding in row["findings"]:
         yield _labelled("Also", f"{finding['sentence']} {finding['remedy'] or ''}".rstrip())
     if row["status"] not in (Status.OK, Status.CATCHING_UP, Status.GHOST):

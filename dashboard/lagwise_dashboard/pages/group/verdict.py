@@ -57,7 +57,7 @@ def _what_changed(row: Row) -> list[str]:
     if sentence is None:
         return []
     told = "" if row["sentence"].endswith(sentence) else escaping.markdown(sentence)
-    words = " ".join(filter(None, (told, f"*{escaping.markdown(remedy)}*" if remedy else "")))
+    words = " ".join(filter(None, (told, f"*What would help: {escaping.markdown(remedy)}*" if remedy else "")))
     return [f"- {words}"] if words else []
 
 
