@@ -7,7 +7,7 @@ records get bigger; most records have one key; a member joins and leaves without
 Collector, lake and rounds of the analysis are the product's own. A fault counts as named if ``what_changed`` of the
 group's row says so within two minutes; whatever is named of healthy groups counts as false.
 
-    python -m benchmarks.causes [--interval 15] [--json] [--small]
+    python -m benchmarks.causes [--interval 15] [--batch 1] [--keep FOLDER] [--json] [--small]
 """
 
 import argparse
@@ -279,12 +279,14 @@ def main() -> int:
     parser = options_parser(__doc__, "the first batch alone, after less of health", has_json=True)
     parser.add_argument("--interval", type=float, default=15.0, help="seconds between two samples (default 15)")
     parser.add_argument("--batch", type=int, action="append", help="only this batch, from 1")
+    parser.add_argument("--keep", type=Path, help="keep the lakes in this folder")
     options = parser.parse_args()
     chosen = [1] if options.small else options.batch or range(1, len(BATCHES) + 1)
     results = []
     for number in chosen:
         with tempfile.TemporaryDirectory(prefix="lagwise-causes-") as folder:
-            results += run(BATCHES[number - 1], Path(folder), options)
+            lake = Path(folder) if options.keep is None else options.keep / f"batch-{number}"
+            results += run(BATCHES[number - 1], lake, options)
     if options.json:
         print(json.dumps({"at": datetime.now(UTC).isoformat(), "groups": [asdict(r) for r in results]}))
     else:

@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -113,3 +114,10 @@ def test_messages_that_take_so_long_that_few_are_left_are_no_quiet_minutes(facto
     level = newest_level(minutes([0.012] * 30 + [slow] * 3, messages=counts))
     assert level.t1_seconds == pytest.approx(slow)
     assert level.t1_change == LevelChange(START + timedelta(minutes=30), pytest.approx(0.012))
+
+
+def test_a_doubt_of_the_level_before_is_over_with_it() -> None:
+    some = [replace(minute, t1_doubt="run_queue") for minute in minutes([0.040] * 20)]
+    after = [replace(minute, minute=minute.minute + timedelta(minutes=20)) for minute in minutes([0.012] * 10)]
+    assert newest_level(some).t1_doubt == "run_queue"
+    assert newest_level([*some, *after]).t1_doubt is None

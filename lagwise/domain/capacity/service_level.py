@@ -29,6 +29,8 @@ class MeasuredMinute:
     messages: int
     t1_seconds: float
     t2_seconds: float
+    #: Why T1 is only an upper bound, in any of its measurements; None is no doubt.
+    t1_doubt: str | None = None
 
     @property
     def work_seconds(self) -> float:
@@ -53,6 +55,8 @@ class ServiceLevel:
     messages: int
     t1_change: LevelChange | None = None
     t2_change: LevelChange | None = None
+    #: Why T1 is only an upper bound; None is no doubt.
+    t1_doubt: str | None = None
 
 
 def newest_level(minutes: Sequence[MeasuredMinute]) -> ServiceLevel:
@@ -69,6 +73,7 @@ def newest_level(minutes: Sequence[MeasuredMinute]) -> ServiceLevel:
         messages=messages,
         t1_change=t1_change,
         t2_change=t2_change,
+        t1_doubt=max((m.t1_doubt for m in level if m.t1_doubt is not None), default=None),
     )
 
 

@@ -22,6 +22,7 @@ _OF_EXPLANATION = {
     "deployment": ChangeKind.DEPLOYMENT,
     "restart": ChangeKind.DEPLOYMENT,
     "replacement": ChangeKind.DEPLOYMENT,
+    "start": ChangeKind.DEPLOYMENT,
 }
 
 

@@ -101,11 +101,12 @@ _SERVICE = """
     ), minutes as (
         select cluster, "group", topic, time_bucket(interval '1 minute', measured_at) as minute,
                sum(messages)::bigint as messages, sum(t1_seconds * messages) / sum(messages) as t1_seconds,
-               sum(t2_seconds * messages) / sum(messages) as t2_seconds
+               sum(t2_seconds * messages) / sum(messages) as t2_seconds, max(t1_doubt) as t1_doubt
         from together group by all
     ), in_order as (
         select cluster, "group", topic, list({'minute': minute, 'messages': messages, 't1_seconds': t1_seconds,
-                                              't2_seconds': t2_seconds} order by minute) as minutes
+                                              't2_seconds': t2_seconds, 't1_doubt': t1_doubt}
+                                             order by minute) as minutes
         from minutes group by all
     ), processes as (
         -- what a process told lately; whatever has told longer ago may have been another one's before a rebalance
@@ -118,7 +119,7 @@ _SERVICE = """
         select cluster, "group", topic, round(avg(threads))::int as threads, avg(cores) as cores from hosts group by all
     )
     select cluster, "group", topic, any_value(o.minutes) as minutes, max(measured_at) as measured_at,
-           max(t1_doubt) as t1_doubt, any_value(n.threads) as threads, any_value(n.cores) as cores,
+           any_value(n.threads) as threads, any_value(n.cores) as cores,
            case when bool_or(is_busy) then greatest(0, sum(beside * messages) filter (is_busy)
                                                        / sum(messages) filter (is_busy)) end as t2_beside_seconds
     from busiest join nodes n using (cluster, "group", topic) join in_order o using (cluster, "group", topic)
@@ -243,7 +244,7 @@ def _service_time(row: Row) -> GroupServiceTime:
         t1_change=level.t1_change,
         t2_change=level.t2_change,
         measured_at=row["measured_at"],
-        t1_doubt=row["t1_doubt"],
+        t1_doubt=level.t1_doubt,
     )
 
 
