@@ -18,6 +18,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
@@ -181,14 +182,11 @@ def _hot_key(_stage: Stage, group: Group) -> None:
 
 
 def _rebalances(stage: Stage, group: Group) -> None:
-    def come_and_go() -> None:
-        while not stage.stop.is_set():
-            member = stage.consumer(group, f"{group.name}-passing", "--idle")
-            stage.stop.wait(_HELD_SECONDS)
-            member.terminate()
-            member.wait(20)
-
-    threading.Thread(target=come_and_go, daemon=True).start()
+    while not stage.stop.is_set():
+        member = stage.consumer(group, f"{group.name}-passing", "--idle")
+        stage.stop.wait(_HELD_SECONDS)
+        member.terminate()
+        member.wait(20)
 
 
 def _slow_broker(stage: Stage, group: Group) -> None:
@@ -239,6 +237,9 @@ def run(batch: Sequence[Group], folder: Path, options: argparse.Namespace) -> li
         for group in batch:
             stage.start(group)
         pipeline = opened.enter_context(opened_pipeline(KafkaSource(cluster), cluster, config, lake))
+        # Consumers die with the thread that started them, so threads stay when a fault is done.
+        doing = opened.enter_context(ThreadPoolExecutor(len(batch)))
+        opened.callback(stage.stop.set)
         named = {group.name: Named(group.name, group.expected) for group in batch}
         began, faulted = time.monotonic(), None
         healthy = HEALTHY_SECONDS if not options.small else 90.0
@@ -247,7 +248,7 @@ def run(batch: Sequence[Group], folder: Path, options: argparse.Namespace) -> li
             if faulted is None and at - began >= healthy:
                 faulted = at
                 for group in batch:
-                    threading.Thread(target=group.fault, args=(stage, group), daemon=True).start()
+                    doing.submit(group.fault, stage, group)
             pipeline.run()
             tick(context, lake, config)
             for row in lake.read(GROUP_STATUS).to_pylist():

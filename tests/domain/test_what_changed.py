@@ -163,7 +163,7 @@ def test_a_deployment_shortly_before_is_named_with_it() -> None:
     assert "Shortly before: since 14:13:20 UTC: 4 members left and came back once each" in found.sentence
     alone = likely_cause(changes[:1], NOW)
     assert alone is not None
-    assert alone.sentence.endswith("No member was restarted since 14:02:00 UTC: rather the input than the code.")
+    assert alone.sentence.endswith("No member was restarted since 14:07:00 UTC: rather the input than the code.")
 
 
 def test_an_occasion_alone_is_named_with_doubt() -> None:

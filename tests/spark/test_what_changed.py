@@ -10,12 +10,14 @@ import pytest
 from lagwise.domain.group_record import row_of
 from lagwise.domain.groups import GroupVerdict, record_of_verdict, verdict_of
 from lagwise.domain.vocabulary import Status
+from lagwise.domain.what_changed.backlog import Backlog
 from lagwise.tables.analysis import GROUP_STATUS
+from lagwise.tables.minutes import MINUTES, WATERMARK_MINUTES
 from lagwise.tables.raw import COMMITS, EVENTS, WATERMARKS
 from lagwise.tables.schema import Table
-from lagwise.tables.service_times import SERVICE_TIMES
+from lagwise.tables.service_times import JOBS, SERVICE_TIMES
 from lagwise.tables.store import Lake
-from lagwise_spark.jobs.what_changed import backlogs_of
+from lagwise_spark.jobs.what_changed import Behind, backlogs_of
 from tests.domain.test_groups import part
 from tests.lake_rows import append, overwrite, row
 from tests.spark.test_rebalance_stats import at, news
@@ -32,10 +34,13 @@ def verdicts(status: Status = Status.LAGGING, lag_seconds: float = 90.0) -> dict
 
 
 class Shop:
-    """Samples of a group that reads a topic of two partitions, one member each, every quarter of a minute."""
+    """Samples of a group that reads a topic of two partitions, one member each, every quarter of a minute. What is
+    older than three minutes is only there as minutes."""
 
     def __init__(self, lake: Lake) -> None:
-        self.rows: dict[Table, list[dict[str, Any]]] = {SERVICE_TIMES: [], WATERMARKS: [], COMMITS: []}
+        self.rows: dict[Table, list[dict[str, Any]]] = {
+            table: [] for table in (SERVICE_TIMES, WATERMARKS, COMMITS, WATERMARK_MINUTES, MINUTES)
+        }
         self.lake = lake
         self.ends, self.reads = [0, 0], [0, 0]
 
@@ -45,10 +50,17 @@ class Shop:
         own = {"sample_id": f"s{minutes}", "cluster": "shop", "sampled_at": at(minutes), "topic": "orders"}
         for partition in (0, 1):
             its = {**own, "partition": partition}
+            minute = {"cluster": "shop", "topic": "orders", "partition": partition, "minute": at(int(minutes))}
             self.ends[partition] += written[partition]
             self.reads[partition] += read
-            self.rows[WATERMARKS].append(row(WATERMARKS, **its, high_watermark=self.ends[partition]))
-            self.rows[COMMITS].append(row(COMMITS, **its, group="checkout", committed=self.reads[partition]))
+            end, done = self.ends[partition], self.reads[partition]
+            if minutes >= NOW - 3:
+                self.rows[WATERMARKS].append(row(WATERMARKS, **its, high_watermark=end))
+                self.rows[COMMITS].append(row(COMMITS, **its, group="checkout", committed=done))
+            if minutes % 1 == 1 - EVERY:
+                last = {**minute, "last_at": at(minutes)}
+                self.rows[WATERMARK_MINUTES].append(row(WATERMARK_MINUTES, **last, last_high_watermark=end))
+                self.rows[MINUTES].append(row(MINUTES, **last, group="checkout", last_committed=done))
             if t1 is not None:
                 times = {"t1_seconds": t1, "t2_seconds": 0.003, "messages": read, "threads": 2, "cores": 2.0}
                 member = {"group": "checkout", "member_id": f"m{partition}", "measured_at": at(minutes)}
@@ -103,6 +115,21 @@ def test_without_a_probe_and_with_a_changed_setting(lake: Lake) -> None:
     assert "segment.ms=1 became segment.ms=2" in cause.sentence
 
 
+def test_a_flink_job_whose_records_take_longer(lake: Lake) -> None:
+    for number in range(60):
+        minutes = NOW - 0.25 * (59 - number)
+        slow = minutes > FAULT
+        price = {"name": "price", "parallelism": 2, "slots_held": 2, "busy_share": 1.0 if slow else 0.6}
+        price |= {"backpressured_share": 0.0, "idle_share": 0.0, "records_out_per_second": 1.0}
+        source = price | {"name": "source", "busy_share": 0.1, "records_in_per_second": 300.0}
+        vertices = [source, price | {"records_in_per_second": 100.0 if slow else 300.0}]
+        own = {"cluster": "shop", "group": "checkout", "sampled_at": at(minutes), "sample_id": f"s{number}"}
+        append(lake, JOBS, [row(JOBS, **own, vertices=vertices)])
+    cause = backlogs_of(lake, verdicts(), news(NOW))[KEY].cause
+    assert cause is not None
+    assert cause.sentence.startswith("The time per message on the vertex price rose from 4 ms to 20 ms at")
+
+
 def test_a_group_that_keeps_up_has_no_backlog_and_is_not_looked_at(lake: Lake) -> None:
     assert backlogs_of(lake, verdicts(Status.OK, 1.0), news(NOW)) == {}
     waits = backlogs_of(lake, verdicts(Status.OK, 60.0), news(NOW))
@@ -110,7 +137,7 @@ def test_a_group_that_keeps_up_has_no_backlog_and_is_not_looked_at(lake: Lake) -
     assert waits[KEY].cause is None
 
 
-@pytest.mark.parametrize(("age_minutes", "is_kept"), [(5.0, False), (20.0, True)])
+@pytest.mark.parametrize(("age_minutes", "is_kept"), [(5.0, False), (11.0, True)])
 def test_a_cause_is_carried_from_round_to_round_and_is_final_after_a_while(
     lake: Lake, age_minutes: float, is_kept: bool
 ) -> None:
@@ -126,6 +153,16 @@ def test_a_cause_is_carried_from_round_to_round_and_is_final_after_a_while(
     assert now.since == at(NOW - age_minutes)
     assert now.cause is not None
     assert (now.cause.sentence == "Told before.") == is_kept
+
+
+def test_each_round_at_first_and_then_once_a_minute() -> None:
+    ages = range(0, 720, 15)
+    looked = [
+        age
+        for age in ages
+        if Behind(KEY, ("orders",), 2, Status.LAGGING, Backlog(at(0)), at(0) + timedelta(seconds=age)).is_due(15.0)
+    ]
+    assert looked == [*range(0, 151, 15), *range(180, 601, 60)]
 
 
 def stored(verdict: GroupVerdict, backlog: Any) -> Mapping[str, Any]:

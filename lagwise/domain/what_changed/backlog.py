@@ -15,7 +15,7 @@ TOLD_WITH = (TROUBLE | {Status.CATCHING_UP}) - {Status.REWOUND}
 #: cause is known when one does.
 _LONG_SECONDS, _LONG_INTERVALS = 15.0, 2.0
 #: The cause is looked for until so long after the group fell behind; after that what was found stays.
-_DECIDED_AFTER = timedelta(minutes=15)
+_DECIDED_AFTER = timedelta(minutes=10)
 #: Of a group that reads nothing at all, less reading is no cause.
 _NO_CAUSE_OF_STANDING = LAST_RESORTS | {ChangeKind.FETCHING_SLOWED}
 

@@ -26,7 +26,7 @@ class ChangeKind(StrEnum):
     PRODUCE_RATE_ROSE = "produce_rate_rose"
     #: Fewer records are read, and nothing that was measured says why.
     CONSUME_RATE_FELL = "consume_rate_fell"
-    #: Members were started, or replaced.
+    #: Members were replaced.
     DEPLOYMENT = "deployment"
     #: A topic that it reads got more partitions.
     PARTITIONS_ADDED = "partitions_added"

@@ -7,7 +7,7 @@ from lagwise.domain.humanise import clock
 from lagwise.domain.what_changed.change import LAST_RESORTS, OCCASIONS, Change, ChangeKind
 
 #: A backlog shows so much later than what caused it, at most: rates have to be measured, and records to become old.
-LOOK_BACK = timedelta(minutes=15)
+LOOK_BACK = timedelta(minutes=10)
 #: A deployment or another occasion has to do with a change if it came so long before it, or, as moments are known to
 #: within some seconds, so shortly after.
 _OCCASION_BEFORE, _OCCASION_AFTER = timedelta(minutes=10), timedelta(seconds=60)

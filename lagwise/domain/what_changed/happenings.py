@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import dropwhile
 
 from lagwise.domain.humanise import clock
 from lagwise.domain.rebalances.activity import Hour, stats_of_hour
@@ -22,7 +23,6 @@ _OF_EXPLANATION = {
     "deployment": ChangeKind.DEPLOYMENT,
     "restart": ChangeKind.DEPLOYMENT,
     "replacement": ChangeKind.DEPLOYMENT,
-    "start": ChangeKind.DEPLOYMENT,
 }
 
 
@@ -39,16 +39,17 @@ class TopicEvent:
 
 def of_rebalances(rebalances: Sequence[Rebalance], now: datetime) -> Iterator[Change]:
     """What a group's rebalances, in order of time, amount to; nothing if they explain no backlog."""
-    if not rebalances:
+    # Members that came before the first one went are no part of it.
+    told = [*dropwhile(lambda rebalance: not rebalance.left, rebalances)] or rebalances
+    if not told:
         return
-    stats = stats_of_hour(Hour(tuple(rebalances), tuple(rebalances)), Setup())
+    stats = stats_of_hour(Hour(tuple(told), tuple(told)), Setup())
     kind = _OF_EXPLANATION.get(stats.finding.cause)
     if kind is ChangeKind.MEMBERS_LEFT and stats.left <= stats.joined:
         return
     if kind is not None:
-        # Members that came before the first one went are no part of it.
-        began = next((r.at for r in rebalances if r.left), rebalances[0].at)
-        since = f"Since {clock(began, now)}: " if len(rebalances) > 1 else f"At {clock(began, now)}: "
+        began = told[0].at
+        since = f"Since {clock(began, now)}: " if len(told) > 1 else f"At {clock(began, now)}: "
         sentence = since + stats.finding.sentence[0].lower() + stats.finding.sentence[1:]
         yield Change(kind=kind, at=began, sentence=sentence, remedy=stats.finding.remedy)
 

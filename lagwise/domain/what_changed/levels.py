@@ -177,7 +177,7 @@ def _work_rose(work: TopicWork, whole: Level, now: datetime) -> Change:
             f"The time per message on {work.topic} rose from {precise_duration(whole.before)} to "
             f"{precise_duration(whole.now)} at {clock(whole.at, now)}; which part of it is not known."
         ),
-        remedy="Look at what the handlers call, and at the CPU of the consumers. A probe tells the two apart.",
+        remedy="Look at what is called for each message, and at the CPU of the consumers.",
     )
 
 

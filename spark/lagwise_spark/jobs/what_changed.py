@@ -5,6 +5,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from itertools import accumulate
 from typing import Any
 
 import pyarrow as pa
@@ -20,26 +21,35 @@ from lagwise.domain.what_changed.happenings import TopicEvent, of_rebalances, of
 from lagwise.domain.what_changed.levels import RecordsStep, TopicWork, WorkStep, changes_of
 from lagwise.tables.analysis import GROUP_STATUS
 from lagwise.tables.capacity import CAPACITY
+from lagwise.tables.minutes import MINUTES, WATERMARK_MINUTES
 from lagwise.tables.raw import COMMITS, EVENTS, WATERMARKS
 from lagwise.tables.schema import TEXT, Table
-from lagwise.tables.service_times import SERVICE_TIMES
+from lagwise.tables.service_times import JOBS, SERVICE_TIMES
 from lagwise.tables.store import Lake
 from lagwise_spark.jobs.progress import News
 from lagwise_spark.jobs.rebalances import rebalance_of
 
 Group = tuple[str, str]
 Row = Mapping[str, Any]
-#: So many groups a round, at most: those that fell behind last. A cluster in uproar must not hold up the verdicts.
-MOST_GROUPS = 50
+#: Cluster, group (None where it is about the topic alone) and topic.
+TopicKey = tuple[str, str | None, str]
+#: So many groups a round, and partitions of them together, at most: those that fell behind last. A cluster in uproar
+#: must not hold up the verdicts.
+MOST_GROUPS, MOST_PARTITIONS = 50, 10_000
+#: Groups are looked at in each round for so long after they fell behind, and then once a minute.
+_EACH_ROUND_FOR = timedelta(seconds=150)
 #: Levels before a change are measured over this time.
-_BEFORE = timedelta(minutes=15)
+_BEFORE = timedelta(minutes=10)
+#: Raw samples are read of so long before now; what was before is read as minutes, which are a quarter as many rows.
+_RAW = timedelta(minutes=3)
 #: Steps are as long as this, or as the time between two samples.
 _STEP_SECONDS = 15.0
 
 _RECORDS = """
     with marks as (
-        select distinct cluster, topic, partition, {group} as "group", sampled_at, {offset} as mark
-        from {table} semi join behind using ({using}) where sampled_at >= $since and {offset} is not null
+        select cluster, topic, partition, {group} as "group", sampled_at, {offset} as mark
+        from {table} semi join behind using ({using}) where sampled_at >= $newest and {offset} is not null
+        union select * from older
     ), steps as (
         select *, lag(sampled_at) over its as began, mark - lag(mark) over its as records
         from marks window its as (partition by cluster, topic, "group", partition order by sampled_at)
@@ -61,8 +71,13 @@ _RECORDS = """
         on c.cluster = h.cluster and c.topic = h.topic and c."group" is not distinct from h."group"
     group by c.cluster, c.topic, c."group", floor(epoch(c.sampled_at) / $step) order by "end"
 """
-_WRITTEN = _RECORDS.format(table="watermarks", offset="high_watermark", group="null::varchar", using="cluster, topic")
-_READ = _RECORDS.format(table="commits", offset="committed", group='"group"', using='cluster, "group", topic')
+_OLDER = """
+    select cluster, topic, partition, {group} as "group", last_at as sampled_at, last_{offset} as mark
+    from {minutes} semi join behind using ({using})
+    where minute >= $since and last_at < $newest and last_{offset} is not null
+"""
+_OF_TOPIC = {"offset": "high_watermark", "group": "null::varchar", "using": "cluster, topic"}
+_OF_GROUP = {"offset": "committed", "group": '"group"', "using": 'cluster, "group", topic'}
 _WORK = """
     with told as (
         select distinct cluster, "group", topic, coalesce(host, '') as host, coalesce(member_id, '') as member,
@@ -78,6 +93,22 @@ _WORK = """
            max(cores) as cores, sum(threads)::int as threads
     from told group by all order by start
 """
+#: The work of Flink jobs: the busy time of a record in the vertex that is busiest now.
+_JOBS = """
+    with seen as (
+        select distinct cluster, "group", sampled_at, unnest(vertices) as vertex
+        from jobs semi join behind using (cluster, "group") where sampled_at >= $since
+    ), busiest as (
+        select cluster, "group", arg_max(vertex.name, (vertex.busy_share, sampled_at)) as name
+        from seen where vertex.busy_share is not null and sampled_at >= $newest group by all
+    )
+    select cluster, "group", vertex.name as topic, sampled_at - to_seconds($step::int) as start,
+           greatest(1, round(vertex.records_in_per_second * $step))::bigint as messages, null as t2_seconds,
+           vertex.busy_share * vertex.parallelism / vertex.records_in_per_second as t1_seconds, null as busy_share,
+           null as cores, null as threads
+    from seen join busiest using (cluster, "group")
+    where vertex.name = busiest.name and vertex.busy_share > 0 and vertex.records_in_per_second > 0 order by sampled_at
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,9 +117,17 @@ class Behind:
 
     group: Group
     topics: tuple[str, ...]
+    partitions: int
     status: Status
     backlog: Backlog
     now: datetime
+
+    def is_due(self, interval_seconds: float) -> bool:
+        """Whether to look at it in a round that comes so long after the one before."""
+        age = self.now - self.backlog.since
+        before = age - timedelta(seconds=interval_seconds)
+        minute = timedelta(minutes=1)
+        return not self.backlog.is_decided(self.now) and (age <= _EACH_ROUND_FOR or age // minute != before // minute)
 
 
 def backlogs_of(
@@ -105,8 +144,9 @@ def backlogs_of(
         if backlog is None:
             continue
         result[group] = backlog
-        if not backlog.is_decided(its.as_of):
-            young.append(Behind(group, verdict.topics, verdict.status, backlog, its.as_of))
+        one = Behind(group, verdict.topics, verdict.partitions, verdict.status, backlog, its.as_of)
+        if one.is_due(interval):
+            young.append(one)
     changes = _changes(lake, young, max(n.interval_seconds for n in news))
     explained = {
         one.group: one.backlog.explained(changes[one.group], one.status, one.now)
@@ -136,15 +176,25 @@ def _before(lake: Lake) -> dict[Group, Backlog]:
 
 def _changes(lake: Lake, behind: Sequence[Behind], interval_seconds: float) -> dict[Group, list[Change]]:
     """What changed before groups fell behind, by cluster and group."""
-    newest = sorted(behind, key=lambda one: one.backlog.since, reverse=True)[:MOST_GROUPS]
+    newest = _within_bounds(sorted(behind, key=lambda one: one.backlog.since, reverse=True))
     if not newest:
         return {}
     since = min(one.backlog.since for one in newest) - LOOK_BACK
     named = _named(newest)
-    values = {"since": since - _BEFORE, "step": max(_STEP_SECONDS, interval_seconds)}
-    work = _by(lake, _WORK, values, named, SERVICE_TIMES)
-    written = _by(lake, _WRITTEN, values, named.select(["cluster", "topic"]), WATERMARKS)
-    read = _by(lake, _READ, values, named, COMMITS)
+    begin, raw, step = since - _BEFORE, max(one.now for one in newest) - _RAW, max(_STEP_SECONDS, interval_seconds)
+    measured: dict[str, object] = {"since": begin, "step": step}
+    work = _by(lake.query(_WORK, measured, over=[SERVICE_TIMES], since=begin, given={"behind": named}))
+
+    def records(table: Table, minutes: Table, names: Mapping[str, str]) -> defaultdict[TopicKey, list[Row]]:
+        told: dict[str, object] = {"since": begin, "newest": raw}
+        sql = _OLDER.format(minutes=minutes.name, **names)
+        older = lake.query(sql, told, over=[minutes], since=begin, given={"behind": named})
+        sql, told = _RECORDS.format(table=table.name, **names), {"newest": raw, "step": step}
+        return _by(lake.query(sql, told, over=[table], since=raw, given={"behind": named, "older": older}))
+
+    of_jobs = {"since": begin, "newest": raw, "step": step}
+    jobs = _by(lake.query(_JOBS, of_jobs, over=[JOBS], since=begin, given={"behind": named}))
+    written, read = records(WATERMARKS, WATERMARK_MINUTES, _OF_TOPIC), records(COMMITS, MINUTES, _OF_GROUP)
     rebalances, events = _happenings(lake, newest, since)
     full = _full_downstreams(lake)
     found: dict[Group, list[Change]] = {}
@@ -156,9 +206,19 @@ def _changes(lake: Lake, behind: Sequence[Behind], interval_seconds: float) -> d
             its = _topic_work(topic, work[key], written[cluster, None, topic], read[key], full.get(key))
             changes += changes_of(its, began, one.now)
             changes += of_topic_events([e for e in events[cluster, topic] if e.at >= began], one.now)
+        for (*group, vertex), steps in jobs.items():
+            if tuple(group) == one.group:
+                its = _topic_work(f"the vertex {vertex}", steps, (), (), None)
+                changes += changes_of(its, began, one.now)
         mine = [rebalance_of(event) for event in rebalances[one.group] if event["at"] >= began]
         changes += of_rebalances(mine, one.now)
     return found
+
+
+def _within_bounds(behind: Sequence[Behind]) -> list[Behind]:
+    """The first of them, as many as a round looks at."""
+    sizes = accumulate(one.partitions for one in behind)
+    return [one for one, size in zip(behind[:MOST_GROUPS], sizes, strict=False) if size <= MOST_PARTITIONS]
 
 
 def _named(behind: Iterable[Behind]) -> pa.Table:
@@ -169,13 +229,10 @@ def _named(behind: Iterable[Behind]) -> pa.Table:
     )
 
 
-def _by(
-    lake: Lake, sql: str, values: Mapping[str, Any], behind: pa.Table, table: Table
-) -> defaultdict[tuple[str, str | None, str], list[Row]]:
-    """The rows of a query by cluster, group and topic, in order of time."""
-    rows = lake.query(sql, values, over=[table], since=values["since"], given={"behind": behind})
-    result: defaultdict[tuple[str, str | None, str], list[Row]] = defaultdict(list)
-    for row in rows.to_pylist():
+def _by(found: pa.Table) -> defaultdict[TopicKey, list[Row]]:
+    """Rows by cluster, group and topic, in the order that they have."""
+    result: defaultdict[TopicKey, list[Row]] = defaultdict(list)
+    for row in found.to_pylist():
         result[row["cluster"], row["group"], row["topic"]].append(row)
     return result
 
