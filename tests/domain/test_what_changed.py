@@ -104,6 +104,15 @@ def test_without_a_probe_less_is_read_and_it_is_said_that_nobody_knows_why(kind:
     assert "no other change seen" in found.sentence
 
 
+def test_where_a_probe_will_tell_why_less_is_read_it_is_waited_for() -> None:
+    work = Consumers(3).work(t1=0.060)
+    unmeasured = replace(work, work=work.work[:BEFORE])
+    assert cause(unmeasured, FAULT + timedelta(seconds=60)) is None
+    later = cause(unmeasured)
+    assert later is not None
+    assert later.kind is ChangeKind.CONSUME_RATE_FELL
+
+
 def test_healthy_consumers_have_no_cause() -> None:
     assert [cause(Consumers(seed).work()) for seed in range(300)] == [None] * 300
 

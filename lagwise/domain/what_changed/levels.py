@@ -7,7 +7,7 @@ seconds and not of minutes: a change shows after two of them.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 
 from lagwise.domain.capacity.block_statistics import levels_of, rate_of
@@ -27,6 +27,8 @@ LEAST_CPU_PART = 0.1
 WAITING_FOR_RECORDS = 0.6
 #: A group reads less than is written to its topic if it reads no more than this part of it.
 MOST_READ = 0.95
+#: Consumers that measure themselves show within this time why they read less.
+MEASURED_WITHIN = timedelta(seconds=90)
 #: A partition is hot if it gets so many times the records of all others together that it got before, and so many times
 #: an even share (of few partitions: half of what is above that).
 HOT_ODDS_GREW, HOT_TIMES_EVEN = 2.0, 2.0
@@ -246,6 +248,8 @@ def _written(work: TopicWork, since: datetime, now: datetime) -> Iterator[Change
 def _read(work: TopicWork, since: datetime, now: datetime) -> Iterator[Change]:
     read = level_since(_rates(work.read), since, falls=True)
     if read is None or not _reads_less(work, read.at):
+        return
+    if work.work and now - read.at < MEASURED_WITHIN:
         return
     yield Change(
         kind=ChangeKind.CONSUME_RATE_FELL,
