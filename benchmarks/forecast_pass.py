@@ -15,7 +15,8 @@ from benchmarks.lake_columns import rows_of
 from benchmarks.synthetic_lake import make_lake
 from lagwise.config import SparkSettings
 from lagwise.config.model import ForecastSettings
-from lagwise.tables.capacity import PARTITION_RECORDS, RATE_COUNTS, TOPIC_HOURS
+from lagwise.domain.capacity.demand import MINUTES_OF_HOUR
+from lagwise.tables.capacity import MINUTE_RATES, PARTITION_RECORDS, TOPIC_HOURS
 from lagwise.tables.schema import TIMESTAMP
 from lagwise.tables.store import Lake
 from lagwise_spark.jobs.demand import forecast_topics
@@ -23,7 +24,6 @@ from lagwise_spark.start import start_spark
 
 #: So many different series; topics take turns.
 SERIES = 20
-BUCKETS_AN_HOUR = 8
 
 
 def write_history(lake: Lake, topics: int, days: int, until: datetime) -> None:
@@ -34,14 +34,8 @@ def write_history(lake: Lake, topics: int, days: int, until: datetime) -> None:
     names = pa.array([f"topic-{number:05d}" for number in range(topics)])
     bulk = Bulk(lake)
     rows = topics * 24
-    counts = pa.StructArray.from_arrays(
-        [
-            pa.array(np.tile(np.arange(BUCKETS_AN_HOUR, dtype=np.int32), rows)),
-            pa.array(np.full(rows * BUCKETS_AN_HOUR, 7, np.int32)),
-        ],
-        fields=list(RATE_COUNTS.value_type),
-    )
-    ends = pa.array(np.arange(rows + 1, dtype=np.int32) * BUCKETS_AN_HOUR)
+    ends = pa.array(np.arange(rows + 1, dtype=np.int32) * MINUTES_OF_HOUR)
+    noise = np.exp(np.random.default_rng(1).normal(0, 0.2, (rows, MINUTES_OF_HOUR)))
     first = until - timedelta(days=days)
     for day in range(days):
         of_day = slice(day * 24, day * 24 + 24)
@@ -56,8 +50,9 @@ def write_history(lake: Lake, topics: int, days: int, until: datetime) -> None:
             "seconds": np.full(rows, 3600.0),
             "max_rate_per_second": peaks[which, of_day].reshape(-1),
             "max_at": hours,
-            "zero_minutes": np.full(rows, 4, np.int32),
-            "rates": pa.ListArray.from_arrays(ends, counts, type=RATE_COUNTS),
+            "minute_rates_per_second": pa.ListArray.from_arrays(
+                ends, (rates[which, of_day].reshape(-1, 1) * noise).astype(np.float32).ravel(), type=MINUTE_RATES
+            ),
             "partition_records": pa.array([[]] * rows, PARTITION_RECORDS),
         }
         bulk.append(TOPIC_HOURS, rows_of(TOPIC_HOURS, rows, columns), by_topic=True)

@@ -1,9 +1,12 @@
 """The analysis layer's tables about capacity: produce rates and forecasts, observed consumption, verdict and advice."""
 
+import pyarrow as pa
+
 from lagwise.tables.keys import OF_GROUP_TOPIC, OF_TOPIC
 from lagwise.tables.schema import BOOLEAN, FLOAT, INT32, INT64, TEXT, TIMESTAMP, Column, Table, list_of
 
-RATE_COUNTS = list_of(bucket=INT32, minutes=INT32)
+#: Single precision is exact to seven digits, and halves the longest column of the longest history.
+MINUTE_RATES = pa.list_(pa.float32())
 
 PARTITION_RECORDS = list_of(partition=INT32, records=INT64)
 
@@ -20,18 +23,19 @@ TOPIC_HOURS = Table(
         Column("seconds", FLOAT, "time from sample to sample that these minutes cover", nullable=False),
         Column("max_rate_per_second", FLOAT, "highest rate of any of these minutes", nullable=False),
         Column("max_at", TIMESTAMP, "that minute", nullable=False),
-        Column("zero_minutes", INT32, "of these minutes, those in which nothing was written", nullable=False),
         Column(
-            "rates",
-            RATE_COUNTS,
-            "the others by rate: minutes whose rate lies in (g^(bucket-1), g^bucket] per second, g = 1.02/0.98: a "
-            "sketch of relative error 2 %, which is merged by adding",
+            "minute_rates_per_second",
+            MINUTE_RATES,
+            "the rate of each of the 60 minutes; null is not known, and a step from sample to sample that is longer "
+            "than a minute gives all minutes that it covers its rate",
             nullable=False,
         ),
         Column("partition_records", PARTITION_RECORDS, "the records by partition, those with none as well", False),
     ),
     clock="hour",
 )
+
+OBJECTIVE_RATES = list_of(objective_seconds=FLOAT, rate_per_second=FLOAT, start=TIMESTAMP, until=TIMESTAMP)
 
 FORECASTS = Table(
     "forecasts",
@@ -66,9 +70,18 @@ DEMAND = Table(
         Column("minutes", INT64, "minutes with samples: what the rates rest on", nullable=False),
         Column("peak_per_second", FLOAT, "highest minute rate of the history", nullable=False),
         Column("peak_at", TIMESTAMP, "when that was", nullable=False),
-        Column("p50_per_second", FLOAT, "half of the minutes had at most this rate; to within 2 %", nullable=False),
-        Column("p95_per_second", FLOAT, "95 of 100 minutes had at most this rate; to within 2 %", nullable=False),
-        Column("p99_per_second", FLOAT, "99 of 100 minutes had at most this rate; to within 2 %", nullable=False),
+        Column("p50_per_second", FLOAT, "half of the minutes had at most this rate", nullable=False),
+        Column("p95_per_second", FLOAT, "95 of 100 minutes had at most this rate", nullable=False),
+        Column("p99_per_second", FLOAT, "99 of 100 minutes had at most this rate", nullable=False),
+        Column("busy_hour_per_second", FLOAT, "mean rate that 99.5 % of the hours did not exceed", nullable=False),
+        Column(
+            "objective_rates",
+            OBJECTIVE_RATES,
+            "for lag objectives from 0 to a day: the least capacity (records per second) with which, in the recorded "
+            "minutes, no record would have got older than the objective, and the stretch of time that decides it; "
+            "empty with less than a day of known minutes",
+            nullable=False,
+        ),
         Column("growth_per_month", FLOAT, "growth in 30 days as a share of the mean rate; null below 4 weeks"),
         Column("growth_low_per_month", FLOAT, "lower end of its 90 % interval"),
         Column("growth_high_per_month", FLOAT, "upper end of its 90 % interval"),

@@ -80,8 +80,7 @@ def _hours(lake: Lake, now: datetime) -> Iterator[Row]:
                 "seconds": 3600.0,
                 "max_rate_per_second": sum(by_partition.values()),
                 "max_at": _hour(now) - timedelta(hours=hours + 1),
-                "zero_minutes": 0,
-                "rates": [],
+                "minute_rates_per_second": [sum(by_partition.values())] * 60,
                 "partition_records": records,
             }
 

@@ -1,7 +1,7 @@
 """What topics were sent, by the hour as it is defined; and the forecasts of the topics that are due."""
 
+import math
 import random
-from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,12 +12,13 @@ import pytest
 
 from lagwise.config import Config
 from lagwise.config.model import ForecastSettings, RetentionSettings
+from lagwise.domain.sizing.objective import KEPT_OBJECTIVES_SECONDS
 from lagwise.domain.verdicts.samples import gap_seconds
 from lagwise.tables.capacity import DEMAND, FORECASTS, TOPIC_HOURS
 from lagwise.tables.maintenance import maintain
 from lagwise.tables.minutes import WATERMARK_MINUTES
 from lagwise.tables.store import Lake
-from tests.domain.topic_hours import EndMinute, TopicHour, bucket_of_rate, rates_of, topic_hours
+from tests.domain.topic_hours import EndMinute, TopicHour, topic_hours
 from tests.spark.recorder import Recorder
 
 if TYPE_CHECKING:
@@ -51,11 +52,12 @@ def _end(row: dict[str, Any]) -> EndMinute:
 
 def shown(lake: Lake, topic: str) -> list[TopicHour]:
     rows = sorted((r for r in lake.read(TOPIC_HOURS).to_pylist() if r["topic"] == topic), key=lambda r: r["hour"])
-    names = [name for name in rows[0] if name not in ("cluster", "topic", "rates", "partition_records", "day")]
+    others = ("cluster", "topic", "minute_rates_per_second", "partition_records", "day")
+    names = [name for name in rows[0] if name not in others]
     return [
         TopicHour(
             **{n: row[n] for n in names},
-            rates={r["bucket"]: r["minutes"] for r in row["rates"]},
+            minute_rates=tuple(row["minute_rates_per_second"]),
             partition_records={r["partition"]: r["records"] for r in row["partition_records"]},
         )
         for row in rows
@@ -112,7 +114,6 @@ def history(topic: str, rates: np.ndarray, first: datetime, *, known: np.ndarray
         if known is not None and not known[i]:
             continue
         hour, records = first + timedelta(hours=i), int(rate * 3600)
-        counts = [{"bucket": bucket_of_rate(rate), "minutes": 60}] if rate > 0 else []
         rows.append(
             {
                 "cluster": "test",
@@ -124,8 +125,7 @@ def history(topic: str, rates: np.ndarray, first: datetime, *, known: np.ndarray
                 "seconds": 3600.0,
                 "max_rate_per_second": 2.0 * rate,
                 "max_at": hour,
-                "zero_minutes": 0 if rate > 0 else 60,
-                "rates": counts,
+                "minute_rates_per_second": [2.0 * rate, *[rate] * 59],
                 "partition_records": [{"partition": 0, "records": records}],
             }
         )
@@ -202,10 +202,25 @@ def test_topics_are_forecast_the_stalest_first_and_once(spark: "SparkContext", l
         ahead[row["topic"]].append(row)
 
     for topic, row in rows.items():
-        found = rates_of(shown(lake, topic))
-        assert found is not None
-        assert {name: row[name] for name in asdict(found)} == asdict(found), topic
+        hours = shown(lake, topic)
+        busiest = min(hours, key=lambda hour: (-hour.max_rate_per_second, hour.hour))
+        assert (row["peak_per_second"], row["peak_at"]) == (busiest.max_rate_per_second, busiest.max_at), topic
+        minutes = sorted(rate for hour in hours for rate in hour.minute_rates if rate is not None)
+        assert row["minutes"] == len(minutes)
+        for share in (50, 95, 99):
+            assert row[f"p{share}_per_second"] == minutes[math.ceil(share / 100 * len(minutes)) - 1], topic
+        if topic != "new":
+            least = {one["objective_seconds"]: one for one in row["objective_rates"]}
+            assert tuple(least) == KEPT_OBJECTIVES_SECONDS
+            assert least[0.0]["rate_per_second"] == pytest.approx(row["peak_per_second"])
 
+    assert rows["new"]["objective_rates"] == [], "less than a day is recorded"
+    assert rows["same"]["busy_hour_per_second"] == rows["burst"]["busy_hour_per_second"] * 2.5 == 5.0
+    # An hour of a million a second, the first minute of it of two: it may wait for five minutes.
+    five = next(one for one in rows["burst"]["objective_rates"] if one["objective_seconds"] == 300.0)
+    assert five["rate_per_second"] == pytest.approx(1e6 * 61 / 65)
+    assert five["until"] - five["start"] == timedelta(hours=1)
+    assert five["start"] == until - timedelta(hours=35 * 24 - 300)
     weekly = rows["weekly"]
     assert weekly["reason"] is None
     assert weekly["peak_per_second"] == pytest.approx(2 * series["weekly"].max())
