@@ -55,7 +55,7 @@ def write(lake: Lake, now: datetime, plans: tuple[Plan, ...] = PLANS) -> int:
     append(lake, FORECASTS, (row for p in plans if p.growth is not None for row in _forecast(p, p.growth, now)))
     overwrite(lake, OBSERVED_CAPACITY, [_observed(p, now) for p in plans if p.probe is None])
     append(lake, SERVICE_TIMES, [_service(p, p.probe, now) for p in plans if p.probe is not None])
-    return plan(lake, SETTINGS, now)
+    return plan(lake, SETTINGS, now, objective_of=lambda cluster, group: 300.0)
 
 
 def _hour(now: datetime) -> datetime:

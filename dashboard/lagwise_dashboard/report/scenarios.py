@@ -8,7 +8,7 @@ from lagwise.domain import humanise
 from lagwise.domain.humanise import significant
 from lagwise.domain.simulation.fluid import SimulatedOutcome
 from lagwise.domain.sizing.advice import SizingAdvice
-from lagwise.domain.sizing.triple_search import largest_peak_per_second
+from lagwise.domain.sizing.triple_search import largest_planned_rate_per_second
 from lagwise_dashboard import escaping, tables
 from lagwise_dashboard.report.advice_tables import BINDS, FormattedValue, formatted_inputs
 from lagwise_dashboard.tables import TableColumn
@@ -70,7 +70,7 @@ def _results(one: ComparedScenario) -> dict[str, FormattedValue]:
             )
         threads = triple.nodes * triple.threads_per_node
         values["Threads in total"] = FormattedValue(humanise.count(threads), threads)
-        peak = largest_peak_per_second(advice.workload, triple)
+        peak = largest_planned_rate_per_second(advice.workload, triple)
         values["Sufficient up to a peak of"] = FormattedValue(f"{significant(peak)}/s", peak)
     return values | _outcome(outcome)
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from lagwise.domain.capacity.verdict import DemandAhead
 from lagwise.domain.humanise import duration, since
 
 
@@ -20,10 +21,12 @@ class DayAhead:
 
 @dataclass(frozen=True, slots=True)
 class Outlook:
-    """What a topic will be sent. ``demand`` is its row of that table; no ``days`` is no forecast."""
+    """What a topic will be sent. ``demand`` is its row of that table; no ``days`` is no forecast. ``hours`` are the
+    mean rates of the busy hours."""
 
     demand: Mapping[str, Any] | None
     days: tuple[DayAhead, ...]
+    hours: tuple[DemandAhead, ...] = ()
 
 
 def why_not(outlook: Outlook) -> str:

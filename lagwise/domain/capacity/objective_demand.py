@@ -1,0 +1,101 @@
+"""What a group's lag objective takes of a topic: in the recorded minutes, and in those to come.
+
+The forecast is of hours; how the minutes of an hour differ is in the recorded ones. So these are scaled by as much as
+the busy hours to come are above those recorded, at the upper end of the forecast's interval. They are never scaled
+down: what happened once may come again.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC
+from typing import NamedTuple
+
+from lagwise.domain.capacity.verdict import DemandAhead
+from lagwise.domain.humanise import duration, significant
+from lagwise.domain.sizing.objective import LEAST_MINUTES, MINUTE_SECONDS, ObjectiveRate, rate_for
+from lagwise.domain.sizing.workload import SizeBy
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectiveDemand:
+    """The least capacity that keeps the objective, messages per second: recorded, and ahead."""
+
+    recorded: ObjectiveRate
+    #: Known minutes that it is taken from.
+    minutes: int
+    #: The same, scaled by the forecast, in order of time.
+    ahead: tuple[DemandAhead, ...]
+
+    @property
+    def planned_per_second(self) -> float:
+        """The most of what was recorded and the upper ends of what is ahead."""
+        return max([self.recorded.rate_per_second, *(point.upper for point in self.ahead)])
+
+    @property
+    def evidence(self) -> str:
+        """``the busiest 38 minutes from 2026-11-20 18:02 UTC decide, of 28 d recorded``."""
+        stretch = self.recorded.stretch
+        decide = "decides" if stretch.startswith("the busiest minute ") else "decide"
+        return f"{stretch} {decide}, of {duration(self.minutes * MINUTE_SECONDS)} recorded"
+
+    @property
+    def planned_evidence(self) -> str:
+        """The evidence, and by how much the forecast scales it."""
+        planned = self.planned_per_second
+        if planned <= self.recorded.rate_per_second:
+            return self.evidence
+        highest = max(self.ahead, key=lambda point: point.upper)
+        times = significant(planned / self.recorded.rate_per_second)
+        return (
+            f"{self.evidence}; times {times}, the upper end of the forecast for {highest.at.astimezone(UTC):%Y-%m-%d}"
+        )
+
+
+def objective_demand(
+    kept: Sequence[ObjectiveRate],
+    objective_seconds: float,
+    *,
+    minutes: int,
+    busy_hour_per_second: float,
+    hours_ahead: Sequence[DemandAhead],
+) -> ObjectiveDemand | None:
+    """What an objective takes, from the kept ones of the topic; None where too little is recorded.
+
+    ``minutes`` are known ones. ``busy_hour_per_second`` is the level of the recorded busy hours, ``hours_ahead`` are
+    the mean rates of the hours to come. Raises OutOfRange where the objective is negative.
+    """
+    recorded = rate_for(kept, objective_seconds)
+    if recorded is None or minutes < LEAST_MINUTES:
+        return None
+    unit = recorded.rate_per_second / busy_hour_per_second if busy_hour_per_second > 0.0 else 0.0
+    ahead = tuple(DemandAhead(point.at, point.mean * unit, point.upper * unit) for point in hours_ahead)
+    return ObjectiveDemand(recorded, minutes, ahead)
+
+
+class PlannedLoad(NamedTuple):
+    """What must be done, messages per second: what the objective takes, else the peak."""
+
+    now_per_second: float | None
+    ahead: tuple[DemandAhead, ...]
+    #: None where the peak decides.
+    objective_seconds: float | None
+
+    @classmethod
+    def of(
+        cls,
+        peak_per_second: float | None,
+        minutes_ahead: tuple[DemandAhead, ...],
+        takes: ObjectiveDemand | None,
+        size_by: SizeBy,
+    ) -> "PlannedLoad":
+        """What decides, of the peak with its forecast and of what the objective takes (None is not known)."""
+        if takes is None or size_by is SizeBy.PEAK:
+            return cls(peak_per_second, minutes_ahead, None)
+        return cls(takes.recorded.rate_per_second, takes.ahead, takes.recorded.objective_seconds)
+
+
+def too_few_minutes(minutes: int | None) -> str:
+    """Why it is not known what an objective takes."""
+    if not minutes:
+        return "not known without recorded minutes: the peak decides"
+    return f"not known from {duration(minutes * MINUTE_SECONDS)} of minutes, it takes a day of them: the peak decides"
