@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
+from lagwise.domain.capacity.objective_demand import OTHER_PEAK
 from lagwise.domain.sizing import workload as defaults
 from lagwise.domain.sizing.group_workload import NEEDED, missing_of, workload_from
 from lagwise.domain.sizing.ranges import OutOfRange
@@ -227,7 +228,7 @@ def size(
         values, sources = _with_group_values(known, values, sources, typed)
         if "peak_rate_per_second" in typed and "objective_rate_per_second" not in typed:
             values["objective_rate_per_second"] = None
-            sources["objective_rate_per_second"] = "not known of another peak: the peak decides"
+            sources["objective_rate_per_second"] = OTHER_PEAK
         if typed & _TIMES:
             known = replace(known, downstream=None)  # other times per message mean another downstream
     elif horizon_seconds is not None:

@@ -35,6 +35,8 @@ _INPUTS = LABELS | {
     "observed_rate_per_second": "Seen under saturation",
     "at_least_per_second": "Does at least",
     "forecast_peak_per_second": "Forecast peak",
+    "objective_rate_per_second": "Objective takes so far",
+    "planned_objective_per_second": "Objective takes at the horizon",
 }
 
 
@@ -56,6 +58,12 @@ def enough_until(row: Row) -> str:
     is_ahead = row["forecast_peak_rate_per_second"] is not None
     lasts = row["verdict"] in (CapacityVerdict.ENOUGH, CapacityVerdict.OVERSIZED)
     return "beyond the forecast" if is_ahead and lasts else humanise.DASH
+
+
+def objective_label(row: Row) -> str:
+    """``Objective (5 min)``: the heading of what it takes."""
+    seconds = row["objective_seconds"]
+    return "Objective" if seconds is None else f"Objective ({precise_duration(seconds)})"
 
 
 def per_second(rate: float | None) -> str:

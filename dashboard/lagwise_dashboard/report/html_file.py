@@ -103,6 +103,10 @@ def _standing(report: CapacityReport, row: Row) -> list[str]:
         _table(
             [
                 tables.text("Peak so far", [current_capacity.per_second(row["peak_rate_per_second"])]),
+                tables.text(
+                    current_capacity.objective_label(row),
+                    [current_capacity.per_second(row["planned_objective_rate_per_second"])],
+                ),
                 tables.text("Can do", [current_capacity.can_do(row)]),
                 tables.text("Forecast peak", [current_capacity.per_second(row["forecast_peak_rate_per_second"])]),
                 tables.text("Enough until", [current_capacity.enough_until(row)]),

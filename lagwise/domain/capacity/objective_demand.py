@@ -94,6 +94,10 @@ class PlannedLoad(NamedTuple):
         return cls(takes.recorded.rate_per_second, takes.ahead, takes.recorded.objective_seconds)
 
 
+#: Why it is not known what an objective takes, where a peak is entered.
+OTHER_PEAK = "not known of another peak: the peak decides"
+
+
 def too_few_minutes(minutes: int | None) -> str:
     """Why it is not known what an objective takes."""
     if not minutes:

@@ -48,7 +48,10 @@ def rate_figures(w: Workload) -> list[Figure]:
         return [_rate_figure("peak", "by the highest minute", w.peak_rate_per_second, by_this)]
     return [
         _rate_figure(
-            "objective", by_objective(w), w.objective_rate_per_second, by_this if w.is_by_objective else instead
+            "objective",
+            by_objective(w.objective_seconds),
+            w.objective_rate_per_second,
+            by_this if w.is_by_objective else instead,
         ),
         _rate_figure(
             "peak", "by the highest minute", w.peak_rate_per_second, instead if w.is_by_objective else by_this
@@ -56,9 +59,9 @@ def rate_figures(w: Workload) -> list[Figure]:
     ]
 
 
-def by_objective(w: Workload) -> str:
-    """``by the objective of 5 min``."""
-    of = "" if w.objective_seconds is None else f" of {precise_duration(w.objective_seconds)}"
+def by_objective(objective_seconds: float | None) -> str:
+    """``by the objective of 5 min``; None is an objective that is not known."""
+    of = "" if objective_seconds is None else f" of {precise_duration(objective_seconds)}"
     return f"by the objective{of}"
 
 
