@@ -96,8 +96,8 @@ class CapacitySettings(Settings):
     """Share of the capacity of a group that its demand may use."""
     size_by: Literal["objective", "peak"] = "objective"
     """What capacity is judged and sized by. `objective`: the least capacity that keeps the lag objective of the group \
-(`lag_objective_seconds` of its cluster) in the recorded minutes, scaled by the forecast; the peak where less than a \
-day is recorded. `peak`: the busiest minute."""
+(`lag_objective_seconds` of its cluster) in the recorded minutes and, at the upper end, in the forecast; the peak \
+where less than two days are recorded. `peak`: the busiest minute."""
     nodes: tuple[NodeSize, ...] = ()
     """Sizes of nodes. The first entry that selects a group applies. For other groups the probe reports the size."""
 

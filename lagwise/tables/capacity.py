@@ -5,7 +5,7 @@ import pyarrow as pa
 from lagwise.tables.keys import OF_GROUP_TOPIC, OF_TOPIC
 from lagwise.tables.schema import BOOLEAN, FLOAT, INT32, INT64, TEXT, TIMESTAMP, Column, Table, list_of
 
-#: Single precision is exact to seven digits, and halves the longest column of the longest history.
+#: Single precision holds every rounded rate.
 MINUTE_RATES = pa.list_(pa.float32())
 
 PARTITION_RECORDS = list_of(partition=INT32, records=INT64)
@@ -26,8 +26,8 @@ TOPIC_HOURS = Table(
         Column(
             "minute_rates_per_second",
             MINUTE_RATES,
-            "the rate of each of the 60 minutes; null is not known, and a step from sample to sample that is longer "
-            "than a minute gives all minutes that it covers its rate",
+            "the rate of each of the 60 minutes, rounded up by less than 1 %; null is not known. A step from sample to "
+            "sample that is longer than a minute gives all minutes that it covers its rate",
             nullable=False,
         ),
         Column("partition_records", PARTITION_RECORDS, "the records by partition, those with none as well", False),
@@ -35,7 +35,9 @@ TOPIC_HOURS = Table(
     clock="hour",
 )
 
-OBJECTIVE_RATES = list_of(objective_seconds=FLOAT, rate_per_second=FLOAT, start=TIMESTAMP, until=TIMESTAMP)
+OBJECTIVE_RATES = list_of(
+    objective_seconds=FLOAT, rate_per_second=FLOAT, high_per_second=FLOAT, start=TIMESTAMP, until=TIMESTAMP
+)
 
 FORECASTS = Table(
     "forecasts",
@@ -70,16 +72,16 @@ DEMAND = Table(
         Column("minutes", INT64, "minutes with samples: what the rates rest on", nullable=False),
         Column("peak_per_second", FLOAT, "highest minute rate of the history", nullable=False),
         Column("peak_at", TIMESTAMP, "when that was", nullable=False),
-        Column("p50_per_second", FLOAT, "half of the minutes had at most this rate", nullable=False),
-        Column("p95_per_second", FLOAT, "95 of 100 minutes had at most this rate", nullable=False),
-        Column("p99_per_second", FLOAT, "99 of 100 minutes had at most this rate", nullable=False),
+        Column("p50_per_second", FLOAT, "half of the minutes had at most this rate; to within 1 %", nullable=False),
+        Column("p95_per_second", FLOAT, "95 of 100 minutes had at most this rate; to within 1 %", nullable=False),
+        Column("p99_per_second", FLOAT, "99 of 100 minutes had at most this rate; to within 1 %", nullable=False),
         Column("busy_hour_per_second", FLOAT, "mean rate that 99.5 % of the hours did not exceed", nullable=False),
         Column(
             "objective_rates",
             OBJECTIVE_RATES,
             "for lag objectives from 0 to a day: the least capacity (records per second) with which, in the recorded "
-            "minutes, no record would have got older than the objective, and the stretch of time that decides it; "
-            "empty with less than a day of known minutes",
+            "minutes, no record would have got older than the objective, the upper end of the 90 % interval of what a "
+            "week to come takes, and the stretch of time that decides; empty with less than two days of known minutes",
             nullable=False,
         ),
         Column("growth_per_month", FLOAT, "growth in 30 days as a share of the mean rate; null below 4 weeks"),
@@ -190,9 +192,13 @@ CAPACITY = Table(
         Column(
             "objective_rate_per_second",
             FLOAT,
-            "least capacity with which it would have been kept in the recorded minutes; null: less than a day of them",
+            "least capacity with which it would have been kept in the recorded minutes; null: too few are recorded",
         ),
-        Column("planned_objective_rate_per_second", FLOAT, "the same, scaled by the upper end of the forecast"),
+        Column(
+            "planned_objective_rate_per_second",
+            FLOAT,
+            "what is planned with: the upper end of what a week takes, scaled by that of the forecast",
+        ),
         Column("member_rate_per_second", FLOAT, "what one member can do; null is not known"),
         Column("unit", TEXT, "what is sized: node, member, or subtask (of a Flink job)", nullable=False),
         Column("capacity_low_per_second", FLOAT, "what all members can do with this skew: lower end, or bound"),

@@ -110,6 +110,7 @@ def objective_takes(
         [ObjectiveRate(**one) for one in demand["objective_rates"]],
         objective_seconds,
         minutes=demand["minutes"],
+        peak_per_second=max(demand["peak_per_second"], demand["forecast_peak_per_second"] or 0.0),
         busy_hour_per_second=demand["busy_hour_per_second"],
         hours_ahead=hours_ahead,
     )

@@ -464,7 +464,7 @@ def test_the_peak_by_choice_or_because_another_one_is_given(recorded: Path) -> N
     assert typed["figures"]["demand_rate_per_second"]["how"].startswith("peak · ")
 
 
-def test_without_a_day_of_minutes_the_peak_decides_and_why(data: Path) -> None:
+def test_without_two_days_of_minutes_the_peak_decides_and_why(data: Path) -> None:
     forecast(data, lambda day: 10_000.0, minutes=420)
     said = " ".join(run(data, "billing").output.split())
-    assert "--objective-rate ? not known from 7 h of minutes, it takes a day of them: the peak decides" in said
+    assert "--objective-rate ? not known from 7 h of minutes, it takes two days of them: the peak decides" in said

@@ -37,7 +37,7 @@ class Plan:
     members: int = 3
     #: T1 and T2 in seconds, and the threads of a node, by a probe.
     probe: tuple[float, float, int] | None = None
-    #: How long the burst at the peak lasted, while at other times half of it arrives; None is no day of minutes.
+    #: How long the burst at the peak lasted, while at other times half of it arrives; None is too few minutes.
     burst_minutes: int | None = None
     cluster: str = "prod"
 
@@ -122,9 +122,11 @@ def _objective_rates(p: Plan, until: datetime) -> Iterator[Row]:
     """Exactly what objectives take of a burst at the peak, and of half of it at all other times."""
     start, seconds = until - timedelta(days=2, hours=3), 60.0 * (p.burst_minutes or 0)
     for objective in KEPT_OBJECTIVES_SECONDS:
+        rate = max(0.5 * p.peak, p.peak * seconds / (seconds + objective))
         yield {
             "objective_seconds": objective,
-            "rate_per_second": max(0.5 * p.peak, p.peak * seconds / (seconds + objective)),
+            "rate_per_second": rate,
+            "high_per_second": 1.2 * rate,
             "start": start,
             "until": start + timedelta(seconds=seconds),
         }

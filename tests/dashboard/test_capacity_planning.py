@@ -18,7 +18,7 @@ from lagwise.domain.sizing.advice import advise
 from lagwise.domain.sizing.group_workload import running_of
 from lagwise.domain.sizing.ramp_plan import ramp_plan, ramp_to
 from lagwise.domain.sizing.triple_search import capacity_per_second
-from lagwise.domain.sizing.workload import Concurrency, Ordering, Unit, Workload
+from lagwise.domain.sizing.workload import Concurrency, Ordering, SizeBy, Unit, Workload
 from lagwise.domain.vocabulary import Status
 from lagwise.tables.capacity import CAPACITY, FORECASTS
 from lagwise.tables.store import Lake
@@ -177,6 +177,12 @@ def test_a_kept_scenario_stays_next_to_the_changed_one(open_app: Open, planned: 
     again.button(key="capacity_forget_0").click().run()
     assert "scenario" not in again.query_params
     assert not shown_tables.with_column(again, CURRENT)
+
+
+def test_a_scenario_keeps_what_the_objective_takes() -> None:
+    asked = replace(WORKLOAD, objective_rate_per_second=340.0, objective_seconds=300.0, size_by=SizeBy.PEAK)
+    [kept], unreadable = from_texts([as_text(SavedScenario("kept", asked))])
+    assert (kept.workload, unreadable) == (asked, 0)
 
 
 def test_a_scenario_of_members_is_kept_as_one() -> None:

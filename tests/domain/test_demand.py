@@ -1,5 +1,6 @@
 """What a topic was sent: hours from high watermarks, their rates, what a history is enough for."""
 
+import math
 import random
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
@@ -59,7 +60,7 @@ def of_topics(topics: Sequence[Sequence[EndMinute]], start: datetime) -> list[li
         topic.append(
             TopicHour(
                 **row,
-                minute_rates=tuple(None if np.isnan(r) else stored(r) for r in made.minute_rates[number]),
+                minute_rates=tuple(None if np.isnan(r) else float(r) for r in made.minute_rates[number]),
                 partition_records=dict(zip(records["partition"].tolist(), records["records"].tolist(), strict=True)),
             )
         )
@@ -157,12 +158,20 @@ def test_every_minute_has_the_rate_of_the_step_that_covers_it() -> None:
     assert second.minute_rates == (5.0, 5.0, 5.0, *[None] * 57)
 
 
+def test_rates_are_rounded_up_by_less_than_a_percent_and_so_are_few() -> None:
+    noise = random.Random(5)
+    rates = [math.exp(noise.uniform(-12, 18)) for _ in range(5_000)]
+    assert all(1.0 <= stored(rate) / rate < 1.01 for rate in rates)
+    assert len({stored(rate) for rate in rates}) <= 128 * 44, "44 octaves"
+    assert all(np.float32(stored(rate)) == stored(rate) for rate in rates)
+
+
 def test_a_minute_with_a_rate_of_its_own_keeps_it() -> None:
     """Of two partitions one was not sampled in the second minute, so that its next step covers two."""
     both = [end(m, 60 * m, 60 * m + 60, partition=p) for m in range(4) for p in (0, 1)]
     both = [e for e in both if (e.minute.minute, e.partition) != (1, 1)]
     found = only(topic_hours(both)).minute_rates[:4]
-    assert found[0] == pytest.approx(120 / 45)
+    assert found[0] == stored(120 / 45)
     assert found[1] == found[2] == pytest.approx(180 / 120), "both partitions' records over the longer time"
     assert found[3] == pytest.approx(2.0)
 

@@ -120,7 +120,11 @@ def curve(rates: np.ndarray) -> list[ObjectiveRate]:
     stretches = least_capacities(rates)
     return [
         ObjectiveRate(
-            objective, s.rate_per_second, START + timedelta(minutes=s.first), START + timedelta(minutes=s.last + 1)
+            objective,
+            s.rate_per_second,
+            2.0 * s.rate_per_second,
+            START + timedelta(minutes=s.first),
+            START + timedelta(minutes=s.last + 1),
         )
         for objective, s in zip(KEPT_OBJECTIVES_SECONDS, stretches, strict=True)
     ]
@@ -145,6 +149,7 @@ def test_between_the_kept_objectives_it_is_never_too_little_and_hardly_too_much(
         at = rate_for(kept, float(objective))
         assert at is not None
         assert exact * (1 - 1e-9) <= at.rate_per_second <= 1.1 * exact
+        assert at.high_per_second == pytest.approx(2.0 * at.rate_per_second)
     for objective in KEPT_OBJECTIVES_SECONDS:
         at = rate_for(kept, objective)
         assert at is not None
@@ -157,9 +162,9 @@ def test_between_the_kept_objectives_it_is_never_too_little_and_hardly_too_much(
 
 def test_the_stretch_is_named() -> None:
     at = datetime(2026, 11, 20, 18, 2, tzinfo=UTC)
-    assert ObjectiveRate(300.0, 1.0, at, at + timedelta(minutes=38)).stretch == (
+    assert ObjectiveRate(300.0, 1.0, 1.0, at, at + timedelta(minutes=38)).stretch == (
         "the busiest 38 minutes from 2026-11-20 18:02 UTC"
     )
-    assert ObjectiveRate(0.0, 1.0, at, at + timedelta(minutes=1)).stretch == (
+    assert ObjectiveRate(0.0, 1.0, 1.0, at, at + timedelta(minutes=1)).stretch == (
         "the busiest minute from 2026-11-20 18:02 UTC"
     )

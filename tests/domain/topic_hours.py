@@ -3,11 +3,10 @@
 The rules are those of :mod:`lagwise.domain.capacity.demand`.
 """
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-
-import numpy as np
 
 from lagwise.domain.capacity.demand import LEAST_SECONDS
 
@@ -36,7 +35,7 @@ class TopicHour:
     seconds: float
     max_rate_per_second: float
     max_at: datetime
-    #: As they are stored, in single precision: of every minute of the hour, None is not known.
+    #: As they are stored, of every minute of the hour: None is not known.
     minute_rates: tuple[float | None, ...]
     #: The records by partition.
     partition_records: Mapping[int, int]
@@ -48,8 +47,9 @@ class TopicHour:
 
 
 def stored(rate_per_second: float) -> float:
-    """As exact as minutes are stored."""
-    return float(np.float32(rate_per_second))
+    """As exact as minutes are stored: rounded up to eight binary digits."""
+    mantissa, exponent = math.frexp(rate_per_second)
+    return math.ldexp(math.ceil(mantissa * 256) / 256, exponent)
 
 
 def topic_hours(ends: Iterable[EndMinute], gap_seconds: float) -> list[TopicHour]:

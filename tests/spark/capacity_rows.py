@@ -51,17 +51,20 @@ def some(table: Table, **values: Any) -> dict[str, Any]:
     return row(table, **{k: v for k, v in keys.items() if k in names} | values)
 
 
-def burst(peak: float, minutes: int = 2, usual: float = 100.0) -> list[dict[str, Any]]:
-    """What objectives take, exactly, of a steady rate with one burst in it, three days ago at noon."""
+def burst(peak: float, minutes: int = 2, usual: float = 100.0, high: float = 1.0) -> list[dict[str, Any]]:
+    """What objectives take, exactly, of a steady rate with one burst in it, three days ago at noon; and ``high`` times
+    that at the upper end of a week."""
     start = NOW - timedelta(days=3)
+    rates = {s: max(usual, peak * 60 * minutes / (60 * minutes + s)) for s in KEPT_OBJECTIVES_SECONDS}
     return [
         {
             "objective_seconds": objective,
-            "rate_per_second": max(usual, peak * 60 * minutes / (60 * minutes + objective)),
+            "rate_per_second": rate,
+            "high_per_second": high * rate,
             "start": start,
             "until": start + timedelta(minutes=minutes),
         }
-        for objective in KEPT_OBJECTIVES_SECONDS
+        for objective, rate in rates.items()
     ]
 
 

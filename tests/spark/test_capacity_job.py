@@ -9,7 +9,7 @@ import pytest
 from lagwise.config import CapacitySettings
 from lagwise.domain.capacity.scaling import ScalingPolicy, Why
 from lagwise.tables.analysis import GROUP_HISTORY, GROUP_STATUS, PARTITION_STATUS
-from lagwise.tables.capacity import TOPIC_HOURS
+from lagwise.tables.capacity import DEMAND, TOPIC_HOURS
 from lagwise.tables.raw import GROUPS
 from lagwise.tables.service_times import SERVICE_TIMES
 from lagwise.tables.store import Lake
@@ -287,7 +287,7 @@ def test_what_got_slower_is_sized_with_as_it_is_now(lake: Lake) -> None:
 
 
 def test_advice_goes_by_the_objective_and_the_peak_stays_beside_it(lake: Lake) -> None:
-    reads(lake, "billing")
+    reads(lake, "billing", partitions=48)
     demand(lake, 3_000.0, later=3_300.0, objective_rates=burst(3_000.0))
     seen(lake, 1_500.0)
     plan(lake, CapacitySettings(), NOW, objective_of=five_minutes)
@@ -306,7 +306,7 @@ def test_advice_goes_by_the_objective_and_the_peak_stays_beside_it(lake: Lake) -
     assert inputs["objective_rate_per_second"]["source"] == evidence
     assert inputs["objective_rate_per_second"]["samples"] == 30_000
     assert inputs["planned_objective_per_second"]["source"] == (
-        f"{evidence}; times 1.21, the upper end of the forecast for 2027-02-20"
+        f"{evidence}; times 1.21, the upper end of what a week takes by the forecast for 2027-02-20"
     )
 
     judged_again(lake)
@@ -314,7 +314,7 @@ def test_advice_goes_by_the_objective_and_the_peak_stays_beside_it(lake: Lake) -
     plan(lake, by_peak, NOW + AGAIN_AFTER, objective_of=five_minutes)
     peak = rows(lake)["billing"]
     assert (peak["size_by"], peak["verdict"]) == ("peak", "short")
-    assert peak["advised_nodes"] > 3 * row["advised_nodes"]
+    assert peak["advised_nodes"] > 2 * row["advised_nodes"]
     assert peak["objective_rate_per_second"] == row["objective_rate_per_second"]
 
 
@@ -328,7 +328,23 @@ def test_a_longer_objective_takes_less(lake: Lake) -> None:
     assert row["objective_rate_per_second"] == pytest.approx(3_000 * 120 / 1_920)
 
 
-def test_without_a_day_of_minutes_the_peak_decides(lake: Lake) -> None:
+def test_a_longer_burst_than_any_so_far_is_planned_for_up_to_the_highest_minute(lake: Lake) -> None:
+    reads(lake, "billing")
+    demand(lake, 3_000.0, objective_rates=burst(3_000.0, high=1.5))
+    seen(lake, 1_500.0)
+    plan(lake, CapacitySettings(), NOW, objective_of=five_minutes)
+    row = rows(lake)["billing"]
+    assert row["planned_objective_rate_per_second"] == pytest.approx(1.5 * 3_000 * 120 / 420)
+    inputs = {i["name"]: i["source"] for i in row["inputs"]}
+    assert inputs["planned_objective_per_second"].endswith("recorded; times 1.5, the upper end of what a week takes")
+    judged_again(lake)
+    lake.replace(DEMAND, DEMAND.from_rows([]))
+    demand(lake, 3_000.0, objective_rates=burst(3_000.0, high=50.0))
+    plan(lake, CapacitySettings(), NOW + AGAIN_AFTER, objective_of=five_minutes)
+    assert rows(lake)["billing"]["planned_objective_rate_per_second"] == 3_000.0
+
+
+def test_without_two_days_of_minutes_the_peak_decides(lake: Lake) -> None:
     reads(lake, "billing")
     demand(lake, 600.0)
     seen(lake, 1_500.0)

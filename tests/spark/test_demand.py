@@ -214,7 +214,7 @@ def test_topics_are_forecast_the_stalest_first_and_once(spark: "SparkContext", l
             assert tuple(least) == KEPT_OBJECTIVES_SECONDS
             assert least[0.0]["rate_per_second"] == pytest.approx(row["peak_per_second"])
 
-    assert rows["new"]["objective_rates"] == [], "less than a day is recorded"
+    assert rows["new"]["objective_rates"] == [], "less than two days are recorded"
     assert rows["same"]["busy_hour_per_second"] == rows["burst"]["busy_hour_per_second"] * 2.5 == 5.0
     # An hour of a million a second, the first minute of it of two: it may wait for five minutes.
     five = next(one for one in rows["burst"]["objective_rates"] if one["objective_seconds"] == 300.0)

@@ -59,8 +59,8 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
     "--objective-rate",
     "objective_rate_per_second",
     type=number,
-    help="Messages per second that keep the lag objective: sizes by them and not by the peak. Known of a GROUP with a "
-    "day of minutes.",
+    help="Messages per second that keep the lag objective: sizes by them and not by the peak. Known of a GROUP with "
+    "two days of minutes.",
 )
 @click.option(
     "--objective",

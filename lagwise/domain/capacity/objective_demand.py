@@ -2,7 +2,8 @@
 
 The forecast is of hours; how the minutes of an hour differ is in the recorded ones. So these are scaled by as much as
 the busy hours to come are above those recorded, at the upper end of the forecast's interval. They are never scaled
-down: what happened once may come again.
+down: what happened once may come again. And a longer burst than any so far may come: what is planned for is the upper
+end of what a week takes, by how much the recorded weeks differ, if the highest minute is not less.
 """
 
 from collections.abc import Sequence
@@ -23,13 +24,15 @@ class ObjectiveDemand:
     recorded: ObjectiveRate
     #: Known minutes that it is taken from.
     minutes: int
-    #: The same, scaled by the forecast, in order of time.
+    #: Upper end of what a week takes at the level of the recorded ones.
+    week_per_second: float
+    #: What was recorded, scaled by the forecast, in order of time; the upper ends are those of a week.
     ahead: tuple[DemandAhead, ...]
 
     @property
     def planned_per_second(self) -> float:
-        """The most of what was recorded and the upper ends of what is ahead."""
-        return max([self.recorded.rate_per_second, *(point.upper for point in self.ahead)])
+        """The most of the upper ends, now and ahead."""
+        return max([self.week_per_second, *(point.upper for point in self.ahead)])
 
     @property
     def evidence(self) -> str:
@@ -40,15 +43,15 @@ class ObjectiveDemand:
 
     @property
     def planned_evidence(self) -> str:
-        """The evidence, and by how much the forecast scales it."""
+        """The evidence, and by how much more is planned."""
         planned = self.planned_per_second
         if planned <= self.recorded.rate_per_second:
             return self.evidence
+        said = f"{self.evidence}; times {significant(planned / self.recorded.rate_per_second)}, the upper end of "
+        if planned <= self.week_per_second:
+            return f"{said}what a week takes"
         highest = max(self.ahead, key=lambda point: point.upper)
-        times = significant(planned / self.recorded.rate_per_second)
-        return (
-            f"{self.evidence}; times {times}, the upper end of the forecast for {highest.at.astimezone(UTC):%Y-%m-%d}"
-        )
+        return f"{said}what a week takes by the forecast for {highest.at.astimezone(UTC):%Y-%m-%d}"
 
 
 def objective_demand(
@@ -56,20 +59,29 @@ def objective_demand(
     objective_seconds: float,
     *,
     minutes: int,
+    peak_per_second: float,
     busy_hour_per_second: float,
     hours_ahead: Sequence[DemandAhead],
 ) -> ObjectiveDemand | None:
     """What an objective takes, from the kept ones of the topic; None where too little is recorded.
 
-    ``minutes`` are known ones. ``busy_hour_per_second`` is the level of the recorded busy hours, ``hours_ahead`` are
-    the mean rates of the hours to come. Raises OutOfRange where the objective is negative.
+    ``minutes`` are known ones. ``peak_per_second`` is the highest minute, so far or to come: longer bursts than the
+    recorded ones are planned for up to that. ``busy_hour_per_second`` is the level of the recorded busy hours,
+    ``hours_ahead`` are the mean rates of the hours to come. Raises OutOfRange where the objective is negative.
     """
     recorded = rate_for(kept, objective_seconds)
     if recorded is None or minutes < LEAST_MINUTES:
         return None
-    unit = recorded.rate_per_second / busy_hour_per_second if busy_hour_per_second > 0.0 else 0.0
-    ahead = tuple(DemandAhead(point.at, point.mean * unit, point.upper * unit) for point in hours_ahead)
-    return ObjectiveDemand(recorded, minutes, ahead)
+    rate, high = recorded.rate_per_second, recorded.high_per_second
+
+    def week(growth: float) -> float:
+        return max(rate * growth, min(high * growth, peak_per_second))
+
+    ahead = tuple(
+        DemandAhead(point.at, rate * point.mean / busy_hour_per_second, week(point.upper / busy_hour_per_second))
+        for point in (hours_ahead if busy_hour_per_second > 0.0 else ())
+    )
+    return ObjectiveDemand(recorded, minutes, week(1.0), ahead)
 
 
 class PlannedLoad(NamedTuple):
@@ -102,4 +114,6 @@ def too_few_minutes(minutes: int | None) -> str:
     """Why it is not known what an objective takes."""
     if not minutes:
         return "not known without recorded minutes: the peak decides"
-    return f"not known from {duration(minutes * MINUTE_SECONDS)} of minutes, it takes a day of them: the peak decides"
+    return (
+        f"not known from {duration(minutes * MINUTE_SECONDS)} of minutes, it takes two days of them: the peak decides"
+    )

@@ -16,7 +16,7 @@ after a gap is the one before it.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import NamedTuple
 
@@ -29,8 +29,9 @@ from lagwise.domain.sizing.ranges import check_number
 Rates = npt.NDArray[np.float64]
 
 MINUTE_SECONDS = 60.0
-#: Less than a day of known minutes may not hold the daily peak: no capacity follows from it.
-LEAST_MINUTES = 1_440
+#: Of less than two days of known minutes it is not known how much a day differs from the next, so that no capacity
+#: follows from them.
+LEAST_MINUTES = 2 * 1_440
 #: The objectives for which the least capacity is worked out and kept; for those between it is bounded (`rate_for`).
 KEPT_OBJECTIVES_SECONDS = (
     0.0, 30.0, 60.0, 120.0, 300.0, 600.0, 900.0, 1_800.0, 3_600.0, 7_200.0, 14_400.0, 28_800.0, 86_400.0,
@@ -107,8 +108,10 @@ class ObjectiveRate:
     """The least capacity for one objective, and the stretch of recorded minutes that decides it."""
 
     objective_seconds: float
-    #: Messages per second.
+    #: Messages per second, in all that is recorded.
     rate_per_second: float
+    #: Upper end of the 90 % interval of what a week to come takes, by how much the recorded weeks differ.
+    high_per_second: float
     #: Start of the first and end of the last minute of the stretch.
     start: datetime
     until: datetime
@@ -134,19 +137,23 @@ def rate_for(kept: Sequence[ObjectiveRate], objective_seconds: float) -> Objecti
     check_number("objective_seconds", objective_seconds, 0.0, 366 * 86_400.0, "from 0 to 366 days (in seconds)")
     above = next((one for one in kept if one.objective_seconds >= objective_seconds), kept[-1])
     below = next((one for one in reversed(kept) if one.objective_seconds <= objective_seconds), kept[0])
-    if above is below or above.rate_per_second == 0.0:
-        return _at(above, objective_seconds, above.rate_per_second)
+    if above is below:
+        return replace(above, objective_seconds=objective_seconds)
     share = (objective_seconds - below.objective_seconds) / (above.objective_seconds - below.objective_seconds)
-    rate = 1.0 / ((1.0 - share) / below.rate_per_second + share / above.rate_per_second)
-    decides = max((below, above), key=lambda one: _own_rate(one, objective_seconds))
-    return _at(decides, objective_seconds, rate)
+    return replace(
+        max((below, above), key=lambda one: _own_rate(one, objective_seconds)),
+        objective_seconds=objective_seconds,
+        rate_per_second=_between(below.rate_per_second, above.rate_per_second, share),
+        high_per_second=_between(below.high_per_second, above.high_per_second, share),
+    )
+
+
+def _between(below: float, above: float, share: float) -> float:
+    """On the chord of 1 / c."""
+    return 1.0 / ((1.0 - share) / below + share / above) if above > 0.0 else 0.0
 
 
 def _own_rate(one: ObjectiveRate, objective_seconds: float) -> float:
     """What the stretch by itself asks for with another objective."""
     length = (one.until - one.start).total_seconds()
     return one.rate_per_second * (length + one.objective_seconds) / (length + objective_seconds)
-
-
-def _at(one: ObjectiveRate, objective_seconds: float, rate_per_second: float) -> ObjectiveRate:
-    return ObjectiveRate(objective_seconds, rate_per_second, one.start, one.until)

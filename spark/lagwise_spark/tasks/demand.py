@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from scipy import stats
 
 from lagwise.domain.capacity.demand import MINUTES_OF_HOUR, too_little
 from lagwise.domain.sizing.objective import KEPT_OBJECTIVES_SECONDS, LEAST_MINUTES, least_capacities
@@ -132,15 +133,29 @@ def _objective_rates(history: pa.Table, rates: Array) -> list[dict[str, Any]]:
         hour, of_hour = divmod(minute, MINUTES_OF_HOUR)
         return _EPOCH + timedelta(microseconds=int(hours[hour])) + timedelta(minutes=of_hour)
 
+    highs = _week_to_come(rates)
     return [
         {
             "objective_seconds": objective,
             "rate_per_second": stretch.rate_per_second,
+            "high_per_second": max(stretch.rate_per_second, float(high)),
             "start": start_of(stretch.first),
             "until": start_of(stretch.last) + timedelta(minutes=1),
         }
-        for objective, stretch in zip(KEPT_OBJECTIVES_SECONDS, least_capacities(rates), strict=True)
+        for objective, stretch, high in zip(KEPT_OBJECTIVES_SECONDS, least_capacities(rates), highs, strict=True)
     ]
+
+
+def _week_to_come(rates: Array) -> Array:
+    """For each kept objective the upper end of the 90 % interval of what a week to come takes, by how much the recorded
+    weeks differ: their logarithms are taken as normal. With less than two weeks, it is that of a day, of two at
+    least."""
+    length = (WEEK if len(rates) >= 2 * WEEK * MINUTES_OF_HOUR else DAY) * MINUTES_OF_HOUR
+    blocks = rates[len(rates) % length :].reshape(-1, length)
+    logs = np.log([[max(1e-9, one.rate_per_second) for one in least_capacities(block)] for block in blocks])
+    spread = logs.std(axis=0, ddof=1) * math.sqrt(1 + 1 / len(logs))
+    high: Array = np.exp(logs.mean(axis=0) + stats.t.ppf(forecasting.HIGH, len(logs) - 1) * spread)
+    return high
 
 
 def _peak(made: RateForecast) -> dict[str, Any]:

@@ -214,8 +214,8 @@ class _InputFields:
             [by.value for by in SizeBy],
             index=None,
             placeholder=f"{usual}, from the settings",
-            help="objective: the least capacity that keeps the lag objective in the recorded minutes, scaled by the "
-            "forecast. peak: the busiest minute. Without a day of recorded minutes, the peak decides.",
+            help="objective: the least capacity that keeps the lag objective, by the recorded minutes and the "
+            "forecast. peak: the busiest minute. With less than two days of recorded minutes, the peak decides.",
             **address.bound(parameters.SIZE_BY),
         )
         chosen = address.get(parameters.SIZE_BY)
