@@ -103,7 +103,7 @@ def _demand(p: Plan, now: datetime) -> Row:
         "p50_per_second": 0.5 * p.peak,
         "p95_per_second": 0.8 * p.peak,
         "p99_per_second": 0.9 * p.peak,
-        "busy_hour_per_second": 0.6 * p.peak,
+        "busy_hour_per_second": 0.9 * p.peak,
         "objective_rates": [] if p.burst_minutes is None else list(_objective_rates(p, until)),
         "growth_per_month": None if p.growth is None else p.growth / 3,
         "horizon_days": _HORIZON.days,

@@ -328,9 +328,10 @@ def test_the_objective_decides_and_both_rates_are_shown(open_app: Open, planned:
     both = f"By the objective of 5 min: {significant(shown)}/s · by the highest minute: 66/s"
     assert both in texts(app)
     assert "What the objective takes: the busiest 5 minutes from " in texts(app)
-    assert "The verdict does not go by these minutes, but by what the objective takes." in texts(app)
+    assert "Drawn is what the objective takes" in texts(app)
     assert metric(app, "Members") == str(row["advised_nodes"])
-    assert f"--peak 66 --objective-rate {shown:g} --objective 300s" in app.code[0].value
+    assert shown < 66
+    assert f"--peak 66 --partitions 6 --objective-rate {shown:g} --objective 300s" in app.code[0].value
 
     by_peak = open_app("capacity", **of(BILLING), size_by="peak")
     assert both in texts(by_peak)

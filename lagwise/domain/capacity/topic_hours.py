@@ -113,7 +113,8 @@ def _rounded_up(rates: Array) -> Array:
     """To eight binary digits: 128 values from a rate to twice that. A dictionary of so few values makes a minute a byte
     and a half in the lake, where it would be four, and up is the side on which capacity errs."""
     mantissa, exponent = np.frexp(rates)
-    return np.ldexp(np.ceil(mantissa * 256) / 256, exponent)
+    rounded: Array = np.ldexp(np.ceil(mantissa * 256) / 256, exponent)
+    return rounded
 
 
 def _by_partition(row: Array, partition: Array, records: Array) -> Columns:

@@ -83,8 +83,8 @@ def _known_minutes(rates: Rates) -> _KnownMinutes:
 
 def _least(known: _KnownMinutes, objective_seconds: float, begin: Stretch | None) -> Stretch:
     """By Dinkelbach's method (*On Nonlinear Fractional Programming*, Management Science 1967): find the stretch that
-    exceeds c by most, take its own least capacity as the next c, until none exceeds it. A pass takes one cumulative sum
-    and one cumulative minimum; two to five passes are usual. It begins with the stretch of another objective."""
+    exceeds c by most, take its own least capacity as the next c, until none exceeds it. Two to five passes are usual.
+    It begins with the stretch of another objective."""
     check_number("objective_seconds", objective_seconds, 0.0, 366 * 86_400.0, "from 0 to 366 days (in seconds)")
     records, places = known
     if begin is None:
@@ -93,14 +93,21 @@ def _least(known: _KnownMinutes, objective_seconds: float, begin: Stretch | None
         first, last = (int(at) for at in np.searchsorted(places, [begin.first, begin.last]))
     while True:
         needed = records[first : last + 1].sum() / (MINUTE_SECONDS * (last - first + 1) + objective_seconds)
-        backlog = np.concatenate([[0.0], np.cumsum(records - MINUTE_SECONDS * needed)])
-        exceeds = backlog[1:] - np.minimum.accumulate(backlog[:-1])
-        end = int(exceeds.argmax())
-        start = int(backlog[: end + 1].argmin())
+        start, end = _most_excessive(records - MINUTE_SECONDS * needed)
         steeper = records[start : end + 1].sum() / (MINUTE_SECONDS * (end - start + 1) + objective_seconds)
         if steeper <= needed * (1.0 + _ROUNDING):
             return Stretch(float(needed), int(places[first]), int(places[last]))
         first, last = start, end
+
+
+def _most_excessive(excess: Rates) -> tuple[int, int]:
+    """The first and the last minute of the stretch with the largest sum. It neither begins nor ends within a run of
+    minutes above 0, or of others, and of such runs there are far fewer than of minutes."""
+    begins = np.concatenate([[0], np.flatnonzero(np.diff(excess > 0.0)) + 1, [len(excess)]])
+    sums = np.concatenate([[0.0], np.cumsum(np.add.reduceat(excess, begins[:-1]))])
+    end = int((sums[1:] - np.minimum.accumulate(sums[:-1])).argmax())
+    start = int(sums[: end + 1].argmin())
+    return int(begins[start]), int(begins[end + 1]) - 1
 
 
 @dataclass(frozen=True, slots=True)

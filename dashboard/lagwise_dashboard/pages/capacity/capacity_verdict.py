@@ -6,9 +6,8 @@ from datetime import datetime
 import streamlit as st
 
 from lagwise.domain import humanise
-from lagwise.domain.capacity.outlook import Outlook, provenance, why_not
+from lagwise.domain.capacity.outlook import Outlook, why_not
 from lagwise.domain.capacity.verdict import CapacityVerdict
-from lagwise.domain.sizing.workload import SizeBy
 from lagwise_dashboard import appearance, escaping, plot_theme
 from lagwise_dashboard.queries.base import Row
 from lagwise_dashboard.report import forecast_chart
@@ -16,6 +15,7 @@ from lagwise_dashboard.report.current_capacity import (
     SOURCES,
     can_do,
     enough_until,
+    forecast_note,
     inputs,
     objective_label,
     per_second,
@@ -89,6 +89,4 @@ def show_forecast(row: Row, outlook: Outlook, target: float, now: datetime) -> N
         config=plot_theme.CONFIG,
         alt="Forecast of the busiest minute of each day, with what the group can do today",
     )
-    by_objective = row["size_by"] == SizeBy.OBJECTIVE
-    goes_by = " The verdict does not go by these minutes, but by what the objective takes." if by_objective else ""
-    st.caption(escaping.markdown(f"{provenance(outlook, now)}{goes_by}"))
+    st.caption(escaping.markdown(forecast_note(row, outlook, now)))
