@@ -219,6 +219,7 @@ _OTHER_OF_CHANNELS = {
     "ca_file": "/tmp/ca.pem",
     "host": "other",
     "security": "tls",
+    "size_by": "peak",
     "username": "other",
     "sender": "other@there.example",
     "to": "[other@there.example]",

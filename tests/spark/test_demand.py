@@ -279,3 +279,28 @@ def test_what_becomes_due(spark: "SparkContext", lake: Lake) -> None:
     rows = lake.read(FORECASTS).to_pylist()
     keys = [(r["topic"], r["made_at"], r["at"], r["hours"]) for r in rows if r["made_at"] > START]
     assert len(set(keys)) == len(keys)
+
+
+def test_a_week_to_come_takes_more_the_more_the_recorded_weeks_differ() -> None:
+    """By the interval of a normal distribution's next value, of the logarithms of what each week takes."""
+    from scipy import stats
+
+    from lagwise_spark.tasks.demand import demand_of
+
+    def highs(bursts: list[float]) -> dict[float, dict[str, Any]]:
+        rows = history("t", np.full(24 * 7 * len(bursts), 10.0), START.replace(minute=0) - timedelta(weeks=len(bursts)))
+        for row in rows:
+            row["minute_rates_per_second"] = [10.0] * 60
+        for week, burst in enumerate(bursts):
+            rows[24 * 7 * week + 50]["minute_rates_per_second"][7] = burst
+        made = demand_of(TOPIC_HOURS.from_rows(rows), START.replace(minute=0), 28)
+        return {one["objective_seconds"]: one for one in made["objective_rates"]}
+
+    alike = highs([100.0] * 4)
+    assert all(one["high_per_second"] == pytest.approx(one["rate_per_second"], rel=1e-6) for one in alike.values())
+    bursts = [100.0, 200.0, 400.0, 800.0]
+    found = highs(bursts)
+    logs = np.log([burst * 60 / 360 for burst in bursts])
+    high = logs.mean() + stats.t.ppf(0.95, 3) * logs.std(ddof=1) * np.sqrt(1 + 1 / 4)
+    assert found[300.0]["rate_per_second"] == pytest.approx(800 * 60 / 360)
+    assert found[300.0]["high_per_second"] == pytest.approx(np.exp(high), rel=1e-3)

@@ -180,6 +180,8 @@ def size(
     \b
       lagwise size billing
       lagwise size billing --topic orders --horizon 30d
+      lagwise size billing --topic orders --objective 10m
+      lagwise size billing --topic orders --by peak
       lagwise size billing --topic orders --peak 20k --json
       lagwise size billing --html meeting.html --csv meeting.csv
 
