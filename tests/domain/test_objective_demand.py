@@ -66,10 +66,8 @@ def test_without_a_forecast_or_a_busy_hour_nothing_is_scaled() -> None:
     assert exact.planned_evidence == exact.evidence
 
 
-@pytest.mark.parametrize("kept", [[], KEPT])
-def test_of_less_than_two_days_nothing_follows(kept: list[ObjectiveRate]) -> None:
-    minutes = LEAST_MINUTES - 1 if kept else LEAST_MINUTES
-    assert objective_demand(kept, 300.0, **ASKED | {"minutes": minutes}) is None
+def test_of_less_than_two_days_nothing_follows() -> None:
+    assert objective_demand([], 300.0, **ASKED | {"minutes": LEAST_MINUTES - 1}) is None
     assert too_few_minutes(420) == "not known from 7 h of minutes, it takes two days of them: the peak decides"
     assert too_few_minutes(None) == too_few_minutes(0) == "not known without recorded minutes: the peak decides"
 

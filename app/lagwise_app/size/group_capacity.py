@@ -67,21 +67,25 @@ def load_measured_group(
     inputs["target_utilisation"], sources["target_utilisation"] = target_utilisation, "settings"
     inputs["size_by"] = size_by
     outlook, load = queries.outlook(lake, row["cluster"], row["topic"], now), None
-    ahead = demand_ahead(lake, now).get((row["cluster"], row["topic"]), NOTHING_AHEAD)
-    if horizon_seconds is not None:
-        until = now + timedelta(seconds=horizon_seconds)
-        ahead = _ahead_within(row, ahead, horizon_seconds, now)
-        inputs["peak_rate_per_second"], sources["peak_rate_per_second"] = _planned_peak(row, ahead.minutes)
-        outlook = replace(outlook, days=tuple(day for day in outlook.days if day.at <= until))
-    is_known = row["objective_rate_per_second"] is not None
-    decides = size_by if is_known else SizeBy.PEAK
+    decides = SizeBy.PEAK if row["objective_rate_per_second"] is None else size_by
     if horizon_seconds is not None or objective_seconds is not None or decides != row["size_by"]:
+        ahead = demand_ahead(lake, now).get((row["cluster"], row["topic"]), NOTHING_AHEAD)
+        if horizon_seconds is not None:
+            until = now + timedelta(seconds=horizon_seconds)
+            ahead = _ahead_within(row, ahead, horizon_seconds, now)
+            inputs["peak_rate_per_second"], sources["peak_rate_per_second"] = _planned_peak(row, ahead.minutes)
+            outlook = replace(outlook, days=tuple(day for day in outlook.days if day.at <= until))
         asked = row["objective_seconds"] if objective_seconds is None else objective_seconds
         takes = objective_takes(outlook.demand, asked, ahead.hours) if outlook.demand and asked is not None else None
         load = PlannedLoad.of(row["peak_rate_per_second"], ahead.minutes, takes, size_by)
         if takes is not None:
+            row |= {
+                "objective_seconds": asked,
+                "objective_rate_per_second": takes.recorded.rate_per_second,
+                "planned_objective_rate_per_second": takes.planned_per_second,
+            }
             inputs |= as_planned({"objective_rate_per_second": takes.planned_per_second})
-            inputs["objective_seconds"] = takes.recorded.objective_seconds
+            inputs["objective_seconds"] = asked
             sources["objective_rate_per_second"] = takes.planned_evidence
     if inputs.get("objective_rate_per_second") is None:
         sources["objective_rate_per_second"] = too_few_minutes(outlook.demand["minutes"] if outlook.demand else None)

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from lagwise.domain.capacity.verdict import DemandAhead
 from lagwise.domain.humanise import duration, significant
-from lagwise.domain.sizing.objective import LEAST_MINUTES, MINUTE_SECONDS, ObjectiveRate, rate_for
+from lagwise.domain.sizing.objective import MINUTE_SECONDS, ObjectiveRate, rate_for
 from lagwise.domain.sizing.workload import SizeBy
 
 
@@ -63,14 +63,14 @@ def objective_demand(
     busy_hour_per_second: float,
     hours_ahead: Sequence[DemandAhead],
 ) -> ObjectiveDemand | None:
-    """What an objective takes, from the kept ones of the topic; None where too little is recorded.
+    """What an objective takes, from the kept ones of the topic; None without any, where too little is recorded.
 
     ``minutes`` are known ones. ``peak_per_second`` is the highest minute, so far or to come: longer bursts than the
     recorded ones are planned for up to that. ``busy_hour_per_second`` is the level of the recorded busy hours,
     ``hours_ahead`` are the mean rates of the hours to come. Raises OutOfRange where the objective is negative.
     """
     recorded = rate_for(kept, objective_seconds)
-    if recorded is None or minutes < LEAST_MINUTES:
+    if recorded is None:
         return None
     rate, high = recorded.rate_per_second, recorded.high_per_second
 

@@ -29,7 +29,7 @@ _HOUR = 3_600_000_000
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 #: Columns of `topic_hours` that a history consists of.
 _HISTORY = (
-    "hour", "minutes", "records", "seconds", "max_rate_per_second", "max_at", "minute_rates_per_second",
+    "hour", "records", "seconds", "max_rate_per_second", "max_at", "minute_rates_per_second",
 )  # fmt: skip
 
 
@@ -76,7 +76,6 @@ def demand_of(history: pa.Table, until: datetime, horizon_days: int) -> dict[str
         "as_of": until,
         "first_hour": first,
         "history_hours": len(hours),
-        "minutes": int(history["minutes"].to_numpy().sum()),
         "peak_per_second": float(peaks_known[busiest]),
         "peak_at": history["max_at"][busiest].as_py(),
         **_of_minutes(history, float(peaks_known[busiest])),
@@ -115,13 +114,14 @@ def _grid(hours: Array, values: Array, length: int) -> Array:
 
 
 def _of_minutes(history: pa.Table, peak: float) -> dict[str, Any]:
-    """Quantiles of the minutes' rates, and the least capacity for each of the kept objectives."""
+    """How many minutes are known, quantiles of their rates, and the least capacity for each of the kept objectives."""
     lists = pa.concat_arrays([chunk.flatten() for chunk in history["minute_rates_per_second"].chunks])
     rates = lists.to_numpy(zero_copy_only=False).astype(np.float64)
     known = rates[np.isfinite(rates)]
     quantiles = np.quantile(known, (0.5, 0.95, 0.99), method="inverted_cdf")
     names = ("p50_per_second", "p95_per_second", "p99_per_second")
     row: dict[str, Any] = {name: min(peak, float(rate)) for name, rate in zip(names, quantiles, strict=True)}
+    row["minutes"] = len(known)
     return row | {"objective_rates": _objective_rates(history, rates) if len(known) >= LEAST_MINUTES else []}
 
 
