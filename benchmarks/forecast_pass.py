@@ -4,6 +4,7 @@ import sys
 import tempfile
 import time
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -16,6 +17,7 @@ from benchmarks.synthetic_lake import make_lake
 from lagwise.config import SparkSettings
 from lagwise.config.model import ForecastSettings
 from lagwise.domain.capacity.demand import MINUTES_OF_HOUR
+from lagwise.domain.capacity.topic_hours import rounded_up
 from lagwise.tables.capacity import MINUTE_RATES, PARTITION_RECORDS, TOPIC_HOURS
 from lagwise.tables.schema import TIMESTAMP
 from lagwise.tables.store import Lake
@@ -39,6 +41,7 @@ def write_history(lake: Lake, topics: int, days: int, until: datetime) -> None:
     first = until - timedelta(days=days)
     for day in range(days):
         of_day = slice(day * 24, day * 24 + 24)
+        minute_rates = rounded_up(rates[which, of_day].reshape(-1, 1) * noise)
         hours = pa.array([first + timedelta(days=day, hours=hour) for hour in range(24)] * topics, TIMESTAMP)
         columns = {
             "cluster": pa.array(["bench"] * rows),
@@ -51,7 +54,7 @@ def write_history(lake: Lake, topics: int, days: int, until: datetime) -> None:
             "max_rate_per_second": peaks[which, of_day].reshape(-1),
             "max_at": hours,
             "minute_rates_per_second": pa.ListArray.from_arrays(
-                ends, (rates[which, of_day].reshape(-1, 1) * noise).astype(np.float32).ravel(), type=MINUTE_RATES
+                ends, minute_rates.astype(np.float32).ravel(), type=MINUTE_RATES
             ),
             "partition_records": pa.array([[]] * rows, PARTITION_RECORDS),
         }
@@ -65,6 +68,8 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="lagwise-bench-") as folder:
         lake = make_lake(folder)
         write_history(lake, topics, days, datetime(2026, 3, 1, tzinfo=UTC))
+        written = sum(Path(file).stat().st_size for file in lake.files(TOPIC_HOURS))
+        print(f"an hour of a topic takes {written / (topics * days * 24):.0f} bytes")
         context = start_spark(SparkSettings())
         settings = ForecastSettings()
         try:

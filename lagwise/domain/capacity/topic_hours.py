@@ -106,12 +106,12 @@ def _by_minute(row: Array, since_hour: Array, length_seconds: Array, rate: Array
     for back in reversed(range(covered.max(initial=0))):
         its = (covered > back) & (at >= back)
         grid[row[its], at[its] - back] = rate[its]
-    return _rounded_up(grid)
+    return rounded_up(grid)
 
 
-def _rounded_up(rates: Array) -> Array:
-    """To eight binary digits: 128 values from a rate to twice that. A dictionary of so few values makes a minute a byte
-    and a half in the lake, where it would be four, and up is the side on which capacity errs."""
+def rounded_up(rates: Array) -> Array:
+    """Rates to eight binary digits: 128 values from a rate to twice that. With a dictionary of so few values, a minute
+    takes a byte and a half in the lake, where it would take five, and up is the side on which capacity errs."""
     mantissa, exponent = np.frexp(rates)
     rounded: Array = np.ldexp(np.ceil(mantissa * 256) / 256, exponent)
     return rounded
