@@ -297,6 +297,9 @@ def test_without_a_group_all_verdicts_are_shown_the_worst_first(open_app: Open, 
     checkout = headroom["Group"].index("checkout")
     assert headroom["Enough until"][checkout] == f"{row['enough_until']:%Y-%m-%d}"
     assert headroom["Peak so far"][checkout] == "320/s"
+    assert headroom["Objective takes"][checkout] is None
+    takes = verdict_of(planned, BILLING)["planned_objective_rate_per_second"]
+    assert headroom["Objective takes"][headroom["Group"].index("billing-export")] == f"{significant(takes)}/s"
     assert f"{headroom.rows} verdicts" in texts(app)
 
 
