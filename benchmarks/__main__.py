@@ -29,6 +29,10 @@ PARTS = {
         "whose verdicts are right, on histories of known truth; writes docs/verdicts.md",
     ),
     "forecast": ("benchmarks.forecast", "what topics will be sent: error, coverage of the interval, time"),
+    "objective": (
+        "benchmarks.objective",
+        "what sizing buys in hindsight, by the lag objective and by the highest minute",
+    ),
     "forecast-pass": ("benchmarks.forecast_pass", "forecasting some of many topics after a round, inside Spark"),
     "pages": ("benchmarks.pages", "the dashboard's pages over a large lake: first paint, refresh, payload, memory"),
     "pages-wire": ("benchmarks.pages_wire", "bytes that a cold browser fetches for the overview and a group's page"),

@@ -4,6 +4,7 @@ import sys
 import tempfile
 import time
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -15,7 +16,9 @@ from benchmarks.lake_columns import rows_of
 from benchmarks.synthetic_lake import make_lake
 from lagwise.config import SparkSettings
 from lagwise.config.model import ForecastSettings
-from lagwise.tables.capacity import PARTITION_RECORDS, RATE_COUNTS, TOPIC_HOURS
+from lagwise.domain.capacity.demand import MINUTES_OF_HOUR
+from lagwise.domain.capacity.topic_hours import rounded_up
+from lagwise.tables.capacity import MINUTE_RATES, PARTITION_RECORDS, TOPIC_HOURS
 from lagwise.tables.schema import TIMESTAMP
 from lagwise.tables.store import Lake
 from lagwise_spark.jobs.demand import forecast_topics
@@ -23,7 +26,6 @@ from lagwise_spark.start import start_spark
 
 #: So many different series; topics take turns.
 SERIES = 20
-BUCKETS_AN_HOUR = 8
 
 
 def write_history(lake: Lake, topics: int, days: int, until: datetime) -> None:
@@ -34,17 +36,12 @@ def write_history(lake: Lake, topics: int, days: int, until: datetime) -> None:
     names = pa.array([f"topic-{number:05d}" for number in range(topics)])
     bulk = Bulk(lake)
     rows = topics * 24
-    counts = pa.StructArray.from_arrays(
-        [
-            pa.array(np.tile(np.arange(BUCKETS_AN_HOUR, dtype=np.int32), rows)),
-            pa.array(np.full(rows * BUCKETS_AN_HOUR, 7, np.int32)),
-        ],
-        fields=list(RATE_COUNTS.value_type),
-    )
-    ends = pa.array(np.arange(rows + 1, dtype=np.int32) * BUCKETS_AN_HOUR)
+    ends = pa.array(np.arange(rows + 1, dtype=np.int32) * MINUTES_OF_HOUR)
+    noise = np.exp(np.random.default_rng(1).normal(0, 0.2, (rows, MINUTES_OF_HOUR)))
     first = until - timedelta(days=days)
     for day in range(days):
         of_day = slice(day * 24, day * 24 + 24)
+        minute_rates = rounded_up(rates[which, of_day].reshape(-1, 1) * noise)
         hours = pa.array([first + timedelta(days=day, hours=hour) for hour in range(24)] * topics, TIMESTAMP)
         columns = {
             "cluster": pa.array(["bench"] * rows),
@@ -56,8 +53,9 @@ def write_history(lake: Lake, topics: int, days: int, until: datetime) -> None:
             "seconds": np.full(rows, 3600.0),
             "max_rate_per_second": peaks[which, of_day].reshape(-1),
             "max_at": hours,
-            "zero_minutes": np.full(rows, 4, np.int32),
-            "rates": pa.ListArray.from_arrays(ends, counts, type=RATE_COUNTS),
+            "minute_rates_per_second": pa.ListArray.from_arrays(
+                ends, minute_rates.astype(np.float32).ravel(), type=MINUTE_RATES
+            ),
             "partition_records": pa.array([[]] * rows, PARTITION_RECORDS),
         }
         bulk.append(TOPIC_HOURS, rows_of(TOPIC_HOURS, rows, columns), by_topic=True)
@@ -70,6 +68,8 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="lagwise-bench-") as folder:
         lake = make_lake(folder)
         write_history(lake, topics, days, datetime(2026, 3, 1, tzinfo=UTC))
+        written = sum(Path(file).stat().st_size for file in lake.files(TOPIC_HOURS))
+        print(f"an hour of a topic takes {written / (topics * days * 24):.0f} bytes")
         context = start_spark(SparkSettings())
         settings = ForecastSettings()
         try:

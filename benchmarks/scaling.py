@@ -55,6 +55,7 @@ class ScalingLake:
         shared = {"cluster": CLUSTER, "as_of": now}
         known = {"partitions": size.partitions, "members": _MEMBERS, "nodes": _MEMBERS, "member_rate_per_second": 250.0}
         words = {"verdict": "enough", "sentence": "", "unit": "node", "capacity_source": "probe", "confidence": "high"}
+        words["size_by"] = "objective"
         self._lake.append(
             CAPACITY,
             CAPACITY.from_rows([

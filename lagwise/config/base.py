@@ -58,6 +58,9 @@ class LagObjective(Settings):
     """A group whose lag neither grows nor shrinks is `lagging` once its oldest unread record is older than this."""
 
 
+DEFAULT_LAG_OBJECTIVE_SECONDS = 300.0
+
+
 class WatchedCluster(Entry):
     """Settings of every cluster, whatever its system."""
 
@@ -67,7 +70,7 @@ class WatchedCluster(Entry):
     """How often the cluster is sampled."""
     timeout_seconds: Annotated[float, Field(ge=1, le=300), IN_SECONDS] = 10.0
     """How long one request to the cluster may take."""
-    lag_objective_seconds: Seconds = 300.0
+    lag_objective_seconds: Seconds = DEFAULT_LAG_OBJECTIVE_SECONDS
     """A group whose lag neither grows nor shrinks is `lagging` once its oldest unread record is older than this."""
     lag_objectives: tuple[LagObjective, ...] = ()
     """Groups with an objective of their own. The first entry that selects a group applies."""

@@ -6,11 +6,11 @@ example ``LAGWISE_CLUSTERS__0__BOOTSTRAP``) and the error messages are derived f
 """
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import Discriminator, Field, Tag, field_validator, model_validator
 
-from lagwise.config.base import NameFilter, Settings
+from lagwise.config.base import DEFAULT_LAG_OBJECTIVE_SECONDS, NameFilter, Settings
 from lagwise.config.channels import AnyChannel
 from lagwise.config.kafka import Cluster
 from lagwise.config.operating import Grouping, Heartbeat, MaintenanceWindow, SignIn
@@ -94,6 +94,10 @@ class CapacitySettings(Settings):
 
     target_utilisation: Annotated[float, Field(ge=0.01, le=1)] = 0.7
     """Share of the capacity of a group that its demand may use."""
+    size_by: Literal["objective", "peak"] = "objective"
+    """What capacity is judged and sized by. `objective`: the least capacity that keeps the lag objective of the group \
+(`lag_objective_seconds` of its cluster) in the recorded minutes and, at the upper end, in the forecast; the peak \
+where less than two days are recorded. `peak`: the busiest minute."""
     nodes: tuple[NodeSize, ...] = ()
     """Sizes of nodes. The first entry that selects a group applies. For other groups the probe reports the size."""
 
@@ -243,6 +247,11 @@ a reference `${env:NAME}` or `${file:/path}`."""
         check_unique([cluster.name for cluster in self.clusters], "clusters: ")
         check_unique([channel.name for channel in self.alerts.channels], "alerts.channels: ")
         return self
+
+    def lag_objective_of(self, cluster: str, group: str) -> float:
+        """The lag objective of a group, in seconds; the default where the settings do not name its cluster."""
+        own = (c.lag_objective_of(group) for c in self.clusters if c.name == cluster)
+        return next(own, DEFAULT_LAG_OBJECTIVE_SECONDS)
 
     @property
     def data_is_remote(self) -> bool:

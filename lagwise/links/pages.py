@@ -130,6 +130,8 @@ CAPACITY = Page(
         parameters.GROUP,
         parameters.TOPIC,
         parameters.PEAK,
+        parameters.SIZE_BY,
+        parameters.OBJECTIVE,
         parameters.PARTITIONS,
         parameters.HOTTEST,
         parameters.MESSAGE_MS,

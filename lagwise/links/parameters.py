@@ -17,6 +17,7 @@ from lagwise.domain.sizing.workload import (
     MAX_PARTITIONS,
     Concurrency,
     Ordering,
+    SizeBy,
 )
 from lagwise.domain.vocabulary import Status
 from lagwise.links.parameter_types import (
@@ -135,6 +136,8 @@ ACTION_LIST = list_parameters("actions", "actions", searched="who, what it was d
 
 _MAX_MS, _MAX_MINUTES, _MAX_SECONDS = 8.64e7, 43_200.0, 86_400.0
 PEAK = number("peak_per_s", "Messages per second at peak.", 0.0, 1e12)
+OBJECTIVE = number("objective_s", "How old the oldest unread message may become.", 0.0, _MAX_SECONDS)
+SIZE_BY = choice("size_by", "Whether to size by the lag objective or by the peak.", (by.value for by in SizeBy), "")
 PARTITIONS = whole("partitions", "Partitions of the topic.", 1, MAX_PARTITIONS)
 HOTTEST = number("hottest_percent", "Share of the traffic in the hottest partition; 0 is even.", 0.0, 100.0)
 MESSAGE_MS = number("message_ms", "Time per message as a whole, where T1 and T2 are not known apart.", 1e-6, _MAX_MS)

@@ -1,9 +1,12 @@
 """The analysis layer's tables about capacity: produce rates and forecasts, observed consumption, verdict and advice."""
 
+import pyarrow as pa
+
 from lagwise.tables.keys import OF_GROUP_TOPIC, OF_TOPIC
 from lagwise.tables.schema import BOOLEAN, FLOAT, INT32, INT64, TEXT, TIMESTAMP, Column, Table, list_of
 
-RATE_COUNTS = list_of(bucket=INT32, minutes=INT32)
+#: Single precision holds every rounded rate.
+MINUTE_RATES = pa.list_(pa.float32())
 
 PARTITION_RECORDS = list_of(partition=INT32, records=INT64)
 
@@ -20,17 +23,20 @@ TOPIC_HOURS = Table(
         Column("seconds", FLOAT, "time from sample to sample that these minutes cover", nullable=False),
         Column("max_rate_per_second", FLOAT, "highest rate of any of these minutes", nullable=False),
         Column("max_at", TIMESTAMP, "that minute", nullable=False),
-        Column("zero_minutes", INT32, "of these minutes, those in which nothing was written", nullable=False),
         Column(
-            "rates",
-            RATE_COUNTS,
-            "the others by rate: minutes whose rate lies in (g^(bucket-1), g^bucket] per second, g = 1.02/0.98: a "
-            "sketch of relative error 2 %, which is merged by adding",
+            "minute_rates_per_second",
+            MINUTE_RATES,
+            "the rate of each of the 60 minutes, rounded up by less than 1 %; null is not known. A step from sample to "
+            "sample that is longer than a minute gives all minutes that it covers its rate",
             nullable=False,
         ),
         Column("partition_records", PARTITION_RECORDS, "the records by partition, those with none as well", False),
     ),
     clock="hour",
+)
+
+OBJECTIVE_RATES = list_of(
+    objective_seconds=FLOAT, rate_per_second=FLOAT, high_per_second=FLOAT, start=TIMESTAMP, until=TIMESTAMP
 )
 
 FORECASTS = Table(
@@ -63,12 +69,21 @@ DEMAND = Table(
         Column("as_of", TIMESTAMP, "end of the last hour that the row knows", nullable=False),
         Column("first_hour", TIMESTAMP, "first hour of its history", nullable=False),
         Column("history_hours", INT32, "hours with samples since then", nullable=False),
-        Column("minutes", INT64, "minutes with samples: what the rates rest on", nullable=False),
+        Column("minutes", INT64, "minutes whose rate is known: what the rates rest on", nullable=False),
         Column("peak_per_second", FLOAT, "highest minute rate of the history", nullable=False),
         Column("peak_at", TIMESTAMP, "when that was", nullable=False),
-        Column("p50_per_second", FLOAT, "half of the minutes had at most this rate; to within 2 %", nullable=False),
-        Column("p95_per_second", FLOAT, "95 of 100 minutes had at most this rate; to within 2 %", nullable=False),
-        Column("p99_per_second", FLOAT, "99 of 100 minutes had at most this rate; to within 2 %", nullable=False),
+        Column("p50_per_second", FLOAT, "half of the minutes had at most this rate; to within 1 %", nullable=False),
+        Column("p95_per_second", FLOAT, "95 of 100 minutes had at most this rate; to within 1 %", nullable=False),
+        Column("p99_per_second", FLOAT, "99 of 100 minutes had at most this rate; to within 1 %", nullable=False),
+        Column("busy_hour_per_second", FLOAT, "mean rate that 99.5 % of the hours did not exceed", nullable=False),
+        Column(
+            "objective_rates",
+            OBJECTIVE_RATES,
+            "for lag objectives from 0 to a day: the least capacity (records per second) with which, in the recorded "
+            "minutes, no record would have got older than the objective, the upper end of the 90 % interval of what a "
+            "week to come takes, and the stretch of time that decides; empty with less than two days of known minutes",
+            nullable=False,
+        ),
         Column("growth_per_month", FLOAT, "growth in 30 days as a share of the mean rate; null below 4 weeks"),
         Column("growth_low_per_month", FLOAT, "lower end of its 90 % interval"),
         Column("growth_high_per_month", FLOAT, "upper end of its 90 % interval"),
@@ -172,6 +187,18 @@ CAPACITY = Table(
         Column("produce_rate_per_second", FLOAT, "records written per second, now"),
         Column("peak_rate_per_second", FLOAT, "highest minute rate of the history"),
         Column("forecast_peak_rate_per_second", FLOAT, "highest minute rate at the horizon; null: no forecast"),
+        Column("size_by", TEXT, "what verdict and advice go by: objective or peak", nullable=False),
+        Column("objective_seconds", FLOAT, "the group's lag objective"),
+        Column(
+            "objective_rate_per_second",
+            FLOAT,
+            "least capacity with which it would have been kept in the recorded minutes; null: too few are recorded",
+        ),
+        Column(
+            "planned_objective_rate_per_second",
+            FLOAT,
+            "what is planned with: the upper end of what a week takes, scaled by that of the forecast",
+        ),
         Column("member_rate_per_second", FLOAT, "what one member can do; null is not known"),
         Column("unit", TEXT, "what is sized: node, member, or subtask (of a Flink job)", nullable=False),
         Column("capacity_low_per_second", FLOAT, "what all members can do with this skew: lower end, or bound"),

@@ -1,13 +1,16 @@
 """What sizing reads of topics: how uneven their partitions are, and the demand to come."""
 
 from collections import defaultdict
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
 from lagwise.domain.capacity.inputs import Skew
-from lagwise.domain.capacity.verdict import DemandAhead, busy_minutes
+from lagwise.domain.capacity.objective_demand import ObjectiveDemand, objective_demand
+from lagwise.domain.capacity.verdict import DemandAhead, busy_hours, busy_minutes
+from lagwise.domain.sizing.objective import ObjectiveRate
 from lagwise.tables.capacity import DEMAND, FORECASTS, TOPIC_HOURS
 from lagwise.tables.schema import TEXT
 from lagwise.tables.store import Lake
@@ -75,11 +78,18 @@ def skew_of(lake: Lake, topics: Collection[tuple[str, str]], now: datetime) -> d
     }
 
 
-def demand_ahead(lake: Lake, now: datetime) -> dict[tuple[str, str], tuple[DemandAhead, ...]]:
-    """The busiest minutes from ``now`` on by cluster and topic, without topics that have no forecast.
+class TopicAhead(NamedTuple):
+    """The forecast of a topic from now on, in order of time: of busy hours, and of their busiest minutes."""
 
-    Raises LakeError.
-    """
+    hours: tuple[DemandAhead, ...]
+    minutes: tuple[DemandAhead, ...]
+
+
+NOTHING_AHEAD = TopicAhead((), ())
+
+
+def demand_ahead(lake: Lake, now: datetime) -> dict[tuple[str, str], TopicAhead]:
+    """The forecast by cluster and topic, without topics that have none. Raises LakeError."""
     found = lake.query(_AHEAD, [now], over=[FORECASTS], since=now - _FORECAST_KEPT, given={"demand": lake.read(DEMAND)})
     hours: dict[tuple[str, str], list[tuple[datetime, float, float]]] = defaultdict(list)
     peaks: dict[tuple[str, str], float] = {}
@@ -87,4 +97,20 @@ def demand_ahead(lake: Lake, now: datetime) -> dict[tuple[str, str], tuple[Deman
         key = row["cluster"], row["topic"]
         hours[key].append((row["at"], row["mean"], row["high"]))
         peaks[key] = row["peak"]
-    return {key: busy_minutes(of_topic, peaks[key]) for key, of_topic in hours.items()}
+    return {
+        key: TopicAhead(busy_hours(of_topic), busy_minutes(of_topic, peaks[key])) for key, of_topic in hours.items()
+    }
+
+
+def objective_takes(
+    demand: Mapping[str, Any], objective_seconds: float, hours_ahead: Sequence[DemandAhead]
+) -> ObjectiveDemand | None:
+    """What a lag objective takes of a topic, from its row of `demand`; None where too little is recorded."""
+    return objective_demand(
+        [ObjectiveRate(**one) for one in demand["objective_rates"]],
+        objective_seconds,
+        minutes=demand["minutes"],
+        peak_per_second=max(demand["peak_per_second"], demand["forecast_peak_per_second"] or 0.0),
+        busy_hour_per_second=demand["busy_hour_per_second"],
+        hours_ahead=hours_ahead,
+    )

@@ -275,7 +275,8 @@ def _plan(lake: Lake, config: Config) -> float:
     from lagwise_spark.jobs.capacity import plan  # not needed for the first verdicts either
 
     try:
-        judged = repairing(lake, lambda: plan(lake, config.analysis.capacity, datetime.now(UTC)))
+        capacity, objective_of = config.analysis.capacity, config.lag_objective_of
+        judged = repairing(lake, lambda: plan(lake, capacity, datetime.now(UTC), objective_of=objective_of))
     except Exception as error:  # the round's verdicts are already written, whatever this fails with
         _LOG.error(
             "capacity was not judged and will be tried again in ten minutes: %s",

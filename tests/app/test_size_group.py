@@ -20,6 +20,7 @@ from lagwise.tables.capacity import CAPACITY, DEMAND, FORECASTS, OBSERVED_CAPACI
 from lagwise.tables.store import Lake
 from lagwise_app.cli import cli
 from tests.app.judged import append, row
+from tests.spark.capacity_rows import burst
 
 pytestmark = pytest.mark.thorough
 
@@ -52,6 +53,7 @@ def known(name: str, **values: Any) -> dict[str, Any]:
             "max_threads_per_node": 1000,
             "unit": "node",
             "capacity_source": "probe",
+            "size_by": "peak",
             "concurrency": "consumer-per-thread",
             "confidence": "high",
             "inputs": inputs,
@@ -339,12 +341,12 @@ def test_one_of_several(data: Path) -> None:
     assert document(data, "new", "--t1", "1ms", "--t2", "1ms", "--cores", "2")["feasible"]
 
 
-def forecast(data: Path, mean_of_day: Callable[[int], float], days: int = 90) -> None:
+def forecast(data: Path, mean_of_day: Callable[[int], float], days: int = 90, **of_demand: Any) -> None:
     """Of `orders`; the peak at the horizon is its last day's."""
     lake, now = Lake(str(data / "lake")), datetime.now(UTC)
     about = {"cluster": "shop", "topic": "orders"}
-    peak = {"peak_per_second": 18_000.0, "forecast_peak_per_second": mean_of_day(days)}
-    append(lake, DEMAND, row(DEMAND, **about, as_of=now, peak_at=now, horizon_days=days, **peak))
+    peak = {"peak_per_second": 18_000.0, "forecast_peak_per_second": mean_of_day(days), "busy_hour_per_second": 1_000.0}
+    append(lake, DEMAND, row(DEMAND, **about, as_of=now, peak_at=now, horizon_days=days, **peak | of_demand))
     hours = [
         row(
             FORECASTS, **about, made_at=now, at=now + timedelta(days=day),
@@ -405,3 +407,64 @@ def test_an_unusable_horizon_is_rejected(growing: Path, words: tuple[str, ...], 
     result = run(growing, *words)
     assert result.exit_code == 2
     assert says in " ".join(result.output.split())
+
+
+@pytest.fixture
+def recorded(data: Path) -> Path:
+    """Bursts of two minutes with 18,000/s; the busy hours of the next 90 days get half as busy again, 60 % at worst."""
+    forecast(data, lambda day: 1_000.0 + 500.0 * day / 90, objective_rates=burst(18_000.0), minutes=30_000)
+    takes = {
+        "objective_seconds": 300.0, "objective_rate_per_second": 18_000 * 120 / 420,
+        "planned_objective_rate_per_second": 1.65 * 18_000 * 120 / 420, "size_by": "objective",
+        "capacity_low_per_second": 15_000.0, "capacity_high_per_second": 15_500.0, "threads_per_node": 40,
+    }  # fmt: skip
+    inputs = known("x")["inputs"]
+    evidence = {"name": "planned_objective_per_second", "value": 1.65 * 18_000 * 120 / 420, "source": "the busiest"}
+    takes["inputs"] = [*inputs, evidence | {"samples": 30_000, "measured_at": None}]
+    append(Lake(str(data / "lake")), CAPACITY, known("bursts", **takes))
+    return data
+
+
+def test_a_group_is_sized_by_its_objective(recorded: Path) -> None:
+    made = document(recorded, "bursts")
+    assert made["inputs"]["objective_rate_per_second"] == {
+        "value": 8_490.0, "source": "the busiest, from 30,000 minutes",
+    }  # fmt: skip
+    assert made["inputs"]["objective_seconds"] == {"value": 300.0, "source": "settings"}
+    assert made["figures"]["demand_rate_per_second"]["how"].startswith("objective's rate · (1 + restart / catch-up)")
+    assert "At the objective's rate throughout." in run(recorded, "bursts").output
+
+
+@pytest.mark.parametrize(
+    ("words", "rate", "verdict"),
+    [
+        (("--objective", "30m"), 1.65 * 18_000 * 120 / 1_920, "oversized"),
+        (("--objective", "0s"), 1.65 * 18_000, "short"),
+        (("--horizon", "45d"), 1.375 * 18_000 * 120 / 420, "enough"),
+        (("--objective", "10m", "--horizon", "9d"), 1.155 * 18_000 * 120 / 720, "enough"),
+    ],
+    ids=["longer", "none", "nearer", "both"],
+)
+def test_another_objective_or_horizon(recorded: Path, words: tuple[str, ...], rate: float, verdict: str) -> None:
+    made = document(recorded, "bursts", *words)
+    asked = made["inputs"]["objective_rate_per_second"]
+    assert rate <= asked["value"] <= 1.01 * rate + 10
+    assert "the busiest 2 minutes from 2026-11-19 12:00 UTC decide, of 20 d 20 h recorded; times " in asked["source"]
+    assert made["group"]["verdict"] == verdict
+
+
+def test_the_peak_by_choice_or_because_another_one_is_given(recorded: Path) -> None:
+    chosen = document(recorded, "bursts", "--by", "peak")
+    assert chosen["group"]["size_by"] == "peak"
+    assert chosen["group"]["sentence"].startswith("18,000 messages/s arrive at peak")
+    assert chosen["figures"]["peak_rate_per_second"]["how"] == "planned with"
+    assert chosen["figures"]["objective_rate_per_second"]["value"] == 8_490.0
+    typed = document(recorded, "bursts", "--peak", "20k")
+    assert typed["inputs"]["objective_rate_per_second"]["value"] is None
+    assert typed["figures"]["demand_rate_per_second"]["how"].startswith("peak · ")
+
+
+def test_without_two_days_of_minutes_the_peak_decides_and_why(data: Path) -> None:
+    forecast(data, lambda day: 10_000.0, minutes=420)
+    said = " ".join(run(data, "billing").output.split())
+    assert "--objective-rate ? not known from 7 h of minutes, it takes two days of them: the peak decides" in said

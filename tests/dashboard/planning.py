@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from lagwise.config import CapacitySettings
+from lagwise.domain.sizing.objective import KEPT_OBJECTIVES_SECONDS
 from lagwise.tables.analysis import PARTITION_STATUS
 from lagwise.tables.capacity import DEMAND, FORECASTS, OBSERVED_CAPACITY, TOPIC_HOURS
 from lagwise.tables.service_times import SERVICE_TIMES
@@ -36,6 +37,8 @@ class Plan:
     members: int = 3
     #: T1 and T2 in seconds, and the threads of a node, by a probe.
     probe: tuple[float, float, int] | None = None
+    #: How long the burst at the peak lasted, while at other times half of it arrives; None is too few minutes.
+    burst_minutes: int | None = None
     cluster: str = "prod"
 
 
@@ -44,7 +47,7 @@ PLANS = (
     Plan("checkout", "carts", 320.0, growth=0.6, probe=(0.030, 0.004, 4), members=6),
     Plan("recommendations", "views", 300.0, growth=0.1, seen=6_400.0, members=16),
     Plan("email-notifications", "emails", 90.0, at_least=100.0),
-    Plan("billing-export", "billing", 60.0, growth=0.1, seen=120.0),
+    Plan("billing-export", "billing", 60.0, growth=0.1, seen=120.0, burst_minutes=5),
 )
 
 
@@ -55,7 +58,7 @@ def write(lake: Lake, now: datetime, plans: tuple[Plan, ...] = PLANS) -> int:
     append(lake, FORECASTS, (row for p in plans if p.growth is not None for row in _forecast(p, p.growth, now)))
     overwrite(lake, OBSERVED_CAPACITY, [_observed(p, now) for p in plans if p.probe is None])
     append(lake, SERVICE_TIMES, [_service(p, p.probe, now) for p in plans if p.probe is not None])
-    return plan(lake, SETTINGS, now)
+    return plan(lake, SETTINGS, now, objective_of=lambda cluster, group: 300.0)
 
 
 def _hour(now: datetime) -> datetime:
@@ -80,8 +83,7 @@ def _hours(lake: Lake, now: datetime) -> Iterator[Row]:
                 "seconds": 3600.0,
                 "max_rate_per_second": sum(by_partition.values()),
                 "max_at": _hour(now) - timedelta(hours=hours + 1),
-                "zero_minutes": 0,
-                "rates": [],
+                "minute_rates_per_second": [sum(by_partition.values())] * 60,
                 "partition_records": records,
             }
 
@@ -101,6 +103,8 @@ def _demand(p: Plan, now: datetime) -> Row:
         "p50_per_second": 0.5 * p.peak,
         "p95_per_second": 0.8 * p.peak,
         "p99_per_second": 0.9 * p.peak,
+        "busy_hour_per_second": 0.9 * p.peak,
+        "objective_rates": [] if p.burst_minutes is None else list(_objective_rates(p, until)),
         "growth_per_month": None if p.growth is None else p.growth / 3,
         "horizon_days": _HORIZON.days,
         "forecast_peak_per_second": ahead,
@@ -112,6 +116,20 @@ def _demand(p: Plan, now: datetime) -> Row:
         "baseline_mase": None if ahead is None else 1.1,
         "reason": "there are only 3 days of history: 14 are needed" if p.growth is None else None,
     }
+
+
+def _objective_rates(p: Plan, until: datetime) -> Iterator[Row]:
+    """Exactly what objectives take of a burst at the peak, and of half of it at all other times."""
+    start, seconds = until - timedelta(days=2, hours=3), 60.0 * (p.burst_minutes or 0)
+    for objective in KEPT_OBJECTIVES_SECONDS:
+        rate = max(0.5 * p.peak, p.peak * seconds / (seconds + objective))
+        yield {
+            "objective_seconds": objective,
+            "rate_per_second": rate,
+            "high_per_second": 1.2 * rate,
+            "start": start,
+            "until": start + timedelta(seconds=seconds),
+        }
 
 
 def _forecast(p: Plan, growth: float, now: datetime) -> Iterator[Row]:

@@ -6,6 +6,7 @@ import io
 import json
 import re
 import shlex
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,8 @@ from streamlit.testing.v1 import AppTest
 
 from lagwise.domain.humanise import precise_duration, significant
 from lagwise.domain.sizing.advice import advise, inputs_of
-from lagwise.domain.sizing.workload import Concurrency, Ordering, Unit, Workload
+from lagwise.domain.sizing.group_workload import as_planned
+from lagwise.domain.sizing.workload import Concurrency, Ordering, SizeBy, Unit, Workload
 from lagwise.domain.vocabulary import Status
 from lagwise.tables.analysis import GROUP_HISTORY, GROUP_STATUS, PARTITION_STATUS
 from lagwise.tables.capacity import CAPACITY
@@ -295,6 +297,9 @@ def test_without_a_group_all_verdicts_are_shown_the_worst_first(open_app: Open, 
     checkout = headroom["Group"].index("checkout")
     assert headroom["Enough until"][checkout] == f"{row['enough_until']:%Y-%m-%d}"
     assert headroom["Peak so far"][checkout] == "320/s"
+    assert headroom["Objective takes"][checkout] is None
+    takes = verdict_of(planned, BILLING)["planned_objective_rate_per_second"]
+    assert headroom["Objective takes"][headroom["Group"].index("billing-export")] == f"{significant(takes)}/s"
     assert f"{headroom.rows} verdicts" in texts(app)
 
 
@@ -310,6 +315,44 @@ def test_a_group_s_verdict_comes_first_with_everything_it_rests_on(open_app: Ope
     t1 = inputs["Input"].index("T1, waiting")
     assert [inputs[title][t1] for title in inputs.titles[1:]] == [precise_duration(0.030), "probe", "52,000", "3 min"]
     assert "Headroom" not in [s.value for s in app.subheader]
+
+
+BILLING = "prod/billing-export"
+
+
+def test_the_objective_decides_and_both_rates_are_shown(open_app: Open, planned: Path) -> None:
+    row = verdict_of(planned, BILLING)
+    assert row["objective_rate_per_second"] == pytest.approx(30.0)  # 60/s for five minutes may wait for five more
+    assert row["sentence"].startswith("30 messages/s keep the objective of 5 min")
+    app = open_app("capacity", **of(BILLING))
+    takes = row["planned_objective_rate_per_second"]
+    assert metric(app, "Objective (5 min)").replace("\\", "") == f"{significant(takes)}/s"
+    shown = as_planned({"objective_rate_per_second": takes})["objective_rate_per_second"]
+    both = f"By the objective of 5 min: {significant(shown)}/s · by the highest minute: 66/s"
+    assert both in texts(app)
+    assert "What the objective takes: the busiest 5 minutes from " in texts(app)
+    assert "Drawn is what the objective takes" in texts(app)
+    assert metric(app, "Members") == str(row["advised_nodes"])
+    assert shown < 66
+    assert f"--peak 66 --partitions 6 --objective-rate {shown:g} --objective 300s" in app.code[0].value
+
+    by_peak = open_app("capacity", **of(BILLING), size_by="peak")
+    assert both in texts(by_peak)
+    assert "Sized by the highest minute" in texts(by_peak)
+    assert int(metric(by_peak, "Members")) > int(metric(app, "Members"))
+    assert "--by peak" in by_peak.code[0].value
+
+
+def test_another_objective_and_another_peak(open_app: Open, planned: Path) -> None:
+    app = open_app("capacity", **of(BILLING), objective_s="0")
+    assert "By the objective of 0 s: " in texts(app)
+    assert "--objective 0s" in app.code[0].value
+    app.number_input(key="peak_per_s").set_value(100.0).run()
+    assert "by the highest minute: 100/s" in texts(app)
+    assert "What the objective takes: not known of another peak: the peak decides." in texts(app)
+    assert "--objective" not in app.code[0].value
+    unknown = open_app("capacity", **of(CHECKOUT))
+    assert "What the objective takes: not known " in texts(unknown)
 
 
 def test_the_verdict_fills_what_sizing_is_asked(open_app: Open, planned: Path) -> None:
@@ -486,6 +529,7 @@ workloads = st.builds(
     t2_seconds=st.sampled_from([3e-6, 0.0045, 1.0]),
     cores=st.sampled_from([0.5, 1, 8, 64]),
     peak_rate_per_second=st.sampled_from([0.0, 0.5, 1e3, 123456.789]),
+    size_by=st.sampled_from(list(SizeBy)),
     partitions=st.integers(1, 300),
     hottest_share=st.none() | st.just(1.0),
     lag=st.sampled_from([0.0, 1e7]),
@@ -499,9 +543,16 @@ workloads = st.builds(
 )
 
 
+objectives = st.fixed_dictionaries(
+    {"objective_rate_per_second": st.sampled_from([0.0, 0.5, 340.0, 1e5])},
+    optional={"objective_seconds": st.sampled_from([0.0, 300.0, 1_800.0])},
+)
+
+
 @settings(max_examples=60)
-@given(workloads | of_members)
-def test_the_command_asks_the_same(workload: Workload) -> None:
+@given(workloads | of_members, st.just({}) | objectives)
+def test_the_command_asks_the_same(workload: Workload, objective: dict[str, float]) -> None:
+    workload = replace(workload, **objective)
     words = shlex.split(command(workload))
     assert words[:2] == ["lagwise", "size"]
     result = CliRunner().invoke(size, [*words[2:], "--json"])

@@ -12,16 +12,17 @@ from typing import Any
 import pytest
 import streamlit as st
 
-from lagwise.domain.capacity.outlook import Outlook
+from lagwise.domain.capacity.outlook import Outlook, days_by_objective
 from lagwise.domain.simulation.what_if import WhatIfSetUp, outage, try_set_ups
 from lagwise.domain.sizing.advice import advise
 from lagwise.domain.sizing.group_workload import running_of
 from lagwise.domain.sizing.ramp_plan import ramp_plan, ramp_to
 from lagwise.domain.sizing.triple_search import capacity_per_second
-from lagwise.domain.sizing.workload import Concurrency, Ordering, Unit, Workload
+from lagwise.domain.sizing.workload import Concurrency, Ordering, SizeBy, Unit, Workload
 from lagwise.domain.vocabulary import Status
 from lagwise.tables.capacity import CAPACITY, FORECASTS
 from lagwise.tables.store import Lake
+from lagwise.tables.topic_facts import objective_takes
 from lagwise_dashboard.pages.capacity.scenarios import CURRENT, MAX_SAVED, SavedScenario, as_text, from_texts
 from lagwise_dashboard.queries import capacity as queries
 from lagwise_dashboard.report import forecast_chart, html_file
@@ -34,7 +35,7 @@ from tests.dashboard.conftest import NOW, Open
 from tests.dashboard.lakes import Scene
 from tests.dashboard.planning import Plan
 from tests.dashboard.stories import HOSTILE_NAMES, Story
-from tests.dashboard.test_capacity import CHECKOUT, of, texts, verdict_of
+from tests.dashboard.test_capacity import BILLING, CHECKOUT, of, texts, verdict_of
 
 pytestmark = pytest.mark.thorough
 
@@ -82,6 +83,21 @@ def test_the_chart_crosses_the_line_at_the_date_of_the_verdict(planned: Path) ->
         f"enough until {row['enough_until']:%Y-%m-%d}",
     ]
     assert list(made.data[2].y) == [day.peak for day in outlook.days]
+
+
+def test_where_the_objective_decides_the_chart_is_of_what_it_takes(planned: Path) -> None:
+    row = verdict_of(planned, BILLING)
+    assert row["size_by"] == "objective"
+    outlook = queries.outlook(Lake(str(planned / "lake")), "prod", "billing", NOW)
+    assert outlook.demand is not None
+    takes = objective_takes(outlook.demand, row["objective_seconds"], outlook.hours)
+    assert takes is not None
+    of_the_verdict = {point.at: point.mean for point in takes.ahead}
+    made = forecast_chart.chart(row, outlook, TARGET)
+    assert list(made.data[2].y) == pytest.approx([of_the_verdict[day.at] for day in outlook.days])
+    assert made.data[2].name == "what the objective takes, with its 90 % band"
+    nothing = replace(outlook, demand={**outlook.demand, "busy_hour_per_second": 0.0})
+    assert days_by_objective(nothing, 1.0) == outlook.days
 
 
 def test_without_a_forecast_the_reason_is_shown(open_app: Open, planned: Path) -> None:
@@ -177,6 +193,12 @@ def test_a_kept_scenario_stays_next_to_the_changed_one(open_app: Open, planned: 
     again.button(key="capacity_forget_0").click().run()
     assert "scenario" not in again.query_params
     assert not shown_tables.with_column(again, CURRENT)
+
+
+def test_a_scenario_keeps_what_the_objective_takes() -> None:
+    asked = replace(WORKLOAD, objective_rate_per_second=340.0, objective_seconds=300.0, size_by=SizeBy.PEAK)
+    [kept], unreadable = from_texts([as_text(SavedScenario("kept", asked))])
+    assert (kept.workload, unreadable) == (asked, 0)
 
 
 def test_a_scenario_of_members_is_kept_as_one() -> None:

@@ -187,8 +187,8 @@ def test_a_week_is_shown_by_the_hour(bare: Lake) -> None:
     rows = [
         {
             "cluster": "prod", "topic": "t", "hour": hour, "partitions": 1, "minutes": 60, "records": 7200,
-            "seconds": 3600.0, "max_rate_per_second": 3.0, "max_at": hour, "zero_minutes": 0, "rates": [],
-            "partition_records": [],
+            "seconds": 3600.0, "max_rate_per_second": 3.0, "max_at": hour,
+            "minute_rates_per_second": [None] * 60, "partition_records": [],
         }
         for hour in hours
     ]  # fmt: skip

@@ -21,6 +21,7 @@ from lagwise.domain.capacity.verdict import (
     SetUp,
     judge_capacity,
 )
+from lagwise.domain.humanise import significant
 from lagwise.domain.sizing.ranges import OutOfRange
 
 SHORT, TIGHT, ENOUGH, OVERSIZED, UNDECIDED = CapacityVerdict
@@ -204,6 +205,27 @@ def test_without_a_load_test_that_would_help_there_is_no_word_of_one() -> None:
     asked: dict[str, Any] = {"target_utilisation": 0.7, "running": RUNNING, "advised": None}
     said = judge_capacity(None, 500.0, FLAT, **asked)
     assert said.sentence.endswith("500 messages/s arrive at peak.") and said.load_test is None
+
+
+@pytest.mark.parametrize(
+    ("rate", "verdict", "ends"),
+    [
+        (1_200.0, SHORT, "kept free: at least 150 are missing."),
+        (1_000.0, TIGHT, "kept free: the objective is perhaps not kept."),
+        (900.0, TIGHT, "kept free: the objective is kept, but without that slack."),
+        (500.0, ENOUGH, "also at worst (600)."),
+    ],
+)
+def test_where_an_objective_decides_its_rate_is_named_and_no_peak(
+    rate: float, verdict: CapacityVerdict, ends: str
+) -> None:
+    judged = judge_capacity(
+        KNOWN, rate, FLAT, target_utilisation=0.7, running=RUNNING, advised=None, objective_seconds=90.0
+    )
+    assert judged.verdict is verdict
+    assert judged.sentence.startswith(f"{significant(rate)} messages/s keep the objective of 1 min 30 s; it can do ")
+    assert judged.sentence.endswith(ends)
+    assert "peak" not in judged.sentence
 
 
 # --- what must hold of all -------------------------------------------------------------------------------------------

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from lagwise.domain.capacity import topic_hours as columns
-from lagwise.domain.capacity.demand import rate_of_bucket, too_little
+from lagwise.domain.capacity.demand import too_little
 from lagwise.domain.verdicts.columns import NULL, taken
 from tests.domain import topic_hours as rows
-from tests.domain.topic_hours import EndMinute, TopicHour, bucket_of_rate, rates_of
+from tests.domain.topic_hours import EndMinute, TopicHour, stored
 
 START = datetime(2026, 3, 2, 7, 0, tzinfo=UTC)
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -55,12 +55,12 @@ def of_topics(topics: Sequence[Sequence[EndMinute]], start: datetime) -> list[li
         row = {name: values[number].item() for name, values in made.rows.items()}
         for name in ("hour", "max_at"):
             row[name] = EPOCH + timedelta(microseconds=row[name])
-        rates, records = (taken(its, its["row"] == number) for its in (made.rates, made.partition_records))
+        records = taken(made.partition_records, made.partition_records["row"] == number)
         topic = found[row.pop("topic")]
         topic.append(
             TopicHour(
                 **row,
-                rates=dict(zip(rates["bucket"].tolist(), rates["minutes"].tolist(), strict=True)),
+                minute_rates=tuple(None if np.isnan(r) else float(r) for r in made.minute_rates[number]),
                 partition_records=dict(zip(records["partition"].tolist(), records["records"].tolist(), strict=True)),
             )
         )
@@ -151,45 +151,29 @@ def random_ends(noise: random.Random, partitions: int) -> Iterator[EndMinute]:
                 yield EndMinute(partition, at, first, last, min(before, high), high, was_reset)
 
 
-def test_rates_are_accurate_to_within_two_percent() -> None:
+def test_every_minute_has_the_rate_of_the_step_that_covers_it() -> None:
+    first, second = topic_hours([end(58, 0, 45), end(59, 60, 165), end(60, 60, 465), end(62, 0, 1065)])
+    assert first.minute_rates == (*[None] * 58, 1.0, 2.0)
+    # Two minutes passed between the last two samples.
+    assert second.minute_rates == (5.0, 5.0, 5.0, *[None] * 57)
+
+
+def test_rates_are_rounded_up_by_less_than_a_percent_and_so_are_few() -> None:
     noise = random.Random(5)
-    rates = [math.exp(noise.uniform(-12, 18)) for _ in range(2000)]
-    assert max(abs(rate_of_bucket(bucket_of_rate(r)) / r - 1) for r in rates) <= 0.02 + 1e-9
+    rates = [math.exp(noise.uniform(-12, 18)) for _ in range(5_000)]
+    assert all(1.0 <= stored(rate) / rate < 1.01 for rate in rates)
+    assert len({stored(rate) for rate in rates}) <= 128 * 44, "44 octaves"
+    assert all(np.float32(stored(rate)) == stored(rate) for rate in rates)
 
 
-def test_quantiles_of_a_history() -> None:
-    noise = random.Random(6)
-    high, ends, rates = 0, [], []
-    for minute in range(60 * 24 * 3):
-        before, high = high, high + (0 if minute % 5 == 0 else noise.randrange(60, 60_000))
-        ends.append(end(minute, before, high))
-        rates.append((high - before) / (45 if minute == 0 else 60))
-    found = rates_of(topic_hours(ends))
-    assert found is not None
-    rates.sort()
-    assert found.minutes == len(rates)
-    assert found.peak_per_second == rates[-1]
-    for share, value in ((0.5, found.p50_per_second), (0.95, found.p95_per_second), (0.99, found.p99_per_second)):
-        assert value == pytest.approx(rates[math.ceil(share * len(rates)) - 1], rel=0.0201)
-
-
-def test_nothing_written_and_nothing_known() -> None:
-    found = rates_of(topic_hours([end(m, 9, 9) for m in range(10)]))
-    assert found is not None
-    assert (found.peak_per_second, found.p50_per_second, found.p99_per_second, found.minutes) == (0.0, 0.0, 0.0, 10)
-    assert rates_of([]) is None
-
-
-def test_one_burst_is_the_peak_and_no_quantile() -> None:
-    ends, high = [], 0
-    for minute in range(600):
-        before, high = high, high + (6_000_000 if minute == 333 else 60)
-        ends.append(end(minute, before, high))
-    found = rates_of(topic_hours(ends))
-    assert found is not None
-    assert found.peak_per_second == pytest.approx(100_000)
-    assert found.peak_at == START + timedelta(minutes=333)
-    assert found.p99_per_second == pytest.approx(1.0, rel=0.0201)
+def test_a_minute_with_a_rate_of_its_own_keeps_it() -> None:
+    """Of two partitions one was not sampled in the second minute, so that its next step covers two."""
+    both = [end(m, 60 * m, 60 * m + 60, partition=p) for m in range(4) for p in (0, 1)]
+    both = [e for e in both if (e.minute.minute, e.partition) != (1, 1)]
+    found = only(topic_hours(both)).minute_rates[:4]
+    assert found[0] == stored(120 / 45)
+    assert found[1] == found[2] == pytest.approx(180 / 120), "both partitions' records over the longer time"
+    assert found[3] == pytest.approx(2.0)
 
 
 def test_too_little_history_names_what_is_missing() -> None:

@@ -14,6 +14,7 @@ def by_members(*inputs: dict[str, Any]) -> dict[str, Any]:
         "t1_seconds": 0.004, "t2_seconds": None, "cores": None, "partitions": 48, "hottest_share": None,
         "peak_rate_per_second": 900.0, "forecast_peak_rate_per_second": None, "max_threads_per_node": 1,
         "unit": "member", "capacity_source": "saturation", "concurrency": None, "inputs": list(inputs),
+        "objective_seconds": None, "planned_objective_rate_per_second": None,
     }  # fmt: skip
 
 

@@ -19,7 +19,7 @@ from lagwise.domain.sizing.triple_search import (
     capacity_per_second,
     find_triple,
     largest_capacity_per_second,
-    largest_peak_per_second,
+    largest_planned_rate_per_second,
     node_at,
     nodes_by_cpu,
     thread_limit,
@@ -261,7 +261,7 @@ def test_the_peak_it_is_good_for_is_just_that(workload: Workload) -> None:
     triple = find_triple(workload)
     if triple is None:
         return
-    peak = largest_peak_per_second(workload, triple)
+    peak = largest_planned_rate_per_second(workload, triple)
     assert peak >= workload.peak_rate_per_second * (1 - 1e-6) - 1e-6
     at_the_peak = replace(workload, peak_rate_per_second=peak)
     assert triple.capacity_per_second == pytest.approx(at_the_peak.required_rate_per_second, rel=1e-6)
@@ -540,7 +540,7 @@ def test_the_largest_peak_counts_the_outage() -> None:
     workload = replace(USUAL, partitions=960, outage_seconds=3_600.0)
     triple = find_triple(workload)
     assert triple is not None
-    peak = largest_peak_per_second(workload, triple)
+    peak = largest_planned_rate_per_second(workload, triple)
     assert peak == pytest.approx(triple.capacity_per_second * 0.7 / 1.25)
     assert find_triple(replace(workload, peak_rate_per_second=peak)) == triple
 

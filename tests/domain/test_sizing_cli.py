@@ -138,6 +138,9 @@ def test_amounts(text: str, rate: float) -> None:
         ({"restart": "2d"}, "--restart", "must be from 0 to 1 day."),
         ({"outage": "31d"}, "--outage", "must be from 0 to 30 days."),
         ({"outage_catch_up": "0"}, "--outage-catch-up", "must be from 1 second to 30 days."),
+        ({"objective_rate": "-1"}, "--objective-rate", "must be a number from 0 to 1e12."),
+        ({"by": "magic"}, "--by", "objective"),
+        ({"objective": "5m"}, "--objective", "needs a GROUP, whose minutes are recorded"),
         ({"lag": "-1"}, "--lag", "must be a number from 0 to 1e15."),
         ({"spare_nodes": "-1"}, "--spare-nodes", "must be a whole number from 0 to 100."),
         ({"ceiling_share": "1"}, "--ceiling-share", "must be a number from 0.01 to 0.999."),
@@ -168,3 +171,31 @@ def test_help_teaches_with_examples_that_work() -> None:
     [after] = [i for i, line in enumerate(shown.splitlines()) if line.strip().startswith("T1 is the time")]
     assert shown.splitlines()[after - 1] == ""
     assert all(len(line) <= 80 for line in shown.splitlines() if not line.strip().startswith("lagwise size"))
+
+
+def test_the_objective_decides_and_the_peak_stays_beside_it() -> None:
+    by_peak, made = document(), document(objective_rate="5k")
+    assert made["triple"]["nodes"] == 4 < by_peak["triple"]["nodes"]
+    assert made["figures"]["required_rate_per_second"]["value"] == pytest.approx(5_000 * (1 + 1 / 30) / 0.7)
+    both = {name: made["figures"][name] for name in ("objective_rate_per_second", "peak_rate_per_second")}
+    assert {name: (one["value"], one["how"]) for name, one in both.items()} == {
+        "objective_rate_per_second": (5_000.0, "planned with"),
+        "peak_rate_per_second": (20_000.0, "for comparison"),
+    }
+    assert made["verdict"].endswith(
+        "Sized by the objective: the objective takes 5,000 messages/s, the highest minute 20,000."
+    )
+    chosen = document(objective_rate="5k", by="peak")
+    assert chosen["triple"] == by_peak["triple"]
+    assert chosen["verdict"].endswith(
+        "Sized by the highest minute: the objective takes 5,000 messages/s, the highest minute 20,000."
+    )
+
+
+def test_where_only_the_peak_is_known_it_says_so() -> None:
+    figures = document()["figures"]
+    assert "objective_rate_per_second" not in figures
+    assert figures["peak_rate_per_second"]["how"] == (
+        "planned with: without recorded minutes it is not known what a lag objective takes"
+    )
+    assert document(by="peak")["figures"]["peak_rate_per_second"]["how"] == "planned with"

@@ -166,7 +166,9 @@ def test_nothing_more_is_ever_advised_behind_it(
     assert (advice.triple, advice.changes, advice.points) == (None, (), ())
     assert advice.binds is Binding.DOWNSTREAM
     assert advice.verdict.startswith(full.sentence)
-    assert {figure.name for figure in advice.figures} == {"demand_rate_per_second", "required_rate_per_second"}
+    assert [figure.name for figure in advice.figures] == [
+        "peak_rate_per_second", "demand_rate_per_second", "required_rate_per_second",
+    ]  # fmt: skip
     document = advice.as_document()
     assert document["downstream_full"]["rate_per_second"] == full.rate_per_second  # type: ignore[index]  # a dict, in JSON
     assert advise(workload).as_document()["downstream_full"] is None

@@ -4,11 +4,11 @@ The rules are those of :mod:`lagwise.domain.capacity.demand`.
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from lagwise.domain.capacity.demand import LEAST_SECONDS, LOG_WIDTH, quantile_of
+from lagwise.domain.capacity.demand import LEAST_SECONDS
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +35,8 @@ class TopicHour:
     seconds: float
     max_rate_per_second: float
     max_at: datetime
-    zero_minutes: int
-    rates: Mapping[int, int]
+    #: As they are stored, of every minute of the hour: None is not known.
+    minute_rates: tuple[float | None, ...]
     #: The records by partition.
     partition_records: Mapping[int, int]
 
@@ -46,21 +46,10 @@ class TopicHour:
         return self.records / self.seconds
 
 
-@dataclass(frozen=True, slots=True)
-class Rates:
-    """Peak and quantiles of the minute rates of a history, records per second."""
-
-    minutes: int
-    peak_per_second: float
-    peak_at: datetime
-    p50_per_second: float
-    p95_per_second: float
-    p99_per_second: float
-
-
-def bucket_of_rate(rate_per_second: float) -> int:
-    """The bucket of a rate above 0."""
-    return math.ceil(math.log(rate_per_second) / LOG_WIDTH)
+def stored(rate_per_second: float) -> float:
+    """As exact as minutes are stored: rounded up to eight binary digits."""
+    mantissa, exponent = math.frexp(rate_per_second)
+    return math.ldexp(math.ceil(mantissa * 256) / 256, exponent)
 
 
 def topic_hours(ends: Iterable[EndMinute], gap_seconds: float) -> list[TopicHour]:
@@ -108,10 +97,13 @@ def _topic_hour(
     rates = {minute: records / seconds for minute, (records, seconds) in minutes.items()}
     # Of equal ones the first.
     max_at = min(rates, key=lambda minute: (-rates[minute], minute))
-    counts: dict[int, int] = {}
-    for rate in rates.values():
-        if rate > 0:
-            counts[bucket_of_rate(rate)] = counts.get(bucket_of_rate(rate), 0) + 1
+    by_minute: list[float | None] = [None] * 60
+    for minute, (_, seconds) in sorted(minutes.items()):
+        covered = max(1, round(seconds / 60))
+        for at in range(max(0, minute.minute - covered + 1), minute.minute):
+            if minute.replace(minute=at) not in minutes:
+                by_minute[at] = stored(rates[minute])
+        by_minute[minute.minute] = stored(rates[minute])
     return TopicHour(
         hour=hour,
         partitions=len(partition_records),
@@ -120,23 +112,6 @@ def _topic_hour(
         seconds=sum(seconds for _, seconds in minutes.values()),
         max_rate_per_second=rates[max_at],
         max_at=max_at,
-        zero_minutes=len(minutes) - sum(counts.values()),
-        rates=counts,
+        minute_rates=tuple(by_minute),
         partition_records=partition_records,
     )
-
-
-def rates_of(hours: Sequence[TopicHour]) -> Rates | None:
-    """Peak and quantiles over a history; None where there is none."""
-    if not hours:
-        return None
-    counts: dict[int, int] = {}
-    for hour in hours:
-        for bucket, minutes in hour.rates.items():
-            counts[bucket] = counts.get(bucket, 0) + minutes
-    zeros = sum(hour.zero_minutes for hour in hours)
-    # Of equal ones the first.
-    busiest = min(hours, key=lambda hour: (-hour.max_rate_per_second, hour.hour))
-    peak = busiest.max_rate_per_second
-    p50, p95, p99 = (min(peak, quantile_of(zeros, counts, share)) for share in (0.5, 0.95, 0.99))
-    return Rates(zeros + sum(counts.values()), peak, busiest.max_at, p50, p95, p99)

@@ -1,9 +1,11 @@
 """Rows about one group of which a capacity verdict is asked."""
 
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from lagwise.config import CapacitySettings
+from lagwise.domain.sizing.objective import KEPT_OBJECTIVES_SECONDS
 from lagwise.tables.analysis import PARTITION_STATUS
 from lagwise.tables.capacity import CAPACITY, DEMAND, FORECASTS, OBSERVED_CAPACITY
 from lagwise.tables.schema import Table
@@ -14,6 +16,11 @@ from tests.app.judged import append, partition, row
 
 NOW = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
 EIGHT_CORES = CapacitySettings.model_validate({"nodes": [{"groups": {"include": ["bill.*"]}, "cores": 8}]})
+
+
+def five_minutes(cluster: str, group: str) -> float:
+    """The lag objective of every group."""
+    return 300.0
 
 
 def reads(lake: Lake, name: str, *, members: int = 4, partitions: int = 12, rate: float = 50.0) -> None:
@@ -44,13 +51,33 @@ def some(table: Table, **values: Any) -> dict[str, Any]:
     return row(table, **{k: v for k, v in keys.items() if k in names} | values)
 
 
-def demand(lake: Lake, peak: float = 600.0, later: float | None = None) -> None:
+def burst(peak: float, minutes: int = 2, usual: float = 100.0, high: float = 1.0) -> list[dict[str, Any]]:
+    """What objectives take, exactly, of a steady rate with one burst in it, three days ago at noon; and ``high`` times
+    that at the upper end of a week."""
+    start = NOW - timedelta(days=3)
+    rates = {s: max(usual, peak * 60 * minutes / (60 * minutes + s)) for s in KEPT_OBJECTIVES_SECONDS}
+    return [
+        {
+            "objective_seconds": objective,
+            "rate_per_second": rate,
+            "high_per_second": high * rate,
+            "start": start,
+            "until": start + timedelta(minutes=minutes),
+        }
+        for objective, rate in rates.items()
+    ]
+
+
+def demand(
+    lake: Lake, peak: float = 600.0, later: float | None = None, objective_rates: Sequence[dict[str, Any]] = ()
+) -> None:
     ahead = {} if later is None else {"forecast_peak_per_second": later, "model": "theta"}
     append(
         lake,
         DEMAND,
         some(DEMAND, as_of=NOW, peak_per_second=peak, peak_at=NOW - timedelta(days=1), minutes=30_000,
-             history_hours=500, horizon_days=90, **ahead),
+             history_hours=500, horizon_days=90,
+             objective_rates=list(objective_rates), busy_hour_per_second=peak / 2, **ahead),
     )  # fmt: skip
     if later is not None:
         # A busy hour's mean is half of its busiest minute.

@@ -12,7 +12,7 @@ from lagwise.tables.service_times import JOBS, SERVICE_TIMES
 from lagwise.tables.store import Lake
 from lagwise_spark.jobs.capacity import plan
 from tests.app.judged import append, partition
-from tests.spark.capacity_rows import EIGHT_CORES, NOW, demand, probed, reads, rows, some
+from tests.spark.capacity_rows import EIGHT_CORES, NOW, demand, five_minutes, probed, reads, rows, some
 
 pytestmark = pytest.mark.thorough
 
@@ -53,7 +53,7 @@ def test_a_flink_job_is_known_by_its_busy_time(lake: Lake) -> None:
     of_job(lake, 20, None)  # the first look has nothing to compare with
     of_job(lake, 15, 0.5)
     of_job(lake, 0, 0.7)
-    plan(lake, CapacitySettings(), NOW)
+    plan(lake, CapacitySettings(), NOW, objective_of=five_minutes)
     found = rows(lake)["billing"]
     assert (found["capacity_source"], found["members"]) == ("busy_time", 4)
     assert found["capacity_high_per_second"] == pytest.approx(2_400.0)
@@ -87,7 +87,7 @@ def test_the_verdict_of_a_job_states_whether_there_are_slots_for_more_subtasks(
     demand(lake, peak=2_000.0)
     of_job(lake, 15, 0.6, slots=slots)
     of_job(lake, 0, 0.6, slots=None)  # Flink did not tell them this time
-    plan(lake, CapacitySettings(), NOW)
+    plan(lake, CapacitySettings(), NOW, objective_of=five_minutes)
     found = rows(lake)["billing"]
     assert (found["advised_nodes"], found["slots_held"], found["slots_free"]) == (6, 4, free)
     assert sentence in found["advice"]
@@ -99,7 +99,7 @@ def test_a_job_without_recent_samples_has_no_measured_capacity(lake: Lake) -> No
     demand(lake)
     of_job(lake, 601, 0.5)
     of_job(lake, 0, 0.5, group="another")
-    plan(lake, CapacitySettings(), NOW)
+    plan(lake, CapacitySettings(), NOW, objective_of=five_minutes)
     assert rows(lake)["billing"]["capacity_source"] == "none"
     assert rows(lake)["billing"]["members"] == 4
     assert rows(lake)["billing"]["slots_held"] is None
@@ -126,7 +126,7 @@ def test_a_group_of_rocketmq_is_known_by_its_consume_rt(lake: Lake, kind: str, t
     took(lake, 1, "m0", 0.05, 1_000)
     took(lake, 0, "m0", 0.05, 1_000)
     took(lake, 0, "m1", 0.1, 3_000)
-    plan(lake, CapacitySettings(), NOW)
+    plan(lake, CapacitySettings(), NOW, objective_of=five_minutes)
     found = rows(lake)["billing"]
     assert found["capacity_source"] == "consume_rt"
     assert found["member_rate_per_second"] == pytest.approx(threads / 0.075 / 2)
@@ -139,7 +139,7 @@ def test_probe_and_engine_measurements_are_not_mixed(lake: Lake) -> None:
     demand(lake, 200.0)
     probed(lake, 1, 0.012, 0.003, 5_000)
     took(lake, 0, "m0", 0.05, 1_000)
-    plan(lake, EIGHT_CORES, NOW)
+    plan(lake, EIGHT_CORES, NOW, objective_of=five_minutes)
     found = rows(lake)["billing"]
     assert (found["t1_seconds"], found["t2_seconds"]) == (0.012, 0.003)
 
@@ -151,5 +151,5 @@ def test_members_of_a_broadcasting_group_do_not_add_up(lake: Lake) -> None:
     append(lake, GROUPS, some(GROUPS, sampled_at=NOW, type="broadcasting"))
     took(lake, 0, "m0", 0.05, 1_000)
     took(lake, 0, "m1", 0.05, 1_000)
-    plan(lake, CapacitySettings(), NOW)
+    plan(lake, CapacitySettings(), NOW, objective_of=five_minutes)
     assert rows(lake)["billing"]["capacity_source"] == "none"

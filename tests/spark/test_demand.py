@@ -1,7 +1,7 @@
 """What topics were sent, by the hour as it is defined; and the forecasts of the topics that are due."""
 
+import math
 import random
-from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,12 +12,13 @@ import pytest
 
 from lagwise.config import Config
 from lagwise.config.model import ForecastSettings, RetentionSettings
+from lagwise.domain.sizing.objective import KEPT_OBJECTIVES_SECONDS
 from lagwise.domain.verdicts.samples import gap_seconds
 from lagwise.tables.capacity import DEMAND, FORECASTS, TOPIC_HOURS
 from lagwise.tables.maintenance import maintain
 from lagwise.tables.minutes import WATERMARK_MINUTES
 from lagwise.tables.store import Lake
-from tests.domain.topic_hours import EndMinute, TopicHour, bucket_of_rate, rates_of, topic_hours
+from tests.domain.topic_hours import EndMinute, TopicHour, topic_hours
 from tests.spark.recorder import Recorder
 
 if TYPE_CHECKING:
@@ -51,11 +52,12 @@ def _end(row: dict[str, Any]) -> EndMinute:
 
 def shown(lake: Lake, topic: str) -> list[TopicHour]:
     rows = sorted((r for r in lake.read(TOPIC_HOURS).to_pylist() if r["topic"] == topic), key=lambda r: r["hour"])
-    names = [name for name in rows[0] if name not in ("cluster", "topic", "rates", "partition_records", "day")]
+    others = ("cluster", "topic", "minute_rates_per_second", "partition_records", "day")
+    names = [name for name in rows[0] if name not in others]
     return [
         TopicHour(
             **{n: row[n] for n in names},
-            rates={r["bucket"]: r["minutes"] for r in row["rates"]},
+            minute_rates=tuple(row["minute_rates_per_second"]),
             partition_records={r["partition"]: r["records"] for r in row["partition_records"]},
         )
         for row in rows
@@ -112,7 +114,6 @@ def history(topic: str, rates: np.ndarray, first: datetime, *, known: np.ndarray
         if known is not None and not known[i]:
             continue
         hour, records = first + timedelta(hours=i), int(rate * 3600)
-        counts = [{"bucket": bucket_of_rate(rate), "minutes": 60}] if rate > 0 else []
         rows.append(
             {
                 "cluster": "test",
@@ -124,8 +125,7 @@ def history(topic: str, rates: np.ndarray, first: datetime, *, known: np.ndarray
                 "seconds": 3600.0,
                 "max_rate_per_second": 2.0 * rate,
                 "max_at": hour,
-                "zero_minutes": 0 if rate > 0 else 60,
-                "rates": counts,
+                "minute_rates_per_second": [2.0 * rate, *[rate] * 59],
                 "partition_records": [{"partition": 0, "records": records}],
             }
         )
@@ -202,10 +202,25 @@ def test_topics_are_forecast_the_stalest_first_and_once(spark: "SparkContext", l
         ahead[row["topic"]].append(row)
 
     for topic, row in rows.items():
-        found = rates_of(shown(lake, topic))
-        assert found is not None
-        assert {name: row[name] for name in asdict(found)} == asdict(found), topic
+        hours = shown(lake, topic)
+        busiest = min(hours, key=lambda hour: (-hour.max_rate_per_second, hour.hour))
+        assert (row["peak_per_second"], row["peak_at"]) == (busiest.max_rate_per_second, busiest.max_at), topic
+        minutes = sorted(rate for hour in hours for rate in hour.minute_rates if rate is not None)
+        assert row["minutes"] == len(minutes)
+        for share in (50, 95, 99):
+            assert row[f"p{share}_per_second"] == minutes[math.ceil(share / 100 * len(minutes)) - 1], topic
+        if topic != "new":
+            least = {one["objective_seconds"]: one for one in row["objective_rates"]}
+            assert tuple(least) == KEPT_OBJECTIVES_SECONDS
+            assert least[0.0]["rate_per_second"] == pytest.approx(row["peak_per_second"])
 
+    assert rows["new"]["objective_rates"] == [], "less than two days are recorded"
+    assert rows["same"]["busy_hour_per_second"] == rows["burst"]["busy_hour_per_second"] * 2.5 == 5.0
+    # An hour of a million a second, the first minute of it of two: it may wait for five minutes.
+    five = next(one for one in rows["burst"]["objective_rates"] if one["objective_seconds"] == 300.0)
+    assert five["rate_per_second"] == pytest.approx(1e6 * 61 / 65)
+    assert five["until"] - five["start"] == timedelta(hours=1)
+    assert five["start"] == until - timedelta(hours=35 * 24 - 300)
     weekly = rows["weekly"]
     assert weekly["reason"] is None
     assert weekly["peak_per_second"] == pytest.approx(2 * series["weekly"].max())
@@ -264,3 +279,28 @@ def test_what_becomes_due(spark: "SparkContext", lake: Lake) -> None:
     rows = lake.read(FORECASTS).to_pylist()
     keys = [(r["topic"], r["made_at"], r["at"], r["hours"]) for r in rows if r["made_at"] > START]
     assert len(set(keys)) == len(keys)
+
+
+def test_a_week_to_come_takes_more_the_more_the_recorded_weeks_differ() -> None:
+    """By the interval of a normal distribution's next value, of the logarithms of what each week takes."""
+    from scipy import stats
+
+    from lagwise_spark.tasks.demand import demand_of
+
+    def highs(bursts: list[float]) -> dict[float, dict[str, Any]]:
+        rows = history("t", np.full(24 * 7 * len(bursts), 10.0), START.replace(minute=0) - timedelta(weeks=len(bursts)))
+        for row in rows:
+            row["minute_rates_per_second"] = [10.0] * 60
+        for week, burst in enumerate(bursts):
+            rows[24 * 7 * week + 50]["minute_rates_per_second"][7] = burst
+        made = demand_of(TOPIC_HOURS.from_rows(rows), START.replace(minute=0), 28)
+        return {one["objective_seconds"]: one for one in made["objective_rates"]}
+
+    alike = highs([100.0] * 4)
+    assert all(one["high_per_second"] == pytest.approx(one["rate_per_second"], rel=1e-6) for one in alike.values())
+    bursts = [100.0, 200.0, 400.0, 800.0]
+    found = highs(bursts)
+    logs = np.log([burst * 60 / 360 for burst in bursts])
+    high = logs.mean() + stats.t.ppf(0.95, 3) * logs.std(ddof=1) * np.sqrt(1 + 1 / 4)
+    assert found[300.0]["rate_per_second"] == pytest.approx(800 * 60 / 360)
+    assert found[300.0]["high_per_second"] == pytest.approx(np.exp(high), rel=1e-3)

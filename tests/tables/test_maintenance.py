@@ -70,10 +70,11 @@ def test_each_table_has_its_time() -> None:
 
 
 def test_past_days_of_what_is_kept_for_long_become_a_file_each(lake: Lake) -> None:
-    empty = {"partitions": 1, "minutes": 0, "records": 0, "seconds": 0.0, "max_rate_per_second": 0.0, "zero_minutes": 0}
+    empty = {"partitions": 1, "minutes": 0, "records": 0, "seconds": 0.0, "max_rate_per_second": 0.0}
     hours = [NOW - timedelta(hours=hour) for hour in range(72)]
     for hour in hours:
-        row = empty | {"cluster": "c", "topic": "t", "hour": hour, "max_at": hour, "rates": [], "partition_records": []}
+        row = empty | {"cluster": "c", "topic": "t", "hour": hour, "max_at": hour}
+        row |= {"minute_rates_per_second": [None] * 60, "partition_records": []}
         lake.append(TOPIC_HOURS, TOPIC_HOURS.from_rows([row]))
     maintain(lake, RetentionSettings(), now=NOW)
     by_day = [len(lake.files(TOPIC_HOURS, days=(day, day))) for day in ("2026-03-07", "2026-03-08", "2026-03-09")]

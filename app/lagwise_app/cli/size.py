@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
+from lagwise.domain.capacity.objective_demand import OTHER_PEAK
 from lagwise.domain.sizing import workload as defaults
 from lagwise.domain.sizing.group_workload import NEEDED, missing_of, workload_from
 from lagwise.domain.sizing.ranges import OutOfRange
-from lagwise.domain.sizing.workload import Concurrency, Ordering, Unit, Workload
+from lagwise.domain.sizing.workload import Concurrency, Ordering, SizeBy, Unit, Workload
 from lagwise_app.cli.option_types import duration_type, number, share
 from lagwise_app.cli.shared import cluster_option, data_option, json_option, open_lake
 from lagwise_app.terminal.json_output import print_json
@@ -21,7 +22,9 @@ if TYPE_CHECKING:
     from lagwise_app.size.group_capacity import MeasuredGroup
 
 #: The inputs whose source is shown for a group.
-_REPORTED_INPUTS = ("seconds_per_message", *NEEDED, "hottest_share", "lag")
+_REPORTED_INPUTS = (
+    "seconds_per_message", *NEEDED, "objective_rate_per_second", "objective_seconds", "hottest_share", "lag",
+)  # fmt: skip
 _NODE_INPUTS = frozenset({"t1_seconds", "t2_seconds", "cores"})
 _TIMES = frozenset({"t1_seconds", "seconds_per_message"})
 
@@ -52,6 +55,29 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 )
 @click.option("--cores", type=float, help="Cores of one node, or its CPU limit.")
 @click.option("--peak", "peak_rate_per_second", type=number, help="Messages per second at peak.")
+@click.option(
+    "--objective-rate",
+    "objective_rate_per_second",
+    type=number,
+    help="Messages per second that keep the lag objective: sizes by them and not by the peak. Known of a GROUP with "
+    "two days of minutes.",
+)
+@click.option(
+    "--objective",
+    "objective_seconds",
+    type=duration_type(),
+    help="How old the oldest unread message may become when a GROUP is sized, such as 5m. Default: "
+    "`lag_objective_seconds` of the group.",
+)
+@click.option(
+    "--by",
+    "size_by",
+    type=click.Choice([by.value for by in SizeBy]),
+    default=SizeBy.OBJECTIVE.value,
+    show_default=False,
+    help="Whether to size by the lag objective or by the peak. Default: objective; for a GROUP "
+    "`analysis.capacity.size_by`.",
+)
 @click.option(
     "--horizon",
     "horizon_seconds",
@@ -154,6 +180,8 @@ def size(
     \b
       lagwise size billing
       lagwise size billing --topic orders --horizon 30d
+      lagwise size billing --topic orders --objective 10m
+      lagwise size billing --topic orders --by peak
       lagwise size billing --topic orders --peak 20k --json
       lagwise size billing --html meeting.html --csv meeting.csv
 
@@ -194,19 +222,27 @@ def size(
             cluster=cluster,
             topic=topic,
             horizon_seconds=horizon_seconds,
+            objective_seconds=values["objective_seconds"],
+            size_by=SizeBy(values["size_by"] if "size_by" in typed else config.analysis.capacity.size_by),
             target_utilisation=target,
             now=now,
         )
         values, sources = _with_group_values(known, values, sources, typed)
+        if "peak_rate_per_second" in typed and "objective_rate_per_second" not in typed:
+            values["objective_rate_per_second"] = None
+            sources["objective_rate_per_second"] = OTHER_PEAK
         if typed & _TIMES:
             known = replace(known, downstream=None)  # other times per message mean another downstream
     elif horizon_seconds is not None:
         raise click.UsageError("--horizon needs a GROUP, whose topic has a forecast: name one, or give --peak")
+    elif values["objective_seconds"] is not None and values["objective_rate_per_second"] is None:
+        raise click.UsageError("--objective needs a GROUP, whose minutes are recorded: name one, or --objective-rate")
     elif needed := [OPTIONS[name] for name in missing_of(values)]:
         raise click.UsageError(f"missing {', '.join(needed)}: give them, or name a watched GROUP")
     if "spare_nodes" in typed and values["unit"] == Unit.SUBTASK:
         raise click.UsageError("a Flink job has no spare subtasks: leave --spare-nodes out, and keep slots free")
     values |= {"concurrency": Concurrency(values["concurrency"]), "unit": Unit(values["unit"])}
+    values["size_by"] = SizeBy(values["size_by"])
     values["ordering"] = Ordering(values["ordering"]) if values["ordering"] else None
     missing = missing_of(values)
     try:
@@ -247,7 +283,7 @@ def _with_group_values(
     values = {**values, **{name: known.inputs[name] for name in taken}}
     sources = {**sources, **{name: known.sources[name] for name in taken & known.sources.keys()}}
     unknown = [name for name in _REPORTED_INPUTS if values[name] is None and name != "hottest_share"]
-    return values, sources | dict.fromkeys(unknown, "not known")
+    return values, sources | {name: known.sources.get(name, "not known") for name in unknown}
 
 
 def _range_in_options(error: OutOfRange) -> str:

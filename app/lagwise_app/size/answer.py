@@ -17,7 +17,7 @@ from lagwise.domain.sizing.group_workload import missing_sentence, running_of
 from lagwise.domain.sizing.ramp_plan import RampStep, ramp_to
 from lagwise.domain.sizing.ranges import OutOfRange
 from lagwise.domain.sizing.workload import Workload
-from lagwise_app.size.group_capacity import MeasuredGroup, row_within_horizon
+from lagwise_app.size.group_capacity import MeasuredGroup, row_as_asked
 from lagwise_dashboard.report.capacity_report import CapacityReport
 
 
@@ -43,7 +43,7 @@ def sizing_report(
     )
     if known is None:
         return report
-    report = replace(report, row=row_within_horizon(known, advice, target_utilisation), outlook=known.outlook)
+    report = replace(report, row=row_as_asked(known, advice, target_utilisation), outlook=known.outlook)
     if advice is None:
         return report
     running = running_set_up(running_of(report.row))

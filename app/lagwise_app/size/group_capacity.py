@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from lagwise.domain.capacity.objective_demand import PlannedLoad, too_few_minutes
 from lagwise.domain.capacity.observed import ObservedCapacity, Undecided
 from lagwise.domain.capacity.observed_text import load_test_of
 from lagwise.domain.capacity.outlook import Outlook
@@ -14,14 +15,14 @@ from lagwise.domain.capacity.verdict import CanDo, DemandAhead, SetUp, judge_cap
 from lagwise.domain.humanise import duration
 from lagwise.domain.sizing.advice import SizingAdvice
 from lagwise.domain.sizing.downstream import DownstreamFull
-from lagwise.domain.sizing.group_workload import downstream_of, known_values
-from lagwise.domain.sizing.workload import Unit
+from lagwise.domain.sizing.group_workload import as_planned, downstream_of, known_values
+from lagwise.domain.sizing.workload import SizeBy, Unit
 from lagwise.platform.errors import LagwiseError
 from lagwise.platform.logs import clean
 from lagwise.platform.program import program
 from lagwise.tables.capacity import CAPACITY, OBSERVED_CAPACITY
 from lagwise.tables.store import Lake
-from lagwise.tables.topic_facts import demand_ahead
+from lagwise.tables.topic_facts import NOTHING_AHEAD, TopicAhead, demand_ahead, objective_takes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,8 +36,9 @@ class MeasuredGroup:
     #: The source of each of them.
     sources: Mapping[str, str]
     outlook: Outlook
-    #: The forecast up to the requested horizon; None without a horizon.
-    ahead: tuple[DemandAhead, ...] | None
+    #: What must be done where something else is asked than the row was judged by: another horizon or objective, or
+    #: the peak; None where not.
+    load: PlannedLoad | None
     #: The load test that would show its capacity; None where the capacity is known.
     load_test: str | None
     #: Evidence that the downstream is full; None where that is unknown or the inputs assume another downstream.
@@ -50,28 +52,50 @@ def load_measured_group(
     cluster: str | None,
     topic: str | None,
     horizon_seconds: float | None,
+    objective_seconds: float | None,
+    size_by: SizeBy,
     target_utilisation: float,
     now: datetime,
 ) -> MeasuredGroup:
-    """What is known of the group. Raises LagwiseError, and UsageError where the horizon does not fit the forecast."""
+    """What is known of the group; ``objective_seconds`` replaces its own lag objective.
+
+    Raises LagwiseError, and UsageError where the horizon does not fit the forecast."""
     from lagwise_dashboard.queries import capacity as queries
 
     row = _capacity_row(lake, group, cluster, topic)
     inputs, sources = known_values(row, now)
     inputs["target_utilisation"], sources["target_utilisation"] = target_utilisation, "settings"
-    outlook, ahead = queries.outlook(lake, row["cluster"], row["topic"], now), None
-    if horizon_seconds is not None:
-        ahead = _demand_within(lake, row, horizon_seconds, now)
-        inputs["peak_rate_per_second"], sources["peak_rate_per_second"] = _planned_peak(row, ahead)
-        until = now + timedelta(seconds=horizon_seconds)
-        outlook = replace(outlook, days=tuple(day for day in outlook.days if day.at <= until))
+    inputs["size_by"] = size_by
+    outlook, load = queries.outlook(lake, row["cluster"], row["topic"], now), None
+    decides = SizeBy.PEAK if row["objective_rate_per_second"] is None else size_by
+    if horizon_seconds is not None or objective_seconds is not None or decides != row["size_by"]:
+        ahead = demand_ahead(lake, now).get((row["cluster"], row["topic"]), NOTHING_AHEAD)
+        if horizon_seconds is not None:
+            until = now + timedelta(seconds=horizon_seconds)
+            ahead = _ahead_within(row, ahead, horizon_seconds, now)
+            inputs["peak_rate_per_second"], sources["peak_rate_per_second"] = _planned_peak(row, ahead.minutes)
+            outlook = replace(outlook, days=tuple(day for day in outlook.days if day.at <= until))
+        asked = row["objective_seconds"] if objective_seconds is None else objective_seconds
+        takes = objective_takes(outlook.demand, asked, ahead.hours) if outlook.demand and asked is not None else None
+        load = PlannedLoad.of(row["peak_rate_per_second"], ahead.minutes, takes, size_by)
+        if takes is not None:
+            row |= {
+                "objective_seconds": asked,
+                "objective_rate_per_second": takes.recorded.rate_per_second,
+                "planned_objective_rate_per_second": takes.planned_per_second,
+            }
+            inputs |= as_planned({"objective_rate_per_second": takes.planned_per_second})
+            inputs["objective_seconds"] = asked
+            sources["objective_rate_per_second"] = takes.planned_evidence
+    if inputs.get("objective_rate_per_second") is None:
+        sources["objective_rate_per_second"] = too_few_minutes(outlook.demand["minutes"] if outlook.demand else None)
     return MeasuredGroup(
         row=row,
         inputs=inputs,
         sources=sources,
         outlook=outlook,
-        ahead=ahead,
-        load_test=_load_test_for(lake, row, inputs.get("peak_rate_per_second"), target_utilisation),
+        load=load,
+        load_test=_load_test_for(lake, row, _planned_rate(inputs), target_utilisation),
         downstream=downstream_of(row),
     )
 
@@ -125,26 +149,25 @@ def _load_test_for(lake: Lake, row: Mapping[str, Any], peak_per_second: float | 
     return load_test_of(is_known, observed, row["produce_rate_per_second"], peak_per_second / target)
 
 
-def _demand_within(
-    lake: Lake, row: Mapping[str, Any], horizon_seconds: float, now: datetime
-) -> tuple[DemandAhead, ...]:
-    """The forecast of the topic's busiest minutes up to the horizon. Raises UsageError where it is shorter."""
-    ahead = demand_ahead(lake, now).get((row["cluster"], row["topic"]), ())
-    if not ahead:
+def _ahead_within(row: Mapping[str, Any], ahead: TopicAhead, horizon_seconds: float, now: datetime) -> TopicAhead:
+    """The forecast up to the horizon. Raises UsageError where it is shorter."""
+    if not ahead.minutes:
         raise click.UsageError(
             f"there is no forecast of {clean(row['topic'])} yet: leave --horizon out, or give --peak."
         )
     until = now + timedelta(seconds=horizon_seconds)
-    reaches = (ahead[-1].at - now).total_seconds()
+    reaches = (ahead.minutes[-1].at - now).total_seconds()
     # Forecasts are in whole days, and the newest may be from yesterday.
     if horizon_seconds > reaches + 2 * 86_400.0:
         raise click.UsageError(
             f"the forecast of {clean(row['topic'])} reaches {duration(reaches)} ahead: --horizon must not exceed that; "
             "`analysis.forecast.horizon_days` extends it."
         )
-    within = tuple(point for point in ahead if point.at <= until)
-    if not within:
-        raise click.UsageError(f"the forecast begins at {ahead[0].at:%Y-%m-%d %H:%M} UTC: --horizon must reach that.")
+    within = TopicAhead(*(tuple(point for point in points if point.at <= until) for points in ahead))
+    if not within.minutes:
+        raise click.UsageError(
+            f"the forecast begins at {ahead.minutes[0].at:%Y-%m-%d %H:%M} UTC: --horizon must reach that."
+        )
     return within
 
 
@@ -156,10 +179,16 @@ def _planned_peak(row: Mapping[str, Any], ahead: tuple[DemandAhead, ...]) -> tup
     return forecast.mean, f"forecast, for {forecast.at:%Y-%m-%d}"
 
 
-def row_within_horizon(known: MeasuredGroup, advice: SizingAdvice | None, target_utilisation: float) -> dict[str, Any]:
-    """The row, with the verdict for the demand up to the horizon where there is one."""
-    row = known.row
-    if known.ahead is None:
+def _planned_rate(inputs: Mapping[str, Any]) -> float | None:
+    """Messages per second that are sized with."""
+    takes: float | None = inputs.get("objective_rate_per_second")
+    return takes if takes is not None and inputs["size_by"] is SizeBy.OBJECTIVE else inputs.get("peak_rate_per_second")
+
+
+def row_as_asked(known: MeasuredGroup, advice: SizingAdvice | None, target_utilisation: float) -> dict[str, Any]:
+    """The row, with the verdict for the load that is asked about where that is another one than it was judged by."""
+    row, load = known.row, known.load
+    if load is None:
         return row
     low = row["capacity_low_per_second"]
     by_nodes = row["threads_per_node"] is not None and row["cores"] is not None
@@ -174,16 +203,18 @@ def row_within_horizon(known: MeasuredGroup, advice: SizingAdvice | None, target
         advised = SetUp(triple.nodes, triple.partitions, threads, running.unit)
     judgement = judge_capacity(
         None if low is None else CanDo(low, row["capacity_high_per_second"]),
-        row["peak_rate_per_second"],
-        known.ahead,
+        load.now_per_second,
+        load.ahead,
         target_utilisation=target_utilisation,
         running=running,
         advised=advised,
         load_test=known.load_test,
+        objective_seconds=load.objective_seconds,
     )
     return {
         **row,
         "verdict": str(judgement.verdict),
         "sentence": judgement.sentence,
         "enough_until": judgement.enough_until,
+        "size_by": str(SizeBy.PEAK if load.objective_seconds is None else SizeBy.OBJECTIVE),
     }

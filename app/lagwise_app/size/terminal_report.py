@@ -21,7 +21,7 @@ from lagwise.domain.sizing.task_slots import TaskSlots
 from lagwise.platform.logs import clean
 from lagwise_dashboard.report.capacity_report import CapacityReport
 
-_TIMES = ("--per-message", "--t1", "--t2")
+_TIMES = ("--per-message", "--t1", "--t2", "--objective")
 #: Hidden where the total time per message is given.
 _OF_NODES = ("--t1", "--t2", "--cores")
 #: The colour of the frame for each verdict.
@@ -66,7 +66,9 @@ def _group_panel(row: Mapping[str, Any], inputs: Mapping[str, tuple[float | None
             shown = precise_duration(value) if option in _TIMES else significant(value)
         elif option == "--hottest-share":
             shown = "even"
-        elif option == "--per-message" or (option in _OF_NODES and inputs["--per-message"][0] is not None):
+        elif option in ("--per-message", "--objective") or (
+            option in _OF_NODES and inputs["--per-message"][0] is not None
+        ):
             continue
         else:
             shown = "?"
@@ -149,7 +151,9 @@ def _forecast_parts(report: CapacityReport) -> Iterator[RenderableType]:
         yield Group(_heading("What will arrive"), *points, said)
     if report.what_if is not None:
         lines = [Text(f"{label}. {outcome_sentence(outcome)}") for label, outcome in report.what_if.outcomes]
-        question = Text(f"{report.what_if.question} At peak throughout.", style="dim")
+        by_objective = report.advice is not None and report.advice.workload.is_by_objective
+        load = "At the objective's rate" if by_objective else "At peak"
+        question = Text(f"{report.what_if.question} {load} throughout.", style="dim")
         yield Group(_heading("What if"), question, *lines)
     if report.ramp:
         yield Group(_heading("How to get there, one node first"), _ramp_table(report.ramp))

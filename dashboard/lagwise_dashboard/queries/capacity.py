@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from lagwise.domain.capacity.outlook import DayAhead, Outlook
-from lagwise.domain.capacity.verdict import CapacityVerdict, busy_minutes
+from lagwise.domain.capacity.verdict import CapacityVerdict, busy_hours, busy_minutes
 from lagwise.tables.analysis import GROUP_HISTORY, GROUP_STATUS, PARTITION_STATUS
 from lagwise.tables.capacity import CAPACITY, DEMAND, FORECASTS
 from lagwise.tables.store import Lake
@@ -128,11 +128,12 @@ def outlook(lake: Lake, cluster: str, topic: str, now: datetime) -> Outlook:
     peak = demand["forecast_peak_per_second"] if demand else None
     if peak is None:
         return Outlook(demand, ())
-    ahead = busy_minutes([(hour["at"], hour["mean"], hour["high"]) for hour in hours], peak)
+    busy = [(hour["at"], hour["mean"], hour["high"]) for hour in hours]
+    ahead = busy_minutes(busy, peak)
     busiest: dict[int, DayAhead] = {}
     for hour, point in zip(hours, ahead, strict=True):
         day = (hour["at"] - hour["made_at"]).days
         if day not in busiest or point.mean > busiest[day].peak:
             low = point.mean * min(1.0, max(0.0, hour["low_share"] or 0.0))
             busiest[day] = DayAhead(point.at, low, point.mean, point.upper)
-    return Outlook(demand, tuple(busiest.values()))
+    return Outlook(demand, tuple(busiest.values()), busy_hours(busy))

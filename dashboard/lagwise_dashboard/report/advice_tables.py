@@ -49,6 +49,9 @@ INPUT_FORMATS = {
 }
 LABELS = {
     "peak_rate_per_second": "Peak",
+    "objective_rate_per_second": "Objective takes",
+    "objective_seconds": "Lag objective",
+    "size_by": "Sized by",
     "partitions": "Partitions",
     "hottest_share": "Hottest partition",
     **{name: shown.label for name, shown in INPUT_FORMATS.items()},
@@ -78,6 +81,8 @@ def _formatted(w: Workload) -> dict[str, FormattedValue]:
     hottest = "even" if w.hottest_share is None else f"{100 * w.hottest_share:.3g} %"
     values = {
         "peak_rate_per_second": FormattedValue(f"{significant(w.peak_rate_per_second)}/s", w.peak_rate_per_second),
+        **_formatted_objective(w),
+        "size_by": FormattedValue(str(w.size_by), str(w.size_by)),
         "partitions": FormattedValue(humanise.count(w.partitions), w.partitions),
         "hottest_share": FormattedValue(hottest, w.hottest_share),
     }
@@ -91,6 +96,17 @@ def _formatted(w: Workload) -> dict[str, FormattedValue]:
     if w.unit is Unit.SUBTASK:
         not_asked += ("spare_nodes",)
     return {name: value for name, value in values.items() if name not in not_asked}
+
+
+def _formatted_objective(w: Workload) -> dict[str, FormattedValue]:
+    """What the objective takes and which it is, as far as they are known."""
+    rate, seconds = w.objective_rate_per_second, w.objective_seconds
+    shown = {}
+    if rate is not None:
+        shown["objective_rate_per_second"] = FormattedValue(f"{significant(rate)}/s", rate)
+    if seconds is not None:
+        shown["objective_seconds"] = FormattedValue(humanise.precise_duration(seconds), seconds)
+    return shown
 
 
 #: What binds, as it reads in a metric.

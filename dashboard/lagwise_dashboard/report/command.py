@@ -2,7 +2,7 @@
 
 from lagwise.domain.sizing import workload as defaults
 from lagwise.domain.sizing.formulas import DEFAULT_OUTAGE_CATCH_UP_SECONDS
-from lagwise.domain.sizing.workload import Concurrency, Unit, Workload
+from lagwise.domain.sizing.workload import Concurrency, SizeBy, Unit, Workload
 
 
 def command(workload: Workload) -> str:
@@ -14,6 +14,12 @@ def command(workload: Workload) -> str:
         f"--per-message {_text(w.t1_seconds * 1e3)}ms" if w.by_members else takes,
         f"--peak {_text(w.peak_rate_per_second)} --partitions {w.partitions}",
     ]
+    if w.objective_rate_per_second is not None:
+        words.append(f"--objective-rate {_text(w.objective_rate_per_second)}")
+        if w.objective_seconds is not None:
+            words.append(f"--objective {_text(w.objective_seconds)}s")
+    if w.size_by is SizeBy.PEAK:
+        words.append(f"--by {w.size_by}")
     if w.unit is Unit.SUBTASK:
         words.append(f"--unit {w.unit}")
     if w.hottest_share is not None:

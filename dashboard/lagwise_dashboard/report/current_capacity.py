@@ -3,9 +3,11 @@
 from datetime import UTC, datetime
 
 from lagwise.domain import humanise
+from lagwise.domain.capacity.outlook import Outlook, provenance
 from lagwise.domain.capacity.verdict import CapacityVerdict
 from lagwise.domain.humanise import per_cent, precise_duration, significant
 from lagwise.domain.sizing.downstream import MEMBERS_INPUT, RATE_INPUT
+from lagwise.domain.sizing.workload import SizeBy
 from lagwise_dashboard import tables
 from lagwise_dashboard.queries.base import Row
 from lagwise_dashboard.report.advice_tables import LABELS
@@ -35,6 +37,8 @@ _INPUTS = LABELS | {
     "observed_rate_per_second": "Seen under saturation",
     "at_least_per_second": "Does at least",
     "forecast_peak_per_second": "Forecast peak",
+    "objective_rate_per_second": "Objective takes so far",
+    "planned_objective_per_second": "Objective takes at the horizon",
 }
 
 
@@ -56,6 +60,20 @@ def enough_until(row: Row) -> str:
     is_ahead = row["forecast_peak_rate_per_second"] is not None
     lasts = row["verdict"] in (CapacityVerdict.ENOUGH, CapacityVerdict.OVERSIZED)
     return "beyond the forecast" if is_ahead and lasts else humanise.DASH
+
+
+def objective_label(row: Row) -> str:
+    """``Objective (5 min)``: the heading of what it takes."""
+    seconds = row["objective_seconds"]
+    return "Objective" if seconds is None else f"Objective ({precise_duration(seconds)})"
+
+
+def forecast_note(row: Row, outlook: Outlook, now: datetime) -> str:
+    """Where the forecast that is drawn comes from."""
+    said = provenance(outlook, now)
+    if row["size_by"] != SizeBy.OBJECTIVE or not outlook.days:
+        return said
+    return f"{said} Drawn is what the objective takes: as much more than so far as the busy hours are busier."
 
 
 def per_second(rate: float | None) -> str:

@@ -4,8 +4,9 @@ from datetime import UTC
 
 import plotly.graph_objects as go
 
-from lagwise.domain.capacity.outlook import Outlook
+from lagwise.domain.capacity.outlook import Outlook, days_by_objective
 from lagwise.domain.humanise import per_cent, significant, significant_rate
+from lagwise.domain.sizing.workload import SizeBy
 from lagwise_dashboard import plot_theme
 from lagwise_dashboard.queries.base import Row
 from lagwise_dashboard.report import current_capacity
@@ -16,7 +17,10 @@ _BAND, _CAPACITY = "rgba(217,119,6,0.18)", "rgba(13,148,136,0.16)"
 
 def chart(row: Row, outlook: Outlook, target: float) -> go.Figure:
     """Days over messages per second; the crossing is the verdict's own."""
-    days = outlook.days
+    days, name_of_mean = outlook.days, "forecast, with its 90 % band"
+    if row["size_by"] == SizeBy.OBJECTIVE:
+        days = days_by_objective(outlook, row["objective_rate_per_second"])
+        name_of_mean = "what the objective takes, with its 90 % band"
     at = [day.at for day in days]
     made = plot_theme.figure(height=_HEIGHT, zoom=f"{row['cluster']}/{row['group']}/{row['topic']}")
     forecast = {"color": plot_theme.PRODUCED, "width": 2.4}
@@ -24,7 +28,7 @@ def chart(row: Row, outlook: Outlook, target: float) -> go.Figure:
     for name, rates, style in (
         ("upper end", [d.high for d in days], invisible),
         ("lower end", [d.low for d in days], invisible | {"fill": "tonexty", "fillcolor": _BAND}),
-        ("forecast, with its 90 % band", [d.peak for d in days], {"line": forecast}),
+        (name_of_mean, [d.peak for d in days], {"line": forecast}),
     ):
         texts = [significant_rate(rate) for rate in rates]
         made.add_trace(plot_theme.line(at, rates, name=name, customdata=texts, hovertemplate="%{customdata}", **style))

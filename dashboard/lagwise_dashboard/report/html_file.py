@@ -6,7 +6,6 @@ from collections.abc import Sequence
 import plotly.graph_objects as go
 
 from lagwise.domain import humanise
-from lagwise.domain.capacity.outlook import provenance
 from lagwise.domain.simulation.what_if import outcome_sentence
 from lagwise.domain.sizing.advice import SizingAdvice
 from lagwise.domain.sizing.advice_text import explain_concurrency
@@ -103,6 +102,10 @@ def _standing(report: CapacityReport, row: Row) -> list[str]:
         _table(
             [
                 tables.text("Peak so far", [current_capacity.per_second(row["peak_rate_per_second"])]),
+                tables.text(
+                    current_capacity.objective_label(row),
+                    [current_capacity.per_second(row["planned_objective_rate_per_second"])],
+                ),
                 tables.text("Can do", [current_capacity.can_do(row)]),
                 tables.text("Forecast peak", [current_capacity.per_second(row["forecast_peak_rate_per_second"])]),
                 tables.text("Enough until", [current_capacity.enough_until(row)]),
@@ -116,7 +119,7 @@ def _standing(report: CapacityReport, row: Row) -> list[str]:
         parts.append("<h2>What will arrive</h2>")
         if report.outlook.days:
             parts.append(_chart(forecast_chart.chart(row, report.outlook, report.target_utilisation)))
-        parts.append(f"<p><small>{_safe(provenance(report.outlook, report.now))}</small></p>")
+        parts.append(f"<p><small>{_safe(current_capacity.forecast_note(row, report.outlook, report.now))}</small></p>")
     return parts
 
 

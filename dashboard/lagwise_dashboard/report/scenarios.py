@@ -8,7 +8,7 @@ from lagwise.domain import humanise
 from lagwise.domain.humanise import significant
 from lagwise.domain.simulation.fluid import SimulatedOutcome
 from lagwise.domain.sizing.advice import SizingAdvice
-from lagwise.domain.sizing.triple_search import largest_peak_per_second
+from lagwise.domain.sizing.triple_search import largest_planned_rate_per_second
 from lagwise_dashboard import escaping, tables
 from lagwise_dashboard.report.advice_tables import BINDS, FormattedValue, formatted_inputs
 from lagwise_dashboard.tables import TableColumn
@@ -59,7 +59,7 @@ def _results(one: ComparedScenario) -> dict[str, FormattedValue]:
     """What it takes and what comes of it."""
     advice, triple, outcome = one.advice, one.advice.triple, one.outcome
     values: dict[str, FormattedValue] = dict.fromkeys(
-        ("Nodes", "Threads per node", "Threads in total", "Limited by", "Sufficient up to a peak of"), _NOT_KNOWN
+        ("Nodes", "Threads per node", "Threads in total", "Limited by", "Sufficient up to"), _NOT_KNOWN
     )
     values["Limited by"] = FormattedValue(BINDS[advice.binds], str(advice.binds))
     if triple is not None:
@@ -70,8 +70,8 @@ def _results(one: ComparedScenario) -> dict[str, FormattedValue]:
             )
         threads = triple.nodes * triple.threads_per_node
         values["Threads in total"] = FormattedValue(humanise.count(threads), threads)
-        peak = largest_peak_per_second(advice.workload, triple)
-        values["Sufficient up to a peak of"] = FormattedValue(f"{significant(peak)}/s", peak)
+        peak = largest_planned_rate_per_second(advice.workload, triple)
+        values["Sufficient up to"] = FormattedValue(f"{significant(peak)}/s", peak)
     return values | _outcome(outcome)
 
 

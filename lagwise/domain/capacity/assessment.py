@@ -10,8 +10,15 @@ from enum import StrEnum
 from typing import Any, NamedTuple
 
 from lagwise.domain.capacity.inputs import CapacityInputs, Input, inputs_of
+from lagwise.domain.capacity.objective_demand import PlannedLoad
 from lagwise.domain.capacity.observed_text import load_test_of
-from lagwise.domain.capacity.verdict import CanDo, CapacityJudgement, CapacityVerdict, SetUp, judge_capacity
+from lagwise.domain.capacity.verdict import (
+    CanDo,
+    CapacityJudgement,
+    CapacityVerdict,
+    SetUp,
+    judge_capacity,
+)
 from lagwise.domain.sizing.advice import SizingAdvice, advise
 from lagwise.domain.sizing.formulas import busiest_share
 from lagwise.domain.sizing.group_workload import as_planned, workload_from
@@ -21,6 +28,7 @@ from lagwise.domain.sizing.triple_search import capacity_per_second, node_at
 from lagwise.domain.sizing.workload import (
     DEFAULT_TARGET_UTILISATION,
     Concurrency,
+    SizeBy,
     Unit,
     Workload,
 )
@@ -89,22 +97,29 @@ class Assessment:
     slots: TaskSlots | None
     #: Every number that went in.
     inputs: tuple[Input, ...]
+    #: What decided: the objective only where it is known what it takes.
+    size_by: SizeBy
 
 
-def assess(known: CapacityInputs, target_utilisation: float = DEFAULT_TARGET_UTILISATION) -> Assessment:
+def assess(
+    known: CapacityInputs,
+    target_utilisation: float = DEFAULT_TARGET_UTILISATION,
+    size_by: SizeBy = SizeBy.OBJECTIVE,
+) -> Assessment:
     """Judge what runs and advise what should. Numbers outside of what sizing takes count as not known."""
-    workload = workload_of(known, target_utilisation)
+    workload = workload_of(known, target_utilisation, size_by)
     advice = advise(workload, known.downstream) if workload is not None else None
     can_do, source = _can_do(known, workload)
-    demand = known.demand
+    load = _load(known, size_by)
     judgement = judge_capacity(
         can_do,
-        demand.peak_per_second if demand else None,
-        demand.ahead if demand else (),
+        load.now_per_second,
+        load.ahead,
         target_utilisation=target_utilisation,
         running=_running(known),
         advised=_advised(known, advice),
-        load_test=_load_test(known, target_utilisation),
+        load_test=_load_test(known, load, target_utilisation),
+        objective_seconds=load.objective_seconds,
     )
     if known.downstream is not None and judgement.verdict in (CapacityVerdict.SHORT, CapacityVerdict.TIGHT):
         judgement = replace(judgement, sentence=f"{judgement.sentence} {known.downstream.sentence}")
@@ -119,14 +134,22 @@ def assess(known: CapacityInputs, target_utilisation: float = DEFAULT_TARGET_UTI
         advice=advice,
         slots=task_slots_for(advice, known.job.slots_held, known.job.slots_free) if known.job else None,
         inputs=tuple(inputs_of(known)),
+        size_by=SizeBy.PEAK if load.objective_seconds is None else SizeBy.OBJECTIVE,
     )
 
 
-def _load_test(known: CapacityInputs, target_utilisation: float) -> str | None:
-    seen, demand = known.observed, known.demand
+def _load(known: CapacityInputs, size_by: SizeBy) -> PlannedLoad:
+    demand = known.demand
     if demand is None:
+        return PlannedLoad(None, (), None)
+    return PlannedLoad.of(demand.peak_per_second, demand.ahead, demand.objective, size_by)
+
+
+def _load_test(known: CapacityInputs, load: PlannedLoad, target_utilisation: float) -> str | None:
+    seen = known.observed
+    if load.now_per_second is None:
         return None  # without a peak there is nothing to decide
-    needed = max([demand.peak_per_second, *(point.mean for point in demand.ahead)]) / target_utilisation
+    needed = max([load.now_per_second, *(point.mean for point in load.ahead)]) / target_utilisation
     return load_test_of(seen is not None and seen.is_decided, seen, known.arriving_per_second, needed)
 
 
@@ -151,7 +174,11 @@ def _advised(known: CapacityInputs, advice: SizingAdvice | None) -> SetUp | None
     return SetUp(triple.nodes, triple.partitions, triple.threads_per_node if unit is Unit.NODE else None, unit)
 
 
-def workload_of(known: CapacityInputs, target_utilisation: float = DEFAULT_TARGET_UTILISATION) -> Workload | None:
+def workload_of(
+    known: CapacityInputs,
+    target_utilisation: float = DEFAULT_TARGET_UTILISATION,
+    size_by: SizeBy = SizeBy.OBJECTIVE,
+) -> Workload | None:
     """The question to sizing. With a probe's T1 and T2 and the cores it is about threads and nodes; with no more than
     the time per message of one member, seen under saturation or by the times that its engine reports, it is about how
     many members (or subtasks) of one thread. None where neither is known, or the demand is not. The lag of now is no
@@ -163,7 +190,11 @@ def workload_of(known: CapacityInputs, target_utilisation: float = DEFAULT_TARGE
         "partitions": known.partitions,
         "hottest_share": known.skew.hottest_share if known.skew else None,
         "target_utilisation": target_utilisation,
+        "size_by": size_by,
     }
+    if (takes := known.demand.objective) is not None:
+        values["objective_rate_per_second"] = takes.planned_per_second
+        values["objective_seconds"] = takes.recorded.objective_seconds
     service, observed = known.service, known.observed
     if service is not None and known.cores is not None:
         pool = service.threads > -(-known.members // max(1, known.nodes))

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from lagwise.domain.capacity.objective_demand import ObjectiveDemand
 from lagwise.domain.capacity.observed import ObservedCapacity
 from lagwise.domain.capacity.service_level import LevelChange
 from lagwise.domain.capacity.verdict import DemandAhead
@@ -141,6 +142,8 @@ class Demand:
     ahead: tuple[DemandAhead, ...] = ()
     #: End of the last hour that the forecast knew.
     as_of: datetime | None = None
+    #: What the group's lag objective takes; None is not known.
+    objective: ObjectiveDemand | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -256,6 +259,20 @@ def inputs_of(known: CapacityInputs) -> Sequence[Input]:
         if d.forecast_peak_per_second is not None:
             how = f"forecast, {d.horizon_days} days ahead"
             found.append(Input("forecast_peak_per_second", d.forecast_peak_per_second, how, d.history_hours, d.as_of))
+        if (takes := d.objective) is not None:
+            until = takes.recorded.until
+            found += [
+                Input(
+                    "objective_rate_per_second", takes.recorded.rate_per_second, takes.evidence, takes.minutes, until
+                ),
+                Input(
+                    "planned_objective_per_second",
+                    takes.planned_per_second,
+                    takes.planned_evidence,
+                    takes.minutes,
+                    until,
+                ),
+            ]
     return found
 
 

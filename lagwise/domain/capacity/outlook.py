@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from lagwise.domain.capacity.verdict import DemandAhead
 from lagwise.domain.humanise import duration, since
 
 
@@ -20,10 +21,24 @@ class DayAhead:
 
 @dataclass(frozen=True, slots=True)
 class Outlook:
-    """What a topic will be sent. ``demand`` is its row of that table; no ``days`` is no forecast."""
+    """What a topic will be sent. ``demand`` is its row of that table; no ``days`` is no forecast. ``hours`` are the
+    mean rates of the busy hours."""
 
     demand: Mapping[str, Any] | None
     days: tuple[DayAhead, ...]
+    hours: tuple[DemandAhead, ...] = ()
+
+
+def days_by_objective(outlook: Outlook, objective_rate_per_second: float) -> tuple[DayAhead, ...]:
+    """The days ahead as the verdict by a lag objective sees them: what it takes so far, scaled by the busy hours to
+    come, in place of their busiest minutes."""
+    hours = {hour.at: hour.mean for hour in outlook.hours}
+    busiest = max(outlook.days, key=lambda day: day.peak)
+    if outlook.demand is None or not busiest.peak or not outlook.demand["busy_hour_per_second"]:
+        return outlook.days
+    # Busy minutes are the hours' means times one factor, and so is what the objective takes.
+    factor = objective_rate_per_second / outlook.demand["busy_hour_per_second"] * hours[busiest.at] / busiest.peak
+    return tuple(DayAhead(day.at, day.low * factor, day.peak * factor, day.high * factor) for day in outlook.days)
 
 
 def why_not(outlook: Outlook) -> str:

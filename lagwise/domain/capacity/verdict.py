@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from itertools import pairwise
 
-from lagwise.domain.humanise import per_cent, plural, significant
+from lagwise.domain.humanise import per_cent, plural, precise_duration, significant
 from lagwise.domain.sizing.formulas import meets
 from lagwise.domain.sizing.ranges import OutOfRange, check_count, check_number
 from lagwise.domain.sizing.workload import Unit, nodes_and_threads
@@ -75,21 +75,28 @@ class DemandAhead:
         check_number("upper", self.upper, self.mean, _MAX_RATE, "a number from the mean to 1e12")
 
 
-def busy_minutes(
-    busy_hours: Iterable[tuple[datetime, float, float]], forecast_peak_per_second: float
-) -> tuple[DemandAhead, ...]:
-    """The forecast of busy hours (start, mean, upper end of the interval), in order of time, as one of busy minutes.
+def busy_hours(hours: Iterable[tuple[datetime, float, float]]) -> tuple[DemandAhead, ...]:
+    """The forecast of busy hours (start, mean, upper end of the interval), in order of time.
 
     A forecast may go below nothing, and its interval's end below its mean: neither is kept.
+    """
+    return tuple(DemandAhead(at, max(0.0, mean), max(0.0, mean, upper)) for at, mean, upper in hours)
+
+
+def busy_minutes(
+    hours: Iterable[tuple[datetime, float, float]], forecast_peak_per_second: float
+) -> tuple[DemandAhead, ...]:
+    """The forecast of :func:`busy_hours` as one of busy minutes.
+
     ``forecast_peak_per_second`` is the highest minute rate in the last week of the forecast: by as much as it is above
     that week's busiest hour, all hours are raised.
     """
-    hours = [(at, max(0.0, mean), max(0.0, mean, upper)) for at, mean, upper in busy_hours]
-    if not hours:
+    ahead = busy_hours(hours)
+    if not ahead:
         return ()
-    week = max(mean for at, mean, _ in hours if at > hours[-1][0] - _WEEK)
+    week = max(hour.mean for hour in ahead if hour.at > ahead[-1].at - _WEEK)
     factor = max(1.0, forecast_peak_per_second / week) if week > 0.0 else 1.0
-    return tuple(DemandAhead(at, mean * factor, upper * factor) for at, mean, upper in hours)
+    return tuple(DemandAhead(hour.at, hour.mean * factor, hour.upper * factor) for hour in ahead)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +124,7 @@ def judge_capacity(
     running: SetUp,
     advised: SetUp | None,
     load_test: str | None = None,
+    objective_seconds: float | None = None,
 ) -> CapacityJudgement:
     """The first of these that holds, with ``slack`` for the low end of what can be done, times the target utilisation.
 
@@ -131,6 +139,9 @@ def judge_capacity(
 
     A lower bound never makes ``short`` or ``tight``: what was not asked for was not refused. ``load_test`` says how to
     see what the set-up can do; it is passed on where that would decide it.
+
+    With ``objective_seconds``, the peak and the forecast are not of minutes, but of the capacity that this lag
+    objective takes.
     """
     check_number("target_utilisation", target_utilisation, 0.01, 1.0, "a number from 0.01 to 1")
     if peak_per_second is not None:
@@ -141,15 +152,17 @@ def judge_capacity(
         why = "There is no whole hour of history of what arrives yet, so there is no peak to compare with"
         return _undecided(why, None)
     peak, target = peak_per_second, target_utilisation
+    asked = _asked_text(peak, objective_seconds)
+    at_peak, what, kept = (" at peak", "peak", "carried") if objective_seconds is None else ("", "objective", "kept")
     highest = max((point.mean for point in forecast), default=0.0)
     needed = max(peak, highest)
     if can_do is None:
-        why = f"Its capacity is unknown: it has never had a backlog. {_peak_text(peak)}"
+        why = f"Its capacity is unknown: it has never had a backlog. {asked}"
         return _undecided(why, load_test)
     carries = can_do.low * target
     does = f"it can do {_can_do_text(can_do)}, {significant(carries)} with {per_cent(1 - target)} kept free"
     if can_do.high is None and not meets(carries, needed):
-        why = f"It has never had a backlog, so only a lower bound is known: {does}. {_peak_text(peak)}"
+        why = f"It has never had a backlog, so only a lower bound is known: {does}. {asked}"
         if highest > peak:
             why += f", and {significant(highest)} are forecast"
         return _undecided(why, load_test)
@@ -163,14 +176,14 @@ def judge_capacity(
 
     if can_do.high is not None and not meets(can_do.high, peak):
         lacks = significant(peak - can_do.high)
-        return judged(CapacityVerdict.SHORT, f"{_peak_text(peak)}; {does}: at least {lacks} are missing at peak")
+        return judged(CapacityVerdict.SHORT, f"{asked}; {does}: at least {lacks} are missing{at_peak}")
     if not meets(carries, peak):
-        carried = "carried, but without that slack" if meets(can_do.low, peak) else "perhaps not carried"
-        return judged(CapacityVerdict.TIGHT, f"{_peak_text(peak)}; {does}: the peak is {carried}")
+        so = f"{kept}, but without that slack" if meets(can_do.low, peak) else f"perhaps not {kept}"
+        return judged(CapacityVerdict.TIGHT, f"{asked}; {does}: the {what} is {so}")
     if until is not None:
         return judged(
             CapacityVerdict.TIGHT,
-            f"{_peak_text(peak)}; {does}: enough until {_day(until)}, when the forecast goes above it "
+            f"{asked}; {does}: enough until {_day(until)}, when the forecast goes above it "
             f"(up to {significant(highest)})",
         )
     worst = max([peak, *(point.upper for point in forecast)])
@@ -186,7 +199,7 @@ def judge_capacity(
         ahead = f"through the forecast up to {_day(forecast[-1].at)}, at worst until {_day(at_worst)}"
     else:
         ahead = f"through the whole forecast up to {_day(forecast[-1].at)}, also at worst ({significant(worst)})"
-    return judged(CapacityVerdict.ENOUGH, f"{_peak_text(peak)}; {does}: enough, {ahead}")
+    return judged(CapacityVerdict.ENOUGH, f"{asked}; {does}: enough, {ahead}")
 
 
 def _carried_by_fewer(carries: float, worst: float, running: SetUp, advised: SetUp) -> bool:
@@ -200,8 +213,10 @@ def _undecided(why: str, load_test: str | None) -> CapacityJudgement:
     return CapacityJudgement(CapacityVerdict.UNDECIDED, f"{why}.{how}", load_test=load_test)
 
 
-def _peak_text(peak: float) -> str:
-    return f"{significant(peak)} messages/s arrive at peak"
+def _asked_text(rate: float, objective_seconds: float | None) -> str:
+    if objective_seconds is None:
+        return f"{significant(rate)} messages/s arrive at peak"
+    return f"{significant(rate)} messages/s keep the objective of {precise_duration(objective_seconds)}"
 
 
 def _can_do_text(can_do: CanDo) -> str:

@@ -1,4 +1,4 @@
-"""What if all stand still, or every node is restarted: set-ups under the same peak, and what comes of each."""
+"""What if all stand still, or every node is restarted: set-ups under the same load, and what comes of each."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -80,14 +80,14 @@ def try_set_ups(workload: Workload, tried: Sequence[WhatIfSetUp], interruption: 
 
 
 def scenario(workload: Workload, set_up: WhatIfSetUp, interruption: Interruption) -> Scenario:
-    """The set-up under the workload's peak, until some time after what happens. Raises OutOfRange."""
+    """The set-up under the rate that the workload plans for, until some time after what happens. Raises OutOfRange."""
     away = interruption.seconds * (set_up.nodes if interruption.rolling else 1)
     seconds = BEFORE_SECONDS + away + max(1_800.0, 2.0 * away)
     if interruption.rolling and set_up.nodes * workload.partitions > _MOST_DEALT:
         most = _MOST_DEALT // workload.partitions
         raise OutOfRange(f"{workload.unit}s", f"at most {most:,} here, one after the other", set_up.nodes)
     return Scenario(
-        traffic=Traffic.constant(workload.peak_rate_per_second, seconds),
+        traffic=Traffic.constant(workload.planned_rate_per_second, seconds),
         t1_seconds=workload.t1_seconds,
         t2_seconds=workload.t2_seconds,
         cores=workload.cores,

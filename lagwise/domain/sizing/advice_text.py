@@ -19,6 +19,7 @@ _LONGEST_POLL_INTERVAL_SECONDS = 300.0
 def verdict(workload: Workload, triple: Triple | None, binding: Binding) -> str:
     """What is advised and what binds, or why there is no answer, in two to four sentences."""
     said = _why_not(workload, binding) if triple is None else _what_carries(workload, triple, binding)
+    said += _planned_with(workload)
     takes = workload.t1_seconds + workload.t2_seconds
     if takes <= _LONGEST_POLL_INTERVAL_SECONDS or workload.unit is Unit.SUBTASK:
         return said
@@ -26,6 +27,16 @@ def verdict(workload: Workload, triple: Triple | None, binding: Binding) -> str:
         f"{said} Each message takes {precise_duration(takes)}: is the unit right? A Kafka consumer that works on one "
         "for longer than `max.poll.interval.ms` (5 min by default) loses its partitions."
     )
+
+
+def _planned_with(workload: Workload) -> str:
+    """What the objective takes beside the highest minute; nothing where only the peak is known."""
+    if workload.objective_rate_per_second is None:
+        return ""
+    of = "" if workload.objective_seconds is None else f" of {precise_duration(workload.objective_seconds)}"
+    takes, peak = (significant(r) for r in (workload.objective_rate_per_second, workload.peak_rate_per_second))
+    by = "the objective" if workload.is_by_objective else "the highest minute"
+    return f" Sized by {by}: the objective{of} takes {takes} messages/s, the highest minute {peak}."
 
 
 def _what_carries(workload: Workload, triple: Triple, binding: Binding) -> str:

@@ -14,14 +14,16 @@ from lagwise.domain.sizing.triple_search import (
     Triple,
     hottest_key_share,
     largest_capacity_per_second,
-    largest_peak_per_second,
+    largest_planned_rate_per_second,
     node_at,
     thread_limit,
     threads_that_fill_a_node,
 )
-from lagwise.domain.sizing.workload import Ordering, Workload, nodes_and_threads
+from lagwise.domain.sizing.workload import Ordering, SizeBy, Workload, nodes_and_threads
 
 _PER_SECOND = "messages/s"
+#: Up to which rate an answer is enough, by whether the objective decides.
+SUFFICIENT = {False: "sufficient up to a peak of", True: "sufficient while the objective takes"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,22 +39,58 @@ class Figure:
     how: str
 
 
+def rate_figures(w: Workload) -> list[Figure]:
+    """The least capacity that keeps the objective beside the highest minute, and which of them is planned with."""
+    by_this, instead = "planned with", "for comparison"
+    if w.objective_rate_per_second is None:
+        if w.size_by is SizeBy.OBJECTIVE:
+            by_this = "planned with: without recorded minutes it is not known what a lag objective takes"
+        return [_rate_figure("peak", "by the highest minute", w.peak_rate_per_second, by_this)]
+    return [
+        _rate_figure(
+            "objective",
+            by_objective(w.objective_seconds),
+            w.objective_rate_per_second,
+            by_this if w.is_by_objective else instead,
+        ),
+        _rate_figure(
+            "peak", "by the highest minute", w.peak_rate_per_second, instead if w.is_by_objective else by_this
+        ),
+    ]
+
+
+def by_objective(objective_seconds: float | None) -> str:
+    """``by the objective of 5 min``; None is an objective that is not known."""
+    of = "" if objective_seconds is None else f" of {precise_duration(objective_seconds)}"
+    return f"by the objective{of}"
+
+
+def _planned(w: Workload) -> str:
+    return "objective's rate" if w.is_by_objective else "peak"
+
+
+def _rate_figure(name: str, label: str, rate_per_second: float, how: str) -> Figure:
+    return Figure(f"{name}_rate_per_second", label, rate_per_second, _PER_SECOND, how)
+
+
 def demand_figures(w: Workload) -> list[Figure]:
     """What must be done, whatever does it."""
-    peak, catch_up = significant(w.peak_rate_per_second), precise_duration(w.catch_up_seconds)
+    rate, catch_up = significant(w.planned_rate_per_second), precise_duration(w.catch_up_seconds)
+    lag = " + lag / catch-up" if w.lag else ""
     away, away_seconds, away_catch_up = "restart", precise_duration(w.restart_seconds), catch_up
     if w.outage_binds:
         away, away_seconds = "outage", precise_duration(w.outage_seconds)
         away_catch_up = precise_duration(w.outage_catch_up_seconds)
     backlog = f" + {significant(w.lag)} / {catch_up}" if w.lag else ""
     return [
+        *rate_figures(w),
         Figure(
             "demand_rate_per_second",
             "demand while catching up",
             w.demand_rate_per_second,
             _PER_SECOND,
-            f"peak · (1 + {away} / {'its ' if w.outage_binds else ''}catch-up){' + lag / catch-up' if w.lag else ''} = "
-            f"{peak} · (1 + {away_seconds} / {away_catch_up}){backlog}",
+            f"{_planned(w)} · (1 + {away} / {'its ' if w.outage_binds else ''}catch-up){lag} = "
+            f"{rate} · (1 + {away_seconds} / {away_catch_up}){backlog}",
         ),
         Figure(
             "required_rate_per_second",
@@ -174,11 +212,11 @@ def figures_of(w: Workload, triple: Triple | None) -> list[Figure]:
                 + (", without the spare ones" if triple.spare_nodes else ""),
             ),
             Figure(
-                "largest_peak_per_second",
-                "sufficient up to a peak of",
-                largest_peak_per_second(w, triple),
+                "largest_planned_rate_per_second",
+                SUFFICIENT[w.is_by_objective],
+                largest_planned_rate_per_second(w, triple),
                 _PER_SECOND,
-                "the peak at which this answer would be used up, everything else as given",
+                f"the {_planned(w)} at which this answer would be used up, everything else as given",
             ),
         ]
     return figures

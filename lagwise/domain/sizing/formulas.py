@@ -120,6 +120,10 @@ def demand_rate_per_second(
 ) -> float:
     """What must be handled per second at the worst: peak · (1 + restart / catch-up) + lag / catch-up.
 
+    The rate that a lag objective takes may stand in the peak's place: no stretch of n seconds brings more than
+    rate · (n + objective) messages (:mod:`lagwise.domain.sizing.objective`), so after the catch-up time the oldest
+    unread one is no older than the objective again.
+
     At peak, a restart of ``restart_seconds`` leaves peak · restart messages unread; they and the ``lag`` that already
     waits must be gone after ``catch_up_seconds``, while new ones keep coming. An outage of ``outage_seconds`` likewise,
     within ``outage_catch_up_seconds``: the harder of the two counts (:func:`catch_up_factor`). The terms are those of

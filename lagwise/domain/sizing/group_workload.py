@@ -38,6 +38,8 @@ _SAMPLES = {
     "threads_per_node": "message",
     "hottest_share": "record",
     "peak_rate_per_second": "minute",
+    "objective_rate_per_second": "minute",
+    "planned_objective_per_second": "minute",
     "forecast_peak_per_second": "hour",
     "observed_rate_per_second": "block",
 }
@@ -61,6 +63,11 @@ def known_values(row: Mapping[str, Any], now: datetime) -> tuple[dict[str, Any],
     }
     highest = max(peaks, key=lambda name: peaks[name] or 0.0)
     known["peak_rate_per_second"] = (peaks[highest] or None, source_of(highest))
+    known["objective_rate_per_second"] = (
+        row["planned_objective_rate_per_second"],
+        source_of("planned_objective_per_second"),
+    )
+    known["objective_seconds"] = (row["objective_seconds"], "settings")
     if is_by_members(row):
         how = f"{_WHOLE_FROM[row['capacity_source']]}, a {row['unit']} taken as one thread"
         known["seconds_per_message"] = (row["t1_seconds"], how)
@@ -119,10 +126,11 @@ def downstream_of(row: Mapping[str, Any] | None) -> DownstreamFull | None:
 
 def as_planned(values: Mapping[str, Any]) -> dict[str, Any]:
     """Values as exact as they are known, which is as they are shown: the same wherever it is planned with them. A peak
-    is rounded up, so that it is still the highest."""
+    and what an objective takes are rounded up, so that they are still enough."""
     made = {name: _exact(value, 4) if name in _TIMES else value for name, value in values.items()}
-    if (peak := made.get("peak_rate_per_second")) is not None:
-        made["peak_rate_per_second"] = _rounded_up(peak)
+    for name in ("peak_rate_per_second", "objective_rate_per_second"):
+        if (rate := made.get(name)) is not None:
+            made[name] = _rounded_up(rate)
     share = made.get("hottest_share")
     if share is not None:
         even = 1.0 / made["partitions"] if made.get("partitions") else 1.0

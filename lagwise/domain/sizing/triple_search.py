@@ -205,7 +205,7 @@ def what_binds(workload: Workload, triple: Triple | None) -> Binding:
     return Binding.WAITING if threads_that_fill_a_node(workload) is None else Binding.CPU
 
 
-def largest_peak_per_second(workload: Workload, triple: Triple) -> float:
-    """The highest peak that the triple carries under the same rules, messages per second."""
+def largest_planned_rate_per_second(workload: Workload, triple: Triple) -> float:
+    """The highest planned rate that the triple carries under the same rules, messages per second."""
     demand = triple.capacity_per_second * workload.target_utilisation - workload.lag / workload.catch_up_seconds
     return max(0.0, demand / workload.catch_up_factor)

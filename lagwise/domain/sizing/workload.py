@@ -24,6 +24,7 @@ DEFAULT_CATCH_UP_SECONDS = 1_800.0
 #: Kafka's default `session.timeout.ms` (45 s), after which a crashed consumer's partitions are given to others, and
 #: 15 s for the rebalance itself.
 DEFAULT_RESTART_SECONDS = 60.0
+_RATES = "a number from 0 to 1e12"
 #: Share of the cores' ceiling C/T2 that a node is given threads for.
 DEFAULT_SHARE_OF_CEILING = 0.95
 
@@ -36,6 +37,15 @@ class Unit(StrEnum):
     MEMBER = "member"
     #: A subtask of the vertex that bounds a Flink job: the job has a group, but its subtasks are no members of it.
     SUBTASK = "subtask"
+
+
+class SizeBy(StrEnum):
+    """What decides how much capacity is provided."""
+
+    #: The least capacity that keeps the lag objective, where it is known; else the peak.
+    OBJECTIVE = "objective"
+    #: The highest minute.
+    PEAK = "peak"
 
 
 def nodes_and_threads(unit: Unit, nodes: int, threads_per_node: int | None) -> str:
@@ -90,6 +100,12 @@ class Workload:
     peak_rate_per_second: float
     #: Partitions (queues) of the topic.
     partitions: int
+    #: The least capacity with which no message gets older than the lag objective
+    #: (:mod:`lagwise.domain.sizing.objective`); None is not known.
+    objective_rate_per_second: float | None = None
+    #: That objective; None is not known.
+    objective_seconds: float | None = None
+    size_by: SizeBy = SizeBy.OBJECTIVE
     #: Share of the traffic in the hottest partition; None takes it as even, 1/partitions.
     hottest_share: float | None = None
     #: Messages that already wait and must be worked off as well.
@@ -138,6 +154,7 @@ class Workload:
         check_cores(self.cores)
         check_count("partitions", self.partitions, 1, MAX_PARTITIONS)
         self._check_hottest_share()
+        self._check_rates()
         check_count("spare_nodes", self.spare_nodes, 0, 100)
         check_count("max_threads_per_node", self.max_threads_per_node, 1, 10_000)
         check_number("share_of_ceiling", self.share_of_ceiling, 0.01, 0.999, "a number from 0.01 to 0.999")
@@ -151,6 +168,26 @@ class Workload:
         check_number("hottest_share", self.hottest_share, 0.0, 1.0, allowed)
         if self.hottest_share < even * 0.99:
             raise OutOfRange("hottest_share", allowed, self.hottest_share)
+
+    def _check_rates(self) -> None:
+        check_number("peak_rate_per_second", self.peak_rate_per_second, 0.0, 1e12, _RATES)
+        if self.objective_rate_per_second is not None:
+            check_number("objective_rate_per_second", self.objective_rate_per_second, 0.0, 1e12, _RATES)
+        if self.objective_seconds is not None:
+            allowed = "from 0 to 366 days (in seconds)"
+            check_number("objective_seconds", self.objective_seconds, 0.0, 366 * 86_400.0, allowed)
+
+    @property
+    def is_by_objective(self) -> bool:
+        """Whether the lag objective decides, not the peak."""
+        return self.size_by is SizeBy.OBJECTIVE and self.objective_rate_per_second is not None
+
+    @property
+    def planned_rate_per_second(self) -> float:
+        """What is provided for before slack: what the objective takes where it decides, else the peak."""
+        if self.size_by is SizeBy.OBJECTIVE and self.objective_rate_per_second is not None:
+            return self.objective_rate_per_second
+        return self.peak_rate_per_second
 
     @property
     def hottest(self) -> float:
@@ -170,9 +207,9 @@ class Workload:
 
     @property
     def demand_rate_per_second(self) -> float:
-        """What must be handled per second while catching up at peak."""
+        """What must be handled per second while catching up."""
         return demand_rate_per_second(
-            self.peak_rate_per_second,
+            self.planned_rate_per_second,
             lag=self.lag,
             catch_up_seconds=self.catch_up_seconds,
             restart_seconds=self.restart_seconds,
@@ -182,7 +219,7 @@ class Workload:
 
     @property
     def catch_up_factor(self) -> float:
-        """How many times the peak must be handled, so that a restart and an outage are caught up with in time."""
+        """How many times the planned rate must be handled to catch up with a restart and an outage in time."""
         return catch_up_factor(
             catch_up_seconds=self.catch_up_seconds,
             restart_seconds=self.restart_seconds,

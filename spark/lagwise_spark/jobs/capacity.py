@@ -10,10 +10,11 @@ from typing import Any
 
 from lagwise.config import CapacitySettings
 from lagwise.domain.capacity.assessment import Assessment, assess
+from lagwise.domain.sizing.workload import SizeBy
 from lagwise.tables.analysis import GROUP_STATUS, PARTITION_STATUS
 from lagwise.tables.capacity import CAPACITY
 from lagwise.tables.store import Lake
-from lagwise_spark.jobs.capacity_facts import Facts, Key, Row, key_of
+from lagwise_spark.jobs.capacity_facts import Facts, Key, ObjectiveOf, Row, key_of
 
 #: An answer is looked at again when the status is so much newer: where nothing is collected, nothing is judged again.
 #: That of a group that is behind is wanted soon, and what its messages cost may just have changed.
@@ -31,7 +32,14 @@ _READERS = """
 _BEHIND = 'select cluster, "group" from group_status where behind_since is not null'
 
 
-def plan(lake: Lake, settings: CapacitySettings, now: datetime, at_most: int = AT_MOST) -> int:
+def plan(
+    lake: Lake,
+    settings: CapacitySettings,
+    now: datetime,
+    *,
+    objective_of: ObjectiveOf,
+    at_most: int = AT_MOST,
+) -> int:
     """Judge the group-topics whose answers are oldest; how many were. Groups that went away are left out of the
     table. Raises LakeError."""
     readers = {key_of(r): r for r in lake.query(_READERS, over=[PARTITION_STATUS]).to_pylist()}
@@ -49,14 +57,17 @@ def plan(lake: Lake, settings: CapacitySettings, now: datetime, at_most: int = A
     )[:at_most]
     if not due and before.keys() <= readers.keys():
         return 0
-    facts = Facts(lake, settings, now, {(cluster, topic) for cluster, _, topic in due})
-    made = {key: _row(readers[key], assess(facts.known(readers[key]), settings.target_utilisation)) for key in due}
+    facts = Facts(lake, settings, now, {(cluster, topic) for cluster, _, topic in due}, objective_of)
+    made = {}
+    for key in due:
+        found = assess(facts.known(readers[key]), settings.target_utilisation, SizeBy(settings.size_by))
+        made[key] = _row(readers[key], found, objective_of(*key[:2]))
     kept = [row for key, row in before.items() if key in readers and key not in made]
     lake.replace(CAPACITY, CAPACITY.from_rows([*kept, *made.values()]))
     return len(made)
 
 
-def _row(reader: Row, found: Assessment) -> dict[str, Any]:
+def _row(reader: Row, found: Assessment, objective_seconds: float) -> dict[str, Any]:
     advice, can_do, values = found.advice, found.can_do, {i.name: i for i in found.inputs}
 
     def value(name: str) -> float | None:
@@ -81,6 +92,10 @@ def _row(reader: Row, found: Assessment) -> dict[str, Any]:
         "produce_rate_per_second": reader["rate"],
         "peak_rate_per_second": value("peak_rate_per_second"),
         "forecast_peak_rate_per_second": value("forecast_peak_per_second"),
+        "size_by": str(found.size_by),
+        "objective_seconds": objective_seconds,
+        "objective_rate_per_second": value("objective_rate_per_second"),
+        "planned_objective_rate_per_second": value("planned_objective_per_second"),
         "member_rate_per_second": found.member_rate_per_second,
         "unit": str(found.unit),
         "capacity_low_per_second": can_do.low if can_do else None,

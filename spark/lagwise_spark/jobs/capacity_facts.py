@@ -1,7 +1,7 @@
 """What the other tables know of the groups whose capacity is judged."""
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -9,14 +9,13 @@ from lagwise.config import CapacitySettings
 from lagwise.domain.capacity.inputs import CapacityInputs, ConsumeTime, Demand, GroupServiceTime, JobWork
 from lagwise.domain.capacity.observed import ObservedCapacity, Undecided
 from lagwise.domain.capacity.service_level import MeasuredMinute, newest_level
-from lagwise.domain.capacity.verdict import DemandAhead
 from lagwise.domain.sizing.downstream import MeasuredWork, downstream_full
 from lagwise.domain.sizing.task_slots import free_of
 from lagwise.tables.capacity import DEMAND, OBSERVED_CAPACITY
 from lagwise.tables.raw import GROUPS
 from lagwise.tables.service_times import JOBS, SERVICE_TIMES
 from lagwise.tables.store import Lake
-from lagwise.tables.topic_facts import demand_ahead, skew_of
+from lagwise.tables.topic_facts import NOTHING_AHEAD, TopicAhead, demand_ahead, objective_takes, skew_of
 from lagwise_spark.jobs.running_jobs import LOAD_WINDOW
 
 #: A probe's measurements of so long before its newest one are taken together.
@@ -158,6 +157,8 @@ _WORK = """
 
 Row = Mapping[str, Any]
 Key = tuple[str, str, str]
+#: The lag objective of a group, in seconds, by its cluster and name.
+ObjectiveOf = Callable[[str, str], float]
 
 
 def key_of(row: Row) -> Key:
@@ -169,9 +170,15 @@ class Facts:
     """The rows of the other tables, by what they are about."""
 
     def __init__(
-        self, lake: Lake, settings: CapacitySettings, now: datetime, topics: Collection[tuple[str, str]]
+        self,
+        lake: Lake,
+        settings: CapacitySettings,
+        now: datetime,
+        topics: Collection[tuple[str, str]],
+        objective_of: ObjectiveOf,
     ) -> None:
         self._settings = settings
+        self._objective_of = objective_of
         self._skew = skew_of(lake, topics, now)
         since = now - _LONGEST
         service = lake.query(
@@ -229,7 +236,13 @@ class Facts:
             observed=None if observed is None else _observed(observed),
             job=None if job is None else _job(job, reader),
             consume_time=None if time is None else _consume_time(time),
-            demand=None if demand is None else _demand(demand, self._ahead.get(topic, ())),
+            demand=None
+            if demand is None
+            else _demand(
+                demand,
+                self._ahead.get(topic, NOTHING_AHEAD),
+                self._objective_of(reader["cluster"], reader["group"]),
+            ),
         )
 
 
@@ -286,7 +299,7 @@ def _observed(row: Row) -> ObservedCapacity:
     )
 
 
-def _demand(row: Row, ahead: tuple[DemandAhead, ...]) -> Demand:
+def _demand(row: Row, ahead: TopicAhead, objective_seconds: float) -> Demand:
     return Demand(
         peak_per_second=row["peak_per_second"],
         peak_at=row["peak_at"],
@@ -294,6 +307,7 @@ def _demand(row: Row, ahead: tuple[DemandAhead, ...]) -> Demand:
         history_hours=row["history_hours"],
         forecast_peak_per_second=row["forecast_peak_per_second"],
         horizon_days=row["horizon_days"],
-        ahead=ahead,
+        ahead=ahead.minutes,
         as_of=row["as_of"],
+        objective=objective_takes(row, objective_seconds, ahead.hours),
     )

@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from scipy import stats
 
-from lagwise.domain.capacity.demand import quantile_of, too_little
+from lagwise.domain.capacity.demand import MINUTES_OF_HOUR, too_little
+from lagwise.domain.sizing.objective import KEPT_OBJECTIVES_SECONDS, LEAST_MINUTES, least_capacities
 from lagwise.domain.verdicts.columns import runs
 from lagwise.tables.capacity import DEMAND, FORECASTS, TOPIC_HOURS
 from lagwise_spark.tasks import forecasting
@@ -20,12 +22,14 @@ from lagwise_spark.tasks.running import Made
 
 #: So far ahead a forecast is told by the hour, beyond it by the day.
 HOURLY = 2 * WEEK
+#: The level of the busy hours is the rate that this share of all hours do not exceed. One burst is no level.
+BUSY_HOURS = 0.995
 
 _HOUR = 3_600_000_000
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 #: Columns of `topic_hours` that a history consists of.
 _HISTORY = (
-    "hour", "minutes", "records", "seconds", "max_rate_per_second", "max_at", "zero_minutes", "rates",
+    "hour", "records", "seconds", "max_rate_per_second", "max_at", "minute_rates_per_second",
 )  # fmt: skip
 
 
@@ -72,10 +76,9 @@ def demand_of(history: pa.Table, until: datetime, horizon_days: int) -> dict[str
         "as_of": until,
         "first_hour": first,
         "history_hours": len(hours),
-        "minutes": int(history["minutes"].to_numpy().sum()),
         "peak_per_second": float(peaks_known[busiest]),
         "peak_at": history["max_at"][busiest].as_py(),
-        **_quantiles(history, float(peaks_known[busiest])),
+        **_of_minutes(history, float(peaks_known[busiest])),
         "horizon_days": horizon_days,
         "reason": too_little(len(hours), horizon_days),
         "ahead": [],
@@ -83,6 +86,7 @@ def demand_of(history: pa.Table, until: datetime, horizon_days: int) -> dict[str
     length = int(_micros(until) // _HOUR - hours[0])
     rates = _grid(hours, history["records"].to_numpy() / history["seconds"].to_numpy(), length)
     peaks = _grid(hours, peaks_known, length)
+    row["busy_hour_per_second"] = float(np.nanquantile(rates, BUSY_HOURS, method="inverted_cdf"))
     growth = forecasting.growth_per_month(rates)
     if growth is not None:
         names = ("growth_per_month", "growth_low_per_month", "growth_high_per_month")
@@ -109,13 +113,49 @@ def _grid(hours: Array, values: Array, length: int) -> Array:
     return grid
 
 
-def _quantiles(history: pa.Table, peak: float) -> dict[str, float]:
-    counted = pa.concat_arrays([chunk.flatten() for chunk in history["rates"].chunks])
-    buckets, at = np.unique(counted.field("bucket").to_numpy(), return_inverse=True)
-    minutes = np.bincount(at, counted.field("minutes").to_numpy(), len(buckets)).astype(int)
-    counts = dict(zip(buckets.tolist(), minutes.tolist(), strict=True))
-    zeros = int(history["zero_minutes"].to_numpy().sum())
-    return {f"p{n}_per_second": min(peak, quantile_of(zeros, counts, n / 100)) for n in (50, 95, 99)}
+def _of_minutes(history: pa.Table, peak: float) -> dict[str, Any]:
+    """How many minutes are known, quantiles of their rates, and the least capacity for each of the kept objectives."""
+    lists = pa.concat_arrays([chunk.flatten() for chunk in history["minute_rates_per_second"].chunks])
+    rates = lists.to_numpy(zero_copy_only=False).astype(np.float64)
+    known = rates[np.isfinite(rates)]
+    quantiles = np.quantile(known, (0.5, 0.95, 0.99), method="inverted_cdf")
+    names = ("p50_per_second", "p95_per_second", "p99_per_second")
+    row: dict[str, Any] = {name: min(peak, float(rate)) for name, rate in zip(names, quantiles, strict=True)}
+    row["minutes"] = len(known)
+    return row | {"objective_rates": _objective_rates(history, rates) if len(known) >= LEAST_MINUTES else []}
+
+
+def _objective_rates(history: pa.Table, rates: Array) -> list[dict[str, Any]]:
+    """Hours of which nothing is known are left out of the rates, as the minutes are that are not known."""
+    hours = history["hour"].cast(pa.int64()).to_numpy()
+
+    def start_of(minute: int) -> datetime:
+        hour, of_hour = divmod(minute, MINUTES_OF_HOUR)
+        return _EPOCH + timedelta(microseconds=int(hours[hour])) + timedelta(minutes=of_hour)
+
+    highs = _week_to_come(rates)
+    return [
+        {
+            "objective_seconds": objective,
+            "rate_per_second": stretch.rate_per_second,
+            "high_per_second": max(stretch.rate_per_second, float(high)),
+            "start": start_of(stretch.first),
+            "until": start_of(stretch.last) + timedelta(minutes=1),
+        }
+        for objective, stretch, high in zip(KEPT_OBJECTIVES_SECONDS, least_capacities(rates), highs, strict=True)
+    ]
+
+
+def _week_to_come(rates: Array) -> Array:
+    """For each kept objective the upper end of the 90 % interval of what a week to come takes, by how much the recorded
+    weeks differ: their logarithms are taken as normal. With less than two weeks, it is that of a day, of two at
+    least."""
+    length = (WEEK if len(rates) >= 2 * WEEK * MINUTES_OF_HOUR else DAY) * MINUTES_OF_HOUR
+    blocks = rates[len(rates) % length :].reshape(-1, length)
+    logs = np.log([[max(1e-9, one.rate_per_second) for one in least_capacities(block)] for block in blocks])
+    spread = logs.std(axis=0, ddof=1) * math.sqrt(1 + 1 / len(logs))
+    high: Array = np.exp(logs.mean(axis=0) + stats.t.ppf(forecasting.HIGH, len(logs) - 1) * spread)
+    return high
 
 
 def _peak(made: RateForecast) -> dict[str, Any]:

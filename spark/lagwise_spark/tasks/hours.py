@@ -6,11 +6,12 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
+from lagwise.domain.capacity.demand import MINUTES_OF_HOUR
 from lagwise.domain.capacity.topic_hours import topic_hours
 from lagwise.domain.verdicts.buckets import hours_of
-from lagwise.domain.verdicts.columns import NULL, micros, taken
+from lagwise.domain.verdicts.columns import NULL, Array, micros, taken
 from lagwise.domain.verdicts.windows import whole_hours
-from lagwise.tables.capacity import TOPIC_HOURS
+from lagwise.tables.capacity import MINUTE_RATES, TOPIC_HOURS
 from lagwise.tables.minutes import DAYS, FIVE_MINUTES, HOURS, WATERMARK_FIVE_MINUTES, WATERMARK_MINUTES
 from lagwise_spark.tasks.arrow_columns import lists_of, table_of
 from lagwise_spark.tasks.lake_files import KeyRange, LakeFiles
@@ -65,12 +66,25 @@ def _of_topics(wanted: HourSlice) -> pa.Table:
     made = topic_hours(taken(ends, order[is_wanted[order]]), wanted.start, wanted.gap_seconds)
     topic = made.rows["topic"]
     schema = TOPIC_HOURS.without_day
+    partitions = made.partition_records
     columns = {
-        name: lists_of(np.bincount(its["row"], minlength=len(topic)), its, schema.field(name).type)
-        for name, its in (("rates", made.rates), ("partition_records", made.partition_records))
+        "cluster": pa.repeat(wanted.cluster, len(topic)),
+        "topic": names["topic"].named(topic),
+        "minute_rates_per_second": _minute_lists(made.minute_rates),
+        "partition_records": lists_of(
+            np.bincount(partitions["row"], minlength=len(topic)),
+            partitions,
+            schema.field("partition_records").type,
+        ),
     }
-    columns |= {"cluster": pa.repeat(wanted.cluster, len(topic)), "topic": names["topic"].named(topic)}
     return table_of(made.rows, columns, schema)
+
+
+def _minute_lists(rates: Array) -> pa.Array:
+    """A list of 60 a row, with null where nothing is known."""
+    flat = rates.astype(np.float32).ravel()
+    offsets = np.arange(0, flat.size + 1, MINUTES_OF_HOUR, dtype=np.int32)
+    return pa.ListArray.from_arrays(pa.array(offsets), pa.array(flat, mask=np.isnan(flat)), type=MINUTE_RATES)
 
 
 @dataclass(frozen=True)

@@ -8,10 +8,11 @@ from lagwise.domain import humanise
 from lagwise.domain.humanise import per_cent, precise_duration, significant, significant_rate
 from lagwise.domain.sizing.advice import SizingAdvice
 from lagwise.domain.sizing.advice_text import explain_concurrency
+from lagwise.domain.sizing.figures import SUFFICIENT
 from lagwise.domain.sizing.group_workload import missing_sentence
 from lagwise.domain.sizing.ramp_plan import RampStep
 from lagwise.domain.sizing.task_slots import TaskSlots
-from lagwise.domain.sizing.triple_search import Triple, largest_peak_per_second
+from lagwise.domain.sizing.triple_search import Triple, largest_planned_rate_per_second
 from lagwise.domain.sizing.workload import Unit
 from lagwise_dashboard import escaping, plot_theme, tables
 from lagwise_dashboard.report import advice_tables, node_chart
@@ -73,9 +74,11 @@ def _verdict(advice: SizingAdvice, slots: TaskSlots | None) -> None:
         ),
         ("Limited by", BINDS[advice.binds], "What limits the answer."),
         (
-            "Sufficient up to a peak of",
-            humanise.DASH if triple is None else f"{significant(largest_peak_per_second(advice.workload, triple))}/s",
-            "The highest peak that this answer carries, everything else unchanged.",
+            SUFFICIENT[advice.workload.is_by_objective].capitalize(),
+            humanise.DASH
+            if triple is None
+            else f"{significant(largest_planned_rate_per_second(advice.workload, triple))}/s",
+            "The highest rate that this answer carries, everything else unchanged.",
         ),
     ]
     tiles.show(shown)

@@ -44,7 +44,7 @@ def _report(now: datetime) -> CapacityReport | None:
     left, right = st.columns([1, 2], gap="large")
     with left:
         try:
-            sizing_inputs = inputs.show(selected.starting_values or StartingValues.example(target))
+            sizing_inputs = inputs.show(selected.starting_values or StartingValues.example(target), outlook)
         except OutOfRange as error:
             right.error(escaping.markdown(inputs.complaint(error)), icon=":material/error:")
             return None

@@ -6,12 +6,20 @@ from datetime import datetime
 import streamlit as st
 
 from lagwise.domain import humanise
-from lagwise.domain.capacity.outlook import Outlook, provenance, why_not
+from lagwise.domain.capacity.outlook import Outlook, why_not
 from lagwise.domain.capacity.verdict import CapacityVerdict
 from lagwise_dashboard import appearance, escaping, plot_theme
 from lagwise_dashboard.queries.base import Row
 from lagwise_dashboard.report import forecast_chart
-from lagwise_dashboard.report.current_capacity import SOURCES, can_do, enough_until, inputs, per_second
+from lagwise_dashboard.report.current_capacity import (
+    SOURCES,
+    can_do,
+    enough_until,
+    forecast_note,
+    inputs,
+    objective_label,
+    per_second,
+)
 from lagwise_dashboard.widgets import grid, tiles
 
 _BOXES: dict[str, Callable[[str], object]] = {
@@ -40,6 +48,11 @@ def _source(row: Row) -> str:
 def _metrics(row: Row) -> list[tiles.Tile]:
     return [
         ("Peak so far", per_second(row["peak_rate_per_second"]), "Messages in the busiest minute of the history."),
+        (
+            objective_label(row),
+            per_second(row["planned_objective_rate_per_second"]),
+            "The least capacity that keeps the lag objective, at the upper end of what a week takes by the forecast.",
+        ),
         ("Can do", can_do(row), f"All members together, with this skew; {_source(row)}."),
         (
             "Forecast peak",
@@ -76,4 +89,4 @@ def show_forecast(row: Row, outlook: Outlook, target: float, now: datetime) -> N
         config=plot_theme.CONFIG,
         alt="Forecast of the busiest minute of each day, with what the group can do today",
     )
-    st.caption(escaping.markdown(provenance(outlook, now)))
+    st.caption(escaping.markdown(forecast_note(row, outlook, now)))

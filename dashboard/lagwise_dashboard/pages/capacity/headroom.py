@@ -32,6 +32,9 @@ def columns(rows: list[Row]) -> list[TableColumn]:
         tables.rate("Peak so far", [r["peak_rate_per_second"] for r in rows], unit="/s")
         .with_help("Messages per second in the busiest minute so far.")
         .sorts_by("peak"),
+        tables.rate("Objective takes", [r["planned_objective_rate_per_second"] for r in rows], unit="/s").with_help(
+            "The least capacity that keeps the group's lag objective, up to the horizon. Unknown: the peak decides."
+        ),
         tables.between(
             "Can do",
             [r["capacity_low_per_second"] for r in rows],

@@ -6,13 +6,17 @@ from typing import Any
 
 import streamlit as st
 
+from lagwise.domain.capacity.objective_demand import OTHER_PEAK
+from lagwise.domain.capacity.outlook import Outlook
 from lagwise.domain.sizing import workload as defaults
 from lagwise.domain.sizing.group_workload import missing_of, workload_from
 from lagwise.domain.sizing.ranges import OutOfRange
-from lagwise.domain.sizing.workload import Concurrency, Ordering, Unit, Workload
+from lagwise.domain.sizing.workload import Concurrency, Ordering, SizeBy, Unit, Workload
 from lagwise.links import parameters
 from lagwise.links.parameter_types import Number, Parameter
-from lagwise_dashboard import address
+from lagwise_dashboard import address, context
+from lagwise_dashboard.pages.capacity import objective_takes
+from lagwise_dashboard.pages.capacity.objective_takes import ObjectiveTakes
 from lagwise_dashboard.report.advice_tables import INPUT_FORMATS, LABELS
 
 
@@ -95,6 +99,7 @@ _KNOWABLE = tuple(field.parameter for field in FIELDS.values() if field.paramete
 #: What a group fills: of another group it is another number.
 OF_THE_GROUP: tuple[Parameter[Any], ...] = (
     parameters.PEAK,
+    parameters.OBJECTIVE,
     parameters.PARTITIONS,
     parameters.HOTTEST,
     parameters.CONCURRENCY,
@@ -201,6 +206,42 @@ class _InputFields:
         placeholder = self.placeholder(name, f"{known:,.12g}")
         self.keep(name, number_input(parameter, label, step=step, placeholder=placeholder, help=help))
 
+    def size_by(self) -> None:
+        """By what to size; empty is what the settings say."""
+        usual = context.config().analysis.capacity.size_by
+        st.selectbox(
+            LABELS["size_by"],
+            [by.value for by in SizeBy],
+            index=None,
+            placeholder=f"{usual}, from the settings",
+            help="objective: the least capacity that keeps the lag objective, by the recorded minutes and the "
+            "forecast. peak: the busiest minute. With less than two days of recorded minutes, the peak decides.",
+            **address.bound(parameters.SIZE_BY),
+        )
+        chosen = address.get(parameters.SIZE_BY)
+        self.values["size_by"], self.sources["size_by"] = SizeBy(chosen or usual), _TYPED if chosen else "settings"
+
+    def objective(self, outlook: Outlook | None) -> None:
+        """The lag objective and what it takes: of another objective from the kept ones of the topic, of another peak
+        it is not known."""
+        known = self.start.values.get("objective_seconds")
+        typed = number_input(
+            parameters.OBJECTIVE,
+            f"{LABELS['objective_seconds']} (s)",
+            step=60.0,
+            placeholder=self.placeholder("objective_seconds", "" if known is None else f"{known:,.12g}"),
+            help="How old the oldest unread message may become.",
+        )
+        self.keep("objective_seconds", typed)
+        self.keep("objective_rate_per_second", None)
+        if self.sources["peak_rate_per_second"] == _TYPED:
+            takes = ObjectiveTakes(None, OTHER_PEAK)
+        else:
+            rate, source = self.values["objective_rate_per_second"], self.sources["objective_rate_per_second"]
+            takes = objective_takes.of(ObjectiveTakes(rate, source), typed, outlook)
+        self.values["objective_rate_per_second"], self.sources["objective_rate_per_second"] = takes
+        objective_takes.show(takes, self.values)
+
     def hottest(self) -> None:
         """The share; None is even. The group's own is no longer true with another number of partitions."""
         share = self.start.values.get("hottest_share")
@@ -249,12 +290,15 @@ class _InputFields:
         self.keep("ordering", Ordering(chosen) if chosen else None)
 
 
-def show(start: StartingValues) -> SizingInputs:
-    """Draw the inputs; what they ask. Raises OutOfRange where two of them do not fit together."""
+def show(start: StartingValues, outlook: Outlook | None) -> SizingInputs:
+    """Draw the inputs; what they ask. ``outlook`` is that of the group's topic, None without one. Raises OutOfRange
+    where two of them do not fit together."""
     inputs = _InputFields(start)
     inputs.load(
         "peak_rate_per_second", parameters.PEAK, "Peak (messages/s)", step=100.0, help="Messages per second at peak."
     )
+    inputs.size_by()
+    inputs.objective(outlook)
     is_whole = "seconds_per_message" in start.values
     if is_whole:
         inputs.number("seconds_per_message")

@@ -15,7 +15,7 @@ from lagwise.domain import humanise
 from lagwise.domain.simulation.scenario import Interruption
 from lagwise.domain.simulation.what_if import WhatIfSetUp, outcome_of
 from lagwise.domain.sizing.advice import SizingAdvice, advise
-from lagwise.domain.sizing.workload import Concurrency, Ordering, Unit, Workload
+from lagwise.domain.sizing.workload import Concurrency, Ordering, SizeBy, Unit, Workload
 from lagwise.links import parameters
 from lagwise_dashboard import address, escaping
 from lagwise_dashboard.report.scenarios import ComparedScenario, columns
@@ -28,7 +28,7 @@ _MAX_NAME_LENGTH = 40
 CURRENT = "Current"
 
 _WHOLE = ("partitions", "spare_nodes", "max_threads_per_node")
-_WORDS = {"concurrency": Concurrency, "ordering": Ordering, "unit": Unit}
+_WORDS = {"concurrency": Concurrency, "ordering": Ordering, "unit": Unit, "size_by": SizeBy}
 
 
 @dataclass(frozen=True, slots=True)

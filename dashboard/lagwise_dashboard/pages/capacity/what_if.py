@@ -60,8 +60,9 @@ def _answer(workload: Workload, tried: Sequence[WhatIfSetUp], interruption: Inte
         alt="Age of the oldest unread message over time, for what runs and for what is advised",
     )
     st.markdown("\n".join(f"- **{label}.** {escaping.markdown(outcome_sentence(o))}" for label, o in what_if.outcomes))
+    load = "At the objective's rate" if workload.is_by_objective else "At peak"
     st.caption(
-        f"{what_if.question} At constant peak, everything else as above. Random variation of single messages is not "
+        f"{what_if.question} {load} throughout, everything else as above. Random variation of single messages is not "
         "simulated."
     )
     return what_if

@@ -1,0 +1,119 @@
+"""What a group's lag objective takes of a topic: in the recorded minutes, and in those to come.
+
+The forecast is of hours; how the minutes of an hour differ is in the recorded ones. So these are scaled by as much as
+the busy hours to come are above those recorded, at the upper end of the forecast's interval. They are never scaled
+down: what happened once may come again. And a longer burst than any so far may come: what is planned for is the upper
+end of what a week takes, by how much the recorded weeks differ, if the highest minute is not less.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC
+from typing import NamedTuple
+
+from lagwise.domain.capacity.verdict import DemandAhead
+from lagwise.domain.humanise import duration, significant
+from lagwise.domain.sizing.objective import MINUTE_SECONDS, ObjectiveRate, rate_for
+from lagwise.domain.sizing.workload import SizeBy
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectiveDemand:
+    """The least capacity that keeps the objective, messages per second: recorded, and ahead."""
+
+    recorded: ObjectiveRate
+    #: Known minutes that it is taken from.
+    minutes: int
+    #: Upper end of what a week takes at the level of the recorded ones.
+    week_per_second: float
+    #: What was recorded, scaled by the forecast, in order of time; the upper ends are those of a week.
+    ahead: tuple[DemandAhead, ...]
+
+    @property
+    def planned_per_second(self) -> float:
+        """The most of the upper ends, now and ahead."""
+        return max([self.week_per_second, *(point.upper for point in self.ahead)])
+
+    @property
+    def evidence(self) -> str:
+        """``the busiest 38 minutes from 2026-11-20 18:02 UTC decide, of 28 d recorded``."""
+        stretch = self.recorded.stretch
+        decide = "decides" if stretch.startswith("the busiest minute ") else "decide"
+        return f"{stretch} {decide}, of {duration(self.minutes * MINUTE_SECONDS)} recorded"
+
+    @property
+    def planned_evidence(self) -> str:
+        """The evidence, and by how much more is planned."""
+        planned = self.planned_per_second
+        if planned <= self.recorded.rate_per_second:
+            return self.evidence
+        said = f"{self.evidence}; times {significant(planned / self.recorded.rate_per_second)}, the upper end of "
+        if planned <= self.week_per_second:
+            return f"{said}what a week takes"
+        highest = max(self.ahead, key=lambda point: point.upper)
+        return f"{said}what a week takes by the forecast for {highest.at.astimezone(UTC):%Y-%m-%d}"
+
+
+def objective_demand(
+    kept: Sequence[ObjectiveRate],
+    objective_seconds: float,
+    *,
+    minutes: int,
+    peak_per_second: float,
+    busy_hour_per_second: float,
+    hours_ahead: Sequence[DemandAhead],
+) -> ObjectiveDemand | None:
+    """What an objective takes, from the kept ones of the topic; None without any, where too little is recorded.
+
+    ``minutes`` are known ones. ``peak_per_second`` is the highest minute, so far or to come: longer bursts than the
+    recorded ones are planned for up to that. ``busy_hour_per_second`` is the level of the recorded busy hours,
+    ``hours_ahead`` are the mean rates of the hours to come. Raises OutOfRange where the objective is negative.
+    """
+    recorded = rate_for(kept, objective_seconds)
+    if recorded is None:
+        return None
+    rate, high = recorded.rate_per_second, recorded.high_per_second
+
+    def week(growth: float) -> float:
+        return max(rate * growth, min(high * growth, peak_per_second))
+
+    ahead = tuple(
+        DemandAhead(point.at, rate * point.mean / busy_hour_per_second, week(point.upper / busy_hour_per_second))
+        for point in (hours_ahead if busy_hour_per_second > 0.0 else ())
+    )
+    return ObjectiveDemand(recorded, minutes, week(1.0), ahead)
+
+
+class PlannedLoad(NamedTuple):
+    """What must be done, messages per second: what the objective takes, else the peak."""
+
+    now_per_second: float | None
+    ahead: tuple[DemandAhead, ...]
+    #: None where the peak decides.
+    objective_seconds: float | None
+
+    @classmethod
+    def of(
+        cls,
+        peak_per_second: float | None,
+        minutes_ahead: tuple[DemandAhead, ...],
+        takes: ObjectiveDemand | None,
+        size_by: SizeBy,
+    ) -> "PlannedLoad":
+        """What decides, of the peak with its forecast and of what the objective takes (None is not known)."""
+        if takes is None or size_by is SizeBy.PEAK:
+            return cls(peak_per_second, minutes_ahead, None)
+        return cls(takes.recorded.rate_per_second, takes.ahead, takes.recorded.objective_seconds)
+
+
+#: Why it is not known what an objective takes, where a peak is entered.
+OTHER_PEAK = "not known of another peak: the peak decides"
+
+
+def too_few_minutes(minutes: int | None) -> str:
+    """Why it is not known what an objective takes."""
+    if not minutes:
+        return "not known without recorded minutes: the peak decides"
+    return (
+        f"not known from {duration(minutes * MINUTE_SECONDS)} of minutes, it takes two days of them: the peak decides"
+    )

@@ -1,0 +1,81 @@
+"""What a lag objective takes of a topic: recorded, scaled by the forecast, and of a week to come."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from lagwise.domain.capacity.objective_demand import (
+    ObjectiveDemand,
+    PlannedLoad,
+    objective_demand,
+    too_few_minutes,
+)
+from lagwise.domain.capacity.verdict import DemandAhead
+from lagwise.domain.sizing.objective import LEAST_MINUTES, ObjectiveRate
+from lagwise.domain.sizing.workload import SizeBy
+
+NOW = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
+#: 400 a second keep five minutes, 600 at the upper end of a week; the highest minute had 1,000.
+KEPT = [
+    ObjectiveRate(seconds, rate, 1.5 * rate, NOW - timedelta(days=2), NOW - timedelta(days=2) + timedelta(minutes=6))
+    for seconds, rate in ((0.0, 1_000.0), (300.0, 400.0))
+]
+#: The busy hours had a mean of 200; those to come 220, and 300 at worst.
+HOURS = tuple(DemandAhead(NOW + timedelta(days=d), 180.0 + 20 * d, 260.0 + 20 * d) for d in (1, 2))
+ASKED: dict[str, Any] = {
+    "minutes": LEAST_MINUTES, "peak_per_second": 1_000.0, "busy_hour_per_second": 200.0, "hours_ahead": HOURS,
+}  # fmt: skip
+
+
+def takes(objective_seconds: float = 300.0, **changed: Any) -> ObjectiveDemand:
+    found = objective_demand(KEPT, objective_seconds, **ASKED | changed)
+    assert found is not None
+    return found
+
+
+def test_what_was_recorded_is_scaled_by_the_busy_hours_to_come() -> None:
+    found = takes()
+    assert (found.recorded.rate_per_second, found.week_per_second) == (400.0, 600.0)
+    assert [point.mean for point in found.ahead] == pytest.approx([400.0, 440.0])
+    assert [point.upper for point in found.ahead] == pytest.approx([600 * 280 / 200, 600 * 300 / 200])
+    assert found.planned_per_second == pytest.approx(900.0)
+    assert found.planned_evidence == (
+        "the busiest 6 minutes from 2026-11-20 12:00 UTC decide, of 2 d recorded; times 2.25, the upper end of what a "
+        "week takes by the forecast for 2026-11-24"
+    )
+
+
+def test_a_longer_burst_counts_up_to_the_highest_minute_and_growth_beyond_it() -> None:
+    assert takes(peak_per_second=500.0).planned_per_second == pytest.approx(400 * 300 / 200)
+    assert takes(peak_per_second=500.0, hours_ahead=()).planned_per_second == 500.0
+    assert takes(peak_per_second=100.0, hours_ahead=()).planned_per_second == 400.0
+
+
+def test_it_is_never_scaled_down() -> None:
+    quiet = tuple(DemandAhead(point.at, 1.0, 2.0) for point in HOURS)
+    found = takes(hours_ahead=quiet)
+    assert found.planned_per_second == 600.0
+    assert found.planned_evidence.endswith("; times 1.5, the upper end of what a week takes")
+
+
+def test_without_a_forecast_or_a_busy_hour_nothing_is_scaled() -> None:
+    assert takes(hours_ahead=()).ahead == takes(busy_hour_per_second=0.0).ahead == ()
+    exact = objective_demand([KEPT[0]], 0.0, **ASKED | {"hours_ahead": (), "peak_per_second": 1_000.0})
+    assert exact is not None
+    assert exact.planned_evidence == exact.evidence
+
+
+def test_of_less_than_two_days_nothing_follows() -> None:
+    assert objective_demand([], 300.0, **ASKED | {"minutes": LEAST_MINUTES - 1}) is None
+    assert too_few_minutes(420) == "not known from 7 h of minutes, it takes two days of them: the peak decides"
+    assert too_few_minutes(None) == too_few_minutes(0) == "not known without recorded minutes: the peak decides"
+
+
+def test_what_decides() -> None:
+    found, minutes = takes(), (DemandAhead(NOW, 1_000.0, 1_100.0),)
+    by_objective = PlannedLoad(400.0, found.ahead, 300.0)
+    by_peak = PlannedLoad(900.0, minutes, None)
+    assert PlannedLoad.of(900.0, minutes, found, SizeBy.OBJECTIVE) == by_objective
+    assert PlannedLoad.of(900.0, minutes, found, SizeBy.PEAK) == by_peak
+    assert PlannedLoad.of(900.0, minutes, None, SizeBy.OBJECTIVE) == by_peak
