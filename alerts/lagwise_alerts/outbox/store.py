@@ -1,4 +1,4 @@
-"""Stage 5, queue: alerts and the outbox in the operational database. A decision is stored whole, or not at all.
+"""Stage 6, queue: alerts and the outbox in the operational database. A decision is stored whole, or not at all.
 
 Killed at any instant, a process leaves either the alerts as they were, and the next process decides again, or the
 alerts with every message they caused. The key of a message is unique per channel, so no message is queued twice.
@@ -169,7 +169,7 @@ def _store_active(connection: Connection, active: Iterable[AlertSubject], now: d
 
 
 def _columns(alert: Alert) -> dict[str, Any]:
-    """Values by the names of their columns: the alert's fields, of which the subject has three."""
+    """Values by the names of their columns: the alert's fields, of which the subject has four."""
     values = columns_of(alert)
     return values | columns_of(values.pop("subject"))
 
@@ -177,5 +177,5 @@ def _columns(alert: Alert) -> dict[str, Any]:
 def alert_of(row: Row[Any]) -> Alert:
     """The alert of a row."""
     values = dict(row._mapping)
-    subject = AlertSubject(**{name: values.pop(name) for name in ("kind", "cluster", "group")})
+    subject = AlertSubject(**{name: values.pop(name) for name in ("kind", "cluster", "group", "things")})
     return Alert(subject=subject, **values)
