@@ -222,12 +222,20 @@ def correlation_sentence(
         hits = sum(thing in traits.things for traits in worse.values())
         others = sum(thing in traits.things for traits in well.values())
         who = f"All {count(hits)}" if hits == len(began) else f"{count(hits)} of them"
-        do = "none does" if not others else "1 does" if others == 1 else f"{count(others)} do"
-        rest = f"of the {count(len(well))} groups that are well, {do}" if well else "no other group is known to be well"
-        parts.append(f"{who} {_what(thing)}; {rest}.")
+        parts.append(f"{who} {_what(thing)}; {_comparison(others, len(well))}.")
     names = sorted(name for _, name in began)
     more = f" and {count(len(names) - _MOST_NAMES)} more" if len(names) > _MOST_NAMES else ""
     return " ".join(parts) + f" Groups: {', '.join(names[:_MOST_NAMES])}{more}."
+
+
+def _comparison(having: int, well: int) -> str:
+    """How many of the well groups have the thing, too."""
+    if not well:
+        return "no other group is known to be well"
+    if well == 1:
+        return f"the only group that is well {'does' if having else 'does not'}"
+    do = "none does" if not having else "1 does" if having == 1 else f"{count(having)} do"
+    return f"of the {count(well)} groups that are well, {do}"
 
 
 def _what(thing: SharedThing) -> str:

@@ -22,6 +22,8 @@ class Night:
     book: RuleBook
     watched_since: float | None = -3600
     numbers: GroupNumbers | None = None
+    #: From this second on, groups that are losing data have the finding that they lost some.
+    lost_from: float = 0
     traits: Mapping[GroupKey, GroupTraits] = field(default_factory=dict)
     state: MuteState = field(default_factory=MuteState)
     alerts: dict[str, Alert] = field(default_factory=dict)
@@ -34,7 +36,7 @@ class Night:
         conditions: list[Condition] = [
             group_condition(second, status, group=group, kind=AlertKind.LOSS, is_found=True)
             for group, status in statuses.items()
-            if status == "losing_data"
+            if status == "losing_data" and second >= self.lost_from
         ]
         conditions += [
             group_condition(

@@ -164,6 +164,7 @@ class TestItsLife:
         assert not told(night.see(75, dict.fromkeys(TWENTY, "losing_data")))
 
     def test_findings_on_the_same_loss_stay_inhibited(self, night: Night) -> None:
+        night.lost_from = 30
         losing = dict.fromkeys(TWENTY, "losing_data")
         assert told(night.see(15, losing)) == ONCE
         assert not [one for second in (30, 45, 60) for one in told(night.see(second, losing))]

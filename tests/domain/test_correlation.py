@@ -193,3 +193,4 @@ def test_the_sentence_gives_the_evidence() -> None:
         "3 groups got worse at the same time. All 3 have members on host 10.0.0.7; no other group is known to be well. "
         "Groups: a, b, c."
     )
+    assert "; the only group that is well does not." in correlation_sentence((host,), at_once, plain("z"), plain("abc"))
