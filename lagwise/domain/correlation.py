@@ -68,8 +68,8 @@ class GroupTraits:
     things: frozenset[SharedThing]
     #: The one broker that leads all of its partitions in trouble, while others lead the rest; None where it is not so.
     only_broker: SharedThing | None = None
-    #: How many brokers lead partitions of the group.
-    brokers: int = 0
+    #: The largest share of the group's partitions that one broker leads.
+    largest_broker_share: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,9 +102,9 @@ def find_shared(
     }
     best = min(misfits.values(), default=0)
     tied = [thing for things, misfit in misfits.items() if misfit == best for thing in things]
-    things = _most_specific(tied or _whole_cluster(troubled, well, need))
-    if things and things[0].kind is ThingKind.CLUSTER:
-        things = _one_broker(troubled, need) or things
+    things = _most_specific(tied)
+    if not things or things[0].kind is ThingKind.CLUSTER:
+        things = _one_broker(troubled, need) or things or _whole_cluster(troubled, well, need)
     if not things:
         return None
     return Correlation(things, frozenset(key for key, one in troubled.items() if not one.things.isdisjoint(things)))
@@ -179,28 +179,31 @@ def _most_specific(things: Iterable[SharedThing]) -> tuple[SharedThing, ...]:
 
 def _whole_cluster(
     troubled: Mapping[GroupKey, GroupTraits], well: Mapping[GroupKey, GroupTraits], need: int
-) -> list[SharedThing]:
+) -> tuple[SharedThing, ...]:
     """The cluster of nearly all troubled groups, if nearly all groups of it got worse."""
     for cluster in sorted({cluster for cluster, _ in troubled}):
         worse = sum(one == cluster for one, _ in troubled)
         rest = sum(one == cluster for one, _ in well)
         if worse >= max(need, COVERED_SHARE * (worse + rest)):
-            return [SharedThing(ThingKind.CLUSTER, cluster, cluster)]
-    return []
+            return (SharedThing(ThingKind.CLUSTER, cluster, cluster),)
+    return ()
 
 
 def _one_broker(troubled: Mapping[GroupKey, GroupTraits], need: int) -> tuple[SharedThing, ...]:
-    """The broker that leads just the partitions in trouble of nearly all groups, where a whole cluster got worse.
+    """The broker that leads just the partitions in trouble of nearly all troubled groups.
 
-    No well group is left to compare with, but each group has partitions of other brokers, which are well. If the
-    trouble of each sat on one of its brokers at random, all would agree on one with the chance computed here.
+    All groups of a cluster may have partitions on each broker, so that those that are well do not tell brokers apart.
+    But each troubled group has partitions of other brokers, which are well. If the trouble of each sat on one of its
+    brokers at random, so many groups would agree on any broker with at most the chance computed here: the first may
+    have any, every other has it with its largest share at most, and the groups that agree may be any of all.
     """
-    agreeing: dict[SharedThing, list[int]] = defaultdict(list)
+    shares: dict[SharedThing, list[float]] = defaultdict(list)
     for traits in troubled.values():
         if traits.only_broker is not None:
-            agreeing[traits.only_broker].append(traits.brokers)
-    for broker, brokers in agreeing.items():
-        if len(brokers) >= need and math.prod(1 / n for n in sorted(brokers)[1:]) <= HIGHEST_CHANCE:
+            shares[traits.only_broker].append(traits.largest_broker_share)
+    for broker, its in shares.items():
+        chance = math.comb(len(troubled), len(its)) * math.prod(sorted(its)[:-1])
+        if len(its) >= need and chance <= HIGHEST_CHANCE:
             return (broker,)
     return ()
 
@@ -222,7 +225,12 @@ def correlation_sentence(
         hits = sum(thing in traits.things for traits in worse.values())
         others = sum(thing in traits.things for traits in well.values())
         who = f"All {count(hits)}" if hits == len(began) else f"{count(hits)} of them"
-        parts.append(f"{who} {_what(thing)}; {_comparison(others, len(well))}.")
+        if thing.kind is ThingKind.BROKER:
+            only = sum(traits.only_broker == thing for traits in worse.values())
+            nowhere_else = f", {count(only)} of them on no others" if only else ""
+            parts.append(f"{who} {_what(thing)}{nowhere_else}; {_led(others, len(well))}.")
+        else:
+            parts.append(f"{who} {_what(thing)}; {_comparison(others, len(well))}.")
     names = sorted(name for _, name in began)
     more = f" and {count(len(names) - _MOST_NAMES)} more" if len(names) > _MOST_NAMES else ""
     return " ".join(parts) + f" Groups: {', '.join(names[:_MOST_NAMES])}{more}."
@@ -236,6 +244,15 @@ def _comparison(having: int, well: int) -> str:
         return f"the only group that is well {'does' if having else 'does not'}"
     do = "none does" if not having else "1 does" if having == 1 else f"{count(having)} do"
     return f"of the {count(well)} groups that are well, {do}"
+
+
+def _led(having: int, well: int) -> str:
+    """Of how many well groups the broker leads partitions: they have no trouble there."""
+    if not well:
+        return "no other group is known to be well"
+    if well == 1:
+        return f"it leads {'some' if having else 'none'} of the partitions of the only group that is well"
+    return f"it leads partitions of {count(having) if having else 'none'} of the {count(well)} groups that are well"
 
 
 def _what(thing: SharedThing) -> str:

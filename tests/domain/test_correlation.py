@@ -173,10 +173,36 @@ def test_one_cluster_of_two_is_named_even_where_some_of_its_groups_are_well() ->
 def test_where_all_got_worse_on_the_partitions_of_one_broker_it_is_the_broker(groups: int, expected: str) -> None:
     """Three brokers: six groups agree on one by chance in one of 243 cases, five in one of 81."""
     broker = thing("broker", "3", "a")
-    traits = GroupTraits(frozenset({broker, thing("cluster", "a", "a")}), only_broker=broker, brokers=3)
-    found = find_shared({("a", str(n)): traits for n in range(groups)}, {}, 3)
+    found = find_shared({("a", str(n)): on_broker(broker) for n in range(groups)}, {}, 3)
     assert found is not None
     assert found.things[0].kind == expected
+
+
+def on_broker(broker: SharedThing, share: float = 1 / 3) -> GroupTraits:
+    """Of a group that is in trouble just on its partitions of a broker, one of several that lead the others."""
+    return GroupTraits(frozenset({broker, thing("cluster", "a", "a")}), broker, share)
+
+
+@pytest.mark.parametrize(
+    ("agree", "differ", "share", "expected", "why"),
+    [
+        (6, 0, 1 / 3, True, "one in 243, though as many groups are well on all brokers"),
+        (5, 0, 1 / 3, False, "one in 81"),
+        (8, 2, 1 / 3, False, "45 ways to choose 8 of 10, and one in 2187 for each"),
+        (12, 2, 1 / 3, True, "91 ways, and one in 177,147 for each"),
+        (12, 2, 2 / 3, False, "the broker leads two thirds of the partitions anyhow"),
+        (6, 3, 1 / 9, False, "a third of the groups has trouble elsewhere, too"),
+    ],
+)
+def test_a_broker_is_found_among_groups_that_use_all_brokers(
+    agree: int, differ: int, share: float, expected: bool, why: str
+) -> None:
+    brokers = [thing("broker", str(n), "a") for n in range(1, 4)]
+    worse = {("a", f"worse{n}"): on_broker(brokers[2], share) for n in range(agree)}
+    worse |= {("a", f"other{n}"): GroupTraits(frozenset(brokers)) for n in range(differ)}
+    well = {("a", f"well{n}"): GroupTraits(frozenset(brokers)) for n in range(30)}
+    found = find_shared(worse, well, 3)
+    assert (found is not None and found.things == (brokers[2],)) is expected, why
 
 
 def test_the_sentence_gives_the_evidence() -> None:
@@ -193,4 +219,16 @@ def test_the_sentence_gives_the_evidence() -> None:
         "3 groups got worse at the same time. All 3 have members on host 10.0.0.7; no other group is known to be well. "
         "Groups: a, b, c."
     )
+    broker = thing("broker", "3", "a")
+    on_it = {("a", name): on_broker(broker) for name in "abc"}
+    for others, said in (
+        (plain("mn", broker) | plain("o"), "it leads partitions of 2 of the 3 groups that are well."),
+        (plain("mno"), "it leads partitions of none of the 3 groups that are well."),
+        (plain("m", broker), "it leads some of the partitions of the only group that is well."),
+        ({}, "no other group is known to be well."),
+    ):
+        assert correlation_sentence((broker,), at_once, others, on_it).startswith(
+            "3 groups got worse at the same time. All 3 have trouble on partitions that broker 3 leads, "
+            f"3 of them on no others; {said} Groups: a, b, c."
+        )
     assert "; the only group that is well does not." in correlation_sentence((host,), at_once, plain("z"), plain("abc"))

@@ -5,6 +5,7 @@ are those of the last half hour: the members of a host that has failed are gone.
 """
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -22,11 +23,18 @@ _SEVERAL = 2
 
 _TROUBLE_WORDS = ", ".join(f"'{status.value}'" for status in sorted(TROUBLE))
 LEADERS_SQL = f"""
+with led as (
+    select cluster, "group", leader, count(*) as partitions,
+        count(*) filter (where status in ({_TROUBLE_WORDS})) as in_trouble
+    from partition_status
+    where leader is not null and status <> '{Status.GHOST.value}'
+    group by all
+)
 select cluster, "group",
-    list(distinct leader) as leaders,
-    coalesce(list(distinct leader) filter (where status in ({_TROUBLE_WORDS})), []) as leaders_in_trouble
-from partition_status
-where leader is not null and status <> '{Status.GHOST.value}'
+    list(leader) as leaders,
+    coalesce(list(leader) filter (where in_trouble > 0), []) as leaders_in_trouble,
+    max(partitions) / sum(partitions) as largest_share
+from led
 group by all
 """  # noqa: S608 (words of our own)
 MEMBERS_SQL = """
@@ -59,12 +67,12 @@ def traits_by_group(
         brokers = [SharedThing(ThingKind.BROKER, str(leader), cluster) for leader in ours]
         is_one = len(row["leaders_in_trouble"]) == 1 and len(row["leaders"]) > 1
         found[cluster, row["group"]] = GroupTraits(
-            frozenset(brokers), only_broker=brokers[0] if is_one else None, brokers=len(row["leaders"])
+            frozenset(brokers), brokers[0] if is_one else None, largest_broker_share=row["largest_share"]
         )
     for row in members:
         key = row["cluster"], row["group"]
         before = found.get(key, GroupTraits(frozenset()))
         things = {SharedThing(ThingKind.HOST, host) for host in row["hosts"] or ()}
         things |= {SharedThing(ThingKind.CLIENT_ID, client_id) for client_id in row["client_ids"] or ()}
-        found[key] = GroupTraits(before.things | things, before.only_broker, before.brokers)
+        found[key] = replace(before, things=before.things | things)
     return found
