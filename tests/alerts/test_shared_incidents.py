@@ -273,7 +273,7 @@ class TestOnARealLakeAndDatabase:
         (begin,) = documents(ops.got)
         _schema("lagwise.alert.v1.schema.json").validate(begin)
         assert (begin["event"], begin["kind"], begin["severity"]) == ("firing", "shared_incident", "page")
-        assert begin["summary"] == "20 groups in trouble, the worst stopped, share topic clicks"
+        assert begin["summary"] == "Shared incident of topic clicks: 20 groups in trouble, the worst stopped"
         shared = begin["shared_incident"]
         assert shared["id"] == begin["incident_id"]
         assert shared["shared_by"] == [{"kind": "topic", "name": "clicks", "cluster": CLUSTER}]

@@ -129,10 +129,9 @@ class LakeReader:
                 for table in tables:
                     self._versions.pop(table.name, None)
                 trouble.append(_in_a_line(error))
-        for is_due, read in ((not self._are_followed, self._follow), (True, lambda: self._read_traits(now))):
+        for read in (self._follow, lambda: self._read_traits(now)):
             try:
-                if is_due:
-                    read()
+                read()
             except (LakeError, duckdb.Error, OSError) as error:
                 trouble.append(_in_a_line(error))
         self._unreadable_since = (self._unreadable_since or now) if trouble else None
@@ -156,7 +155,9 @@ class LakeReader:
         self._are_followed = False
 
     def _follow(self) -> None:
-        """Mark the groups whose oldest unread record keeps getting older."""
+        """Mark the groups whose oldest unread record keeps getting older, unless that is done."""
+        if self._are_followed:
+            return
         behind = any(
             (r.numbers.lag_seconds or 0.0) > self._interval_of(r.cluster) for r in (g.record for g in self._groups)
         )

@@ -190,13 +190,13 @@ def _what(notification: Notification) -> str:
 
 
 def _what_is_shared(notification: Notification) -> str:
-    subject, shared = notification.alert.subject, notification.shared_incident
+    what, shared = f"Shared incident of {notification.alert.subject.shared_by}", notification.shared_incident
     if notification.event is AlertEvent.RESOLVED or shared is None:
-        return f"Shared incident of {subject.shared_by} is over"
+        return f"{what} is over"
     still = "still " if notification.event is AlertEvent.REPEATED else ""
-    worst = "" if len(shared.members) == 1 else ", the worst"
+    worst = "" if len(shared.members) == 1 else "the worst "
     groups = plural(len(shared.members), "group")
-    return f"{groups} in trouble{worst} {still}{_words(notification.status)}, share {subject.shared_by}"
+    return f"{what}: {groups} in trouble, {worst}{still}{_words(notification.status)}"
 
 
 def _outlook(event: AlertEvent, numbers: GroupNumbers) -> str | None:
