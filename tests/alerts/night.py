@@ -30,8 +30,8 @@ class Night:
     ended: dict[str, Alert] = field(default_factory=dict)
     withheld: dict[str, Withheld] = field(default_factory=dict)
 
-    def see(self, second: float, statuses: Mapping[str, str]) -> list[Notification]:
-        """The notifications of a sample with these statuses, on a background of groups that are well."""
+    def situation(self, second: float, statuses: Mapping[str, str]) -> Situation:
+        """A sample with these statuses, on a background of groups that are well."""
         every = dict.fromkeys([*TWENTY, *OTHERS], "ok") | dict(statuses)
         conditions: list[Condition] = [
             group_condition(second, status, group=group, kind=AlertKind.LOSS, is_found=True)
@@ -50,7 +50,11 @@ class Night:
         ]
         watched = None if self.watched_since is None else at(self.watched_since)
         views = {CLUSTER: ClusterView(at(second), 120.0, True, watched)}
-        situation = Situation(tuple(conditions), views, self.traits)
+        return Situation(tuple(conditions), views, self.traits)
+
+    def see(self, second: float, statuses: Mapping[str, str]) -> list[Notification]:
+        """The notifications of such a sample."""
+        situation = self.situation(second, statuses)
         state = MuteState(self.state.silences, (), self.state.acknowledgements, self.withheld)
         result = decide_and_mute(self.book, situation, self.alerts, self.ended, state, at(second + 5))
         self.alerts, ended = carried_out(self.alerts, result.decision.changed, result.decision.cancelled)

@@ -1,13 +1,16 @@
 """Shared incidents: twenty groups that got worse together are one message, and nobody waits for it or misses an end."""
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
+from datetime import timedelta
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator
+from sqlalchemy import Engine, select
 
 from lagwise.config import Config
 from lagwise.domain.correlation import GroupTraits, SharedThing, ThingKind
@@ -23,8 +26,11 @@ from lagwise_alerts.model import (
 )
 from lagwise_alerts.notify.mute_state import Acknowledgement, Matcher, MuteState, Silence
 from lagwise_alerts.operate import queries
+from lagwise_alerts.outbox import store
+from lagwise_alerts.outbox.database import DELIVERIES, transaction
 from lagwise_alerts.rules.rule_file import RuleBook, load_rules
 from lagwise_alerts.run import alert_once
+from lagwise_alerts.stages import decide_and_mute
 from tests.alerts.night import OTHERS, TWENTY, Night
 from tests.alerts.receiver import Got, Receiver
 from tests.alerts.rounds import MakeConfig
@@ -232,6 +238,30 @@ class TestOperators:
         )
         for second in range(30, 3700, 60):
             assert not told(night.see(second, dict.fromkeys(TWENTY, "stopped"))), "nothing left to repeat"
+
+
+def test_what_is_kept_in_a_database_decides_the_same(engine: Engine, tmp_path: Path) -> None:
+    """Round by round as the alert process does it, against one that never forgets."""
+    night = Night(rules_of(tmp_path))
+    some, all_ = dict.fromkeys(TWENTY[:2], "falling_behind"), dict.fromkeys(TWENTY, "falling_behind")
+    story = [{}, some, all_, all_, all_ | {TWENTY[4]: "stopped"}, {TWENTY[4]: "stopped"}, *([{}] * 6)]
+    for number, statuses in enumerate(story):
+        now = at(15 * number + 5)
+        seen = night.situation(15 * number, statuses)
+        decision = store.decide_and_queue(
+            engine,
+            lambda *stored, seen=seen, now=now: decide_and_mute(night.book, seen, *stored, now=now),
+            lambda notification: notification.idempotency_key,
+            now=now,
+            remember=timedelta(hours=1),
+        )
+        assert list(decision.notifications) == night.see(15 * number, statuses)
+        with transaction(engine, read_only=True) as connection:
+            assert store.load_open(connection) == night.alerts
+    with transaction(engine, read_only=True) as connection:
+        sent = [tuple(row) for row in connection.execute(select(DELIVERIES.c.event, DELIVERIES.c.incident_id))]
+    assert Counter(event for event, _ in sent) == {"firing": 6, "escalated": 2, "resolved": 6}, "to two channels each"
+    assert len({incident for _, incident in sent}) == 3, "two that were alone at first, and one of all"
 
 
 def _schema(name: str) -> Draft202012Validator:
