@@ -222,7 +222,8 @@ class Alert:
     flapping: bool = False
     #: The incident that already reports the same trouble, so that this alert, or its worsening, was not notified.
     inhibited_by: str | None = None
-    #: Since when the rule has held that it last began to fire for, or got worse for, in the time of the data.
+    #: Since when the rule has held that it last began to fire for, or got worse for, in the time of the data; of a
+    #: shared incident that of the last group that was evidence for it.
     worsened_at: datetime | None = None
     #: The shared incident that it is part of, which is notified instead of it.
     shared_incident: str | None = None

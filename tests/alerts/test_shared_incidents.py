@@ -187,6 +187,14 @@ class TestItsLife:
             night.see(second, some)
         assert told(night.see(2000, some | {TWENTY[15]: "stopped"})) == [("firing", TWENTY[15], ALL)]
 
+    def test_groups_that_join_do_not_keep_the_door_open_for_others(self, night: Night) -> None:
+        for second in range(15, 600, 60):
+            night.see(second, dict.fromkeys(TWENTY[:12], "stopped"))
+        for second in range(600, 1200, 60):
+            assert not told(night.see(second, dict.fromkeys(TWENTY[:13], "stopped"))), "ten minutes later: it joins"
+        alone = [("firing", TWENTY[13], ALL)]
+        assert told(night.see(1200, dict.fromkeys(TWENTY[:14], "stopped"))) == alone, "ten minutes after that one"
+
     def test_many_that_get_worse_much_later_are_a_worsening(self, night: Night) -> None:
         some = dict.fromkeys(TWENTY[:12], "stopped")
         for second in range(15, 2000, 60):

@@ -96,7 +96,11 @@ def find_members(
         if correlation is None:
             break
         first = min((alone[key] for key in correlation.groups), key=_worsened_at)
-        join(_incident_of(correlation.things, first, incidents, now), correlation.groups)
+        incident = _incident_of(correlation.things, first, incidents, now)
+        # Who joins without this evidence does not put it off: otherwise a busy fleet would join an incident for ever.
+        last = max(_worsened_at(alone[key]) for key in correlation.groups)
+        join(incident, correlation.groups)
+        incident.alert = replace(incident.alert, worsened_at=last)
     return found
 
 
@@ -205,6 +209,5 @@ def _grown(
     return replace(
         shared,
         since=min(shared.since, *began.values()),
-        worsened_at=max(_worsened_at(shared), *began.values()),
         sentence=correlation_sentence(shared.subject.things, began, well, worse),
     )

@@ -15,4 +15,4 @@ class SharedIncidents(Strict):
     groups: Annotated[int, Field(ge=3)] = 3
     """The fewest groups that are compared; few groups need strong evidence."""
     join_within: Duration = 900.0
-    """A group that shares the same thing joins if it gets worse within this time after the last one of the incident."""
+    """A group that shares the same thing joins if it gets worse within this time after those that were evidence."""
