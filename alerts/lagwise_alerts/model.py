@@ -3,17 +3,16 @@
 Plain immutable values, no I/O, no clock. All times are UTC and timezone-aware; all durations are seconds.
 """
 
-import hashlib
-import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
-from functools import lru_cache
 
-from lagwise.domain.findings import FindingKind
+from lagwise.domain.correlation import GroupKey, GroupTraits
 from lagwise.domain.group_record import GroupNumbers
 from lagwise.domain.vocabulary import Status, UnknownReason
+from lagwise_alerts.subject import AlertKind as AlertKind
+from lagwise_alerts.subject import AlertSubject as AlertSubject
 
 
 class Severity(StrEnum):
@@ -27,32 +26,6 @@ class Severity(StrEnum):
     def rank(self) -> int:
         """Position from the loudest (0) on."""
         return tuple(Severity).index(self)
-
-
-class AlertKind(StrEnum):
-    """What an alert is about: the status of a consumer group, a finding on a group, or the monitor itself.
-
-    Each kind of finding has its own alerts: a finding that lasts for days must not keep an outage open.
-    """
-
-    GROUP = "group"
-    COLLECTION = "collection"
-    ANALYSIS = "analysis"
-    LOSS = FindingKind.LOSS.value
-    SKIPPED = FindingKind.SKIPPED.value
-    DEAD_LETTERS = FindingKind.DEAD_LETTERS.value
-    UNREAD_RETRIES = FindingKind.UNREAD_RETRIES.value
-    LEFT_TOPICS = FindingKind.LEFT_TOPICS.value
-    SUBSCRIPTIONS = FindingKind.SUBSCRIPTIONS.value
-    JOB = FindingKind.JOB.value
-    RETRIES = FindingKind.RETRIES.value
-    REBALANCES = FindingKind.REBALANCES.value
-    ASSIGNMENT = FindingKind.ASSIGNMENT.value
-    #: Facts on a group that last like findings, and have a key of their own in the file of rules.
-    IDLE_MEMBERS = "idle_members"
-    GHOSTS = "ghosts"
-    REBALANCE_STORM = "rebalance_storm"
-    CAPACITY = "capacity"
 
 
 class AlertState(StrEnum):
@@ -87,33 +60,6 @@ class Resolution(StrEnum):
 #: Statuses of the monitor itself.
 STALE = "stale"
 FRESH = "fresh"
-
-
-@dataclass(frozen=True, slots=True, order=True)
-class AlertSubject:
-    """What an alert is about. ``cluster`` is None for the analysis; ``group`` is None for analysis and collection."""
-
-    kind: AlertKind
-    cluster: str | None = None
-    group: str | None = None
-
-    @property
-    def fingerprint(self) -> str:
-        """Stable name of the subject: 16 hex digits, the same in every process and version."""
-        return _fingerprint(self.kind.value, self.cluster, self.group)
-
-    def __str__(self) -> str:
-        if self.group is not None:
-            found = "" if self.kind is AlertKind.GROUP else f"{self.kind.value} of "
-            return f"{found}group {self.group} on {self.cluster}"
-        return "the analysis" if self.kind is AlertKind.ANALYSIS else f"the collection from {self.cluster}"
-
-
-# Cached: every round asks for a dozen subjects per group.
-@lru_cache(maxsize=200_000)
-def _fingerprint(kind: str, cluster: str | None, group: str | None) -> str:
-    text = json.dumps([kind, cluster, group])
-    return hashlib.sha256(text.encode("ascii")).hexdigest()[:16]
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,14 +134,17 @@ class ClusterView:
     judged_until: datetime | None
     valid_for_seconds: float
     without_errors: bool
+    #: Time of the oldest recent sample; None is unknown.
+    watched_since: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """All conditions at one moment, and the watched clusters."""
+    """All conditions at one moment, the watched clusters, and what groups may share besides topics and clusters."""
 
     conditions: tuple[Condition, ...]
     clusters: Mapping[str, ClusterView]
+    traits: Mapping[GroupKey, GroupTraits] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,6 +222,11 @@ class Alert:
     flapping: bool = False
     #: The incident that already reports the same trouble, so that this alert, or its worsening, was not notified.
     inhibited_by: str | None = None
+    #: Since when the rule has held that it last began to fire for, or got worse for, in the time of the data; of a
+    #: shared incident that of the last group that was evidence for it.
+    worsened_at: datetime | None = None
+    #: The shared incident that it is part of, which is notified instead of it.
+    shared_incident: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -306,8 +260,18 @@ class Transition:
             since=before.since,
             sentence=before.sentence,
             numbers=before.numbers,
+            worsened_at=before.worsened_at,
         )
         return replace(self, event=None, after=after)
+
+
+@dataclass(frozen=True, slots=True)
+class SharedIncident:
+    """The shared incident that a notification is about, or that its alert is part of."""
+
+    alert: Alert
+    #: The alerts in it that fire, the most severe first.
+    members: tuple[Alert, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -335,6 +299,8 @@ class Notification:
     previous_severity: Severity | None
     #: Names of the channels to send it to.
     channels: tuple[str, ...]
+    #: None where its alert is not part of one.
+    shared_incident: SharedIncident | None = None
 
     @property
     def idempotency_key(self) -> str:

@@ -7,14 +7,15 @@ stage           where                              what it does
 2. inhibit      ``notify/inhibit.py``              drops what another alert already reports
 3. notify       ``notify/notify.py``               makes the notifications, marks what flaps
 4. mute         ``notify/mute.py``                 withholds what a silence, maintenance or acknowledgement mutes
-5. queue        ``outbox/store.py``                stores alerts and messages, rendered by ``notify/message.py``
-6. group        ``notify/group.py``                makes one message of many
-7. send         ``outbox/worker.py``, a channel    delivers each message, and tries again
+5. correlate    ``notify/correlate.py``            gathers groups that share something in a shared incident
+6. queue        ``outbox/store.py``                stores alerts and messages, rendered by ``notify/message.py``
+7. group        ``notify/group.py``                makes one message of many
+8. send         ``outbox/worker.py``, a channel    delivers each message, and tries again
 ==============  =================================  =================================================================
 
-Stages 1 to 4 are the pure functions below: no clock, no I/O. Stage 5 is one transaction that reads the alerts, runs
-stages 1 to 4, renders the messages, and stores both (:func:`lagwise_alerts.outbox.store.decide_and_queue`). Stages 6
-and 7 run in a thread per channel. docs/architecture.md ("The alert goes out") shows the same list.
+Stages 1 to 5 are the pure functions below: no clock, no I/O. Stage 6 is one transaction that reads the alerts, runs
+stages 1 to 5, renders the messages, and stores both (:func:`lagwise_alerts.outbox.store.decide_and_queue`). Stages 7
+and 8 run in a thread per channel. docs/architecture.md ("The alert goes out") shows the same list.
 """
 
 from collections.abc import Mapping
@@ -22,7 +23,8 @@ from datetime import datetime
 from types import MappingProxyType
 
 from lagwise_alerts.evaluate.evaluate import evaluate
-from lagwise_alerts.model import Alert, Decision, Notification, Situation
+from lagwise_alerts.model import Alert, AlertKind, Decision, Notification, Situation
+from lagwise_alerts.notify.correlate import correlate
 from lagwise_alerts.notify.inhibit import inhibit
 from lagwise_alerts.notify.mute import MuteResult, mute
 from lagwise_alerts.notify.mute_state import MuteState
@@ -38,9 +40,26 @@ def decide_and_mute(
     mute_state: MuteState,
     now: datetime,
 ) -> MuteResult:
-    """Stages 1 to 4. Arguments are those of :func:`decide`; ``mute_state`` is what mutes alerts at this moment."""
-    decision = decide(book, situation, alerts, now, ended)
-    return mute(decision, alerts, mute_state, now)
+    """Stages 1 to 5. Arguments are those of :func:`decide`; ``mute_state`` is what mutes alerts at this moment.
+
+    A shared incident is muted as any alert is, after its members have been gathered.
+    """
+    shared = {key: alert for key, alert in alerts.items() if alert.subject.kind is AlertKind.SHARED_INCIDENT}
+    others = {key: alert for key, alert in alerts.items() if key not in shared}
+    muted = mute(decide(book, situation, others, now, ended), others, mute_state, now)
+    found = correlate(muted.decision, others, shared, situation, book, now)
+    of_shared = mute(found.shared, shared, mute_state, now)
+    notifications = (*of_shared.decision.notifications, *found.members.notifications)
+    decision = Decision(
+        (*found.members.changed, *of_shared.decision.changed),
+        found.members.cancelled,
+        tuple(map(found.named, notifications)),
+    )
+    return MuteResult(
+        decision,
+        (*muted.withheld, *of_shared.withheld),
+        (*muted.no_longer_withheld, *of_shared.no_longer_withheld),
+    )
 
 
 def decide(

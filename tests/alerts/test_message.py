@@ -21,7 +21,8 @@ from lagwise_alerts.notify.message import dashboard_link, document, render
 from lagwise_alerts.rules.flapping import Flapping
 from lagwise_alerts.rules.owners import Owner
 from lagwise_alerts.rules.rule_condition import RuleCondition
-from lagwise_alerts.rules.rule_file import Rule, RuleBook
+from lagwise_alerts.rules.rule_file import Rule, RuleBook, load_rules
+from tests.alerts.night import TWENTY, Night
 from tests.alerts.support import Player, at, book, freshness, group_condition, observation
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -102,7 +103,20 @@ def _examples() -> dict[str, Notification]:
     examples |= dict(
         zip(["collection_firing", "collection_resolved", "analysis_firing"], monitor.notified, strict=True)
     )
-    return examples
+    return examples | _shared()
+
+
+def _shared() -> dict[str, Notification]:
+    """A shared incident: its beginning, the end of a member that was notified by itself, and its own end."""
+    night = Night(load_rules(None, ("ops",)), numbers=MEASURED)
+    night.see(0, {})
+    night.see(15, {TWENTY[0]: "stopped"})
+    (begin,) = night.see(30, dict.fromkeys(TWENTY, "stopped"))
+    for second in range(45, 91, 15):
+        night.see(second, {TWENTY[1]: "stopped"})
+    (member,) = (one for one in night.see(105, {TWENTY[1]: "stopped"}) if one.channels)
+    ends = [one for second in range(120, 196, 15) for one in night.see(second, {}) if one.channels]
+    return {"shared_incident_firing": begin, "shared_incident_member": member, "shared_incident_resolved": ends[0]}
 
 
 def _owned() -> dict[str, Notification]:

@@ -101,10 +101,10 @@ def test_a_group_that_is_given_to_another_team_says_so_at_its_end(rules: RuleBoo
 @pytest.mark.parametrize(
     ("owner", "path", "said"),
     [
-        ("{groups: {include: [a]}}", "owners.0", "team, labels or channels"),
+        ("{groups: {include: [a]}}", "owners.0", "team, labels, channels or a downstream"),
         ("{team: a, labels: {team: b}}", "owners.0", "a key of its own, not a label"),
         ("{team: ''}", "owners.0.team", "1 character"),
-        ("{team: a, group: {include: [a]}}", "owners.0.group", "known here: channels, clusters, groups"),
+        ("{team: a, group: {include: [a]}}", "owners.0.group", "known here: channels, clusters, downstream, groups"),
         ("{team: a, channels: [pager]}", "owners.0.channels.0", "known: ops"),
         ("{labels: {'a b': c}}", "owners.0.labels", "letters, digits, dots"),
     ],

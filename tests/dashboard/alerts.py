@@ -1,17 +1,22 @@
 """Alerts and deliveries as the alert process would have left them in the operational database."""
 
+from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import insert
+from sqlalchemy import insert, update
 
+from lagwise.domain.correlation import GroupTraits, SharedThing, ThingKind, correlation_sentence
 from lagwise.domain.group_record import GroupNumbers
 from lagwise.domain.vocabulary import Status
-from lagwise_alerts.model import AlertKind, AlertSubject
+from lagwise_alerts.model import AlertKind, AlertState, AlertSubject
+from lagwise_alerts.operate import queries
 from lagwise_alerts.outbox.database import ALERTS, DELIVERIES, create_tables, open_engine, transaction
+from lagwise_alerts.outbox.store import alert_columns
 from tests.dashboard.stories import GROUPS_OF_THE_DEMO, Story
 
+BROKER = SharedThing(ThingKind.BROKER, "3", "prod")
 _LOUD = {Status.LOSING_DATA, Status.AT_RISK, Status.STOPPED, Status.STALLED}
 
 
@@ -48,6 +53,7 @@ def _alert(n: int, s: Story, now: datetime, *, ended: bool) -> dict[str, Any]:
         "kind": "group",
         "cluster": s.cluster,
         "group": s.group,
+        "things": (),
         "rule": str(s.status),
         "severity": "page" if s.status in _LOUD or ended else "warn",
         "status": str(Status.STOPPED) if ended else str(s.status),
@@ -72,6 +78,29 @@ def _alert(n: int, s: Story, now: datetime, *, ended: bool) -> dict[str, Any]:
         "recent_starts": [],
         "flapping": False,
     }
+
+
+def gather(folder: Path, thing: SharedThing = BROKER) -> None:
+    """Make all firing alerts of the thing's cluster members of one shared incident."""
+    engine = open_engine(f"sqlite:///{folder / 'lagwise.db'}")
+    firing = [a for a in queries.open_alerts(engine) if a.state is AlertState.FIRING]
+    members = [a for a in firing if a.subject.cluster == thing.cluster]
+    subject = AlertSubject(AlertKind.SHARED_INCIDENT, thing.cluster, things=(thing,))
+    began = {(a.subject.cluster or "", a.subject.group or ""): a.since for a in members}
+    traits = {key: GroupTraits(frozenset({thing})) for key in began}
+    shared = replace(
+        members[0],
+        subject=subject,
+        fingerprint=subject.fingerprint,
+        incident_id="shared-1",
+        since=min(began.values()),
+        sentence=correlation_sentence((thing,), began, {("prod", "well"): GroupTraits(frozenset())}, traits),
+    )
+    with transaction(engine) as connection:
+        connection.execute(insert(ALERTS).values(**alert_columns(shared)))
+        is_member = ALERTS.c.incident_id.in_([a.incident_id for a in members])
+        connection.execute(update(ALERTS).where(is_member).values(shared_incident=shared.incident_id))
+    engine.dispose()
 
 
 def _deliveries(alert: dict[str, Any]) -> list[dict[str, Any]]:

@@ -4,11 +4,11 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from lagwise_alerts.channels.message_text import message_text
+from lagwise_alerts.channels.message_text import message_text, shared_by
 from lagwise_alerts.model import Severity
 
 #: The labels that identify an alert.
-IDENTITY = ("alertname", "cluster", "consumergroup")
+IDENTITY = ("alertname", "cluster", "consumergroup", "shared_by")
 _SEVERITIES = {Severity.PAGE: "critical", Severity.WARN: "warning", Severity.INFO: "info"}
 
 
@@ -25,6 +25,7 @@ def alertmanager_labels(document: Mapping[str, Any], more: Mapping[str, str]) ->
         "severity": _SEVERITIES[Severity(document["severity"])],
         "cluster": document["cluster"],
         "consumergroup": document["group"],
+        "shared_by": shared_by(document),
     }
     return {name: value.encode("utf-8", "replace").decode("utf-8") for name, value in labels.items() if value}
 

@@ -26,7 +26,7 @@ from lagwise.platform.secrets import resolve
 from lagwise_alerts.channels.attempt_deadline import Attempt
 from lagwise_alerts.channels.base import Channel, DeliveryOutcome, Message
 from lagwise_alerts.channels.http import harmless, tls_context
-from lagwise_alerts.channels.message_text import MessageText, cut, message_text, some_lines
+from lagwise_alerts.channels.message_text import MessageText, cut, message_text, shared_by, some_lines
 from lagwise_alerts.model import AlertKind, Severity
 from lagwise_alerts.notify.group import SUMMARY_SCHEMA
 
@@ -78,6 +78,8 @@ def _about(document: Mapping[str, Any]) -> str:
         return "The analysis"
     if kind is AlertKind.COLLECTION:
         return escape(f"The collection from {document['cluster']}")
+    if kind is AlertKind.SHARED_INCIDENT:
+        return escape(f"Shared incident: {shared_by(document)}")
     topic = "" if kind is AlertKind.GROUP else f": {kind.value.replace('_', ' ')}"
     return escape(f"Group {document['group']} on {document['cluster']}") + topic
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from lagwise.domain.humanise import count, duration, rate
 from lagwise.platform.logs import escape
-from lagwise_alerts.model import AlertEvent, Severity
+from lagwise_alerts.model import AlertEvent, AlertKind, Severity
 from lagwise_alerts.notify.group import SUMMARY_SCHEMA
 
 _SEVERITY_WORDS = {Severity.PAGE: "Page", Severity.WARN: "Warning", Severity.INFO: "Info"}
@@ -55,7 +55,9 @@ def message_text(document: Mapping[str, Any]) -> MessageText:
         ("Why", document["sentence"]),
         ("What will happen", document["outlook"] or (None if over else "Not known yet.")),
         ("Worst partition", _worst(document["worst_partition"])),
-        ("Owner", document.get("team")),  # messages that a former version queued have none
+        # Messages that a former version queued have neither of these.
+        ("Owner", document.get("team")),
+        ("Part of", _part_of(document)),
     ]
     return MessageText(
         event=document["event"],
@@ -126,6 +128,8 @@ def whole_command(command: str, most: int) -> str:
 def _how_bad(document: Mapping[str, Any]) -> str | None:
     """How many records are unread, and how old the oldest is; for stale data its age."""
     records, seconds = document["lag_records"], document["lag_seconds"]
+    if document["kind"] == AlertKind.SHARED_INCIDENT and document["event"] == AlertEvent.RESOLVED:
+        return None
     if document["kind"] in ("collection", "analysis"):
         if document["event"] == AlertEvent.RESOLVED:
             return None
@@ -155,6 +159,22 @@ def _worst(partition: Mapping[str, Any] | None) -> str | None:
         return None
     number = partition["partition"]
     return f"{partition['topic']}" + ("" if number is None else f", partition {number}")
+
+
+def shared_by(document: Mapping[str, Any]) -> str:
+    """What the groups of a shared incident share, in words that stay the same until it ends; empty for other alerts."""
+    if document["kind"] != AlertKind.SHARED_INCIDENT:
+        return ""
+    things = document["shared_incident"]["shared_by"]
+    return " and ".join(f"{one['kind'].replace('_', ' ')} {one['name']}" for one in things)
+
+
+def _part_of(document: Mapping[str, Any]) -> str | None:
+    """The shared incident that a group's alert is part of."""
+    shared = document.get("shared_incident")
+    if shared is None or shared["id"] == document["incident_id"]:
+        return None
+    return f"A shared incident. {shared['sentence']}"
 
 
 def _lasted(document: Mapping[str, Any]) -> str:

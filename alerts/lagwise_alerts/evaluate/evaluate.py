@@ -6,7 +6,7 @@ match. The worst active rule gives the alert its severity.
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from lagwise.domain.findings import FindingKind
 from lagwise.domain.group_record import GroupNumbers
@@ -111,10 +111,13 @@ def _evaluate_subject(
         on_hold=is_too_old(condition, now) or any(timer.held for _, timer in timers),
         labels=labels,
     )
+    event = _event(book, before, after, rule, now) if active else None
+    if event in (AlertEvent.FIRING, AlertEvent.ESCALATED):
+        after = replace(after, worsened_at=condition.as_of - timedelta(seconds=timer.seconds))
     return Transition(
         before,
         after,
-        event=_event(book, before, after, rule, now) if active else None,
+        event=event,
         channels=book.channels_of(rule, after.subject),
         matches_now=matches_now,
         condition=condition,

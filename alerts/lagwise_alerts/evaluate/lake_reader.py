@@ -11,15 +11,16 @@ from typing import Any
 import duckdb
 
 from lagwise.domain.aging import AgePace
+from lagwise.domain.correlation import GroupTraits
 from lagwise.domain.group_record import record_of
 from lagwise.domain.vocabulary import SIMPLE
 from lagwise.platform.errors import LakeError
 from lagwise.platform.logs import clean
-from lagwise.tables.analysis import GROUP_STATUS, STATUS_CHANGES
+from lagwise.tables.analysis import GROUP_STATUS, PARTITION_STATUS, STATUS_CHANGES
 from lagwise.tables.capacity import CAPACITY
 from lagwise.tables.duckdb_connection import connected
 from lagwise.tables.membership import REBALANCE_STATS
-from lagwise.tables.raw import READ_SOMETHING, SAMPLES
+from lagwise.tables.raw import MEMBERS, READ_SOMETHING, SAMPLES
 from lagwise.tables.rounds import TICKS
 from lagwise.tables.store import Lake
 from lagwise_alerts.evaluate.group_facts import (
@@ -29,6 +30,13 @@ from lagwise_alerts.evaluate.group_facts import (
     Group,
     Storm,
     capacity_by_group,
+)
+from lagwise_alerts.evaluate.group_traits import (
+    LEADERS_SQL,
+    MEMBERS_LOOKBACK,
+    MEMBERS_SQL,
+    have_got_worse,
+    traits_by_group,
 )
 from lagwise_alerts.evaluate.observation import SIGNS_OF_LIFE, CollectionRow, GroupRow, LakeSnapshot
 from lagwise_alerts.evaluate.unread_ages import LagObjective, UnreadAges, read_cadences, usual_objective
@@ -61,6 +69,7 @@ select
     max(finished_at) filter (where useful) as newest_at,
     arg_max(interval_seconds, finished_at) as interval_seconds,
     arg_max(errors, finished_at) as errors,
+    min(finished_at) filter (where useful) as oldest_at,
     max(finished_at) filter (where written_at <= read_until) as judged_until,
     min(written_at) filter (where read_until is null or written_at > read_until) as unread_since
 from runs
@@ -92,6 +101,7 @@ class LakeReader:
         self._active_before: frozenset[Group] | None = None
         self._storms: dict[Group, Storm] = {}
         self._capacity: dict[Group, tuple[CapacityFinding, ...]] = {}
+        self._traits: dict[Group, GroupTraits] = {}
         self._unreadable_since: datetime | None = None
 
     def close(self) -> None:
@@ -119,9 +129,9 @@ class LakeReader:
                 for table in tables:
                     self._versions.pop(table.name, None)
                 trouble.append(_in_a_line(error))
-        if not self._are_followed:
+        for read in (self._follow, lambda: self._read_traits(now)):
             try:
-                self._follow()
+                read()
             except (LakeError, duckdb.Error, OSError) as error:
                 trouble.append(_in_a_line(error))
         self._unreadable_since = (self._unreadable_since or now) if trouble else None
@@ -132,6 +142,7 @@ class LakeReader:
             active_before=self._active_before,
             storms=self._storms,
             capacity=self._capacity,
+            traits=self._traits,
             analysis_unreadable_since=self._unreadable_since,
             trouble=tuple(dict.fromkeys(trouble)),
         )
@@ -144,7 +155,9 @@ class LakeReader:
         self._are_followed = False
 
     def _follow(self) -> None:
-        """Mark the groups whose oldest unread record keeps getting older."""
+        """Mark the groups whose oldest unread record keeps getting older, unless that is done."""
+        if self._are_followed:
+            return
         behind = any(
             (r.numbers.lag_seconds or 0.0) > self._interval_of(r.cluster) for r in (g.record for g in self._groups)
         )
@@ -184,6 +197,19 @@ class LakeReader:
     def _read_capacity(self) -> None:
         self._lake.scan(self._duckdb, CAPACITY)
         self._capacity = capacity_by_group(self._rows(CAPACITY_SQL))
+
+    def _read_traits(self, now: datetime) -> None:
+        """Read what groups may share while that matters: the tables are large."""
+        if not have_got_worse(self._groups):
+            self._traits = {}
+            self._versions.pop(PARTITION_STATUS.name, None)
+            return
+        version = self._lake.version(PARTITION_STATUS)
+        if self._versions.get(PARTITION_STATUS.name) != version or not self._traits:
+            self._lake.scan(self._duckdb, PARTITION_STATUS)
+            self._lake.scan(self._duckdb, MEMBERS, since=now - MEMBERS_LOOKBACK)
+            self._traits = traits_by_group(self._rows(LEADERS_SQL), self._rows(MEMBERS_SQL, [now - MEMBERS_LOOKBACK]))
+            self._versions[PARTITION_STATUS.name] = version
 
     def _rows(self, sql: str, values: Sequence[object] = ()) -> Iterator[dict[str, Any]]:
         """Rows by the names of their columns."""

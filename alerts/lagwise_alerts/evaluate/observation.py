@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
+from lagwise.domain.correlation import GroupTraits
 from lagwise.domain.findings import FindingKind
 from lagwise.domain.group_record import GroupRecord
 from lagwise.domain.humanise import duration, plural
@@ -78,6 +79,8 @@ class CollectionRow:
     judged_until: datetime | None
     #: When the oldest sample that the analysis has not read was written.
     unread_since: datetime | None
+    #: End of the oldest sample of the last days that read anything at all.
+    oldest_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +97,8 @@ class LakeSnapshot:
     storms: Mapping[Group, Storm] = field(default_factory=dict)
     #: The verdicts on the capacity of each group, the worst first.
     capacity: Mapping[Group, tuple[CapacityFinding, ...]] = field(default_factory=dict)
+    #: What groups may share besides topics and clusters; read only while several groups have lately got worse.
+    traits: Mapping[Group, GroupTraits] = field(default_factory=dict)
     #: Since when the tables of the analysis cannot be read.
     analysis_unreadable_since: datetime | None = None
     #: What cannot be read, and why: one line each.
@@ -128,7 +133,7 @@ def observe(
     if snapshot.analysis_unreadable_since is not None:
         waiting.append(snapshot.analysis_unreadable_since)
     conditions.append(_analysis(waiting, analysis_interval_seconds, watching_since, now, trouble))
-    return Situation(tuple(conditions), views)
+    return Situation(tuple(conditions), views, snapshot.traits)
 
 
 def _group(row: GroupRow, view: ClusterView, seen_active: bool | None) -> GroupCondition:
@@ -189,6 +194,7 @@ def _view(row: CollectionRow | None, analysis_interval_seconds: float, groups_ar
         judged_until=row.judged_until if row and groups_are_current else None,
         valid_for_seconds=max(VERDICT_VALID_SECONDS, STALE_INTERVALS * intervals),
         without_errors=row is not None and not row.errors,
+        watched_since=row.oldest_at if row else None,
     )
 
 

@@ -1,1 +1,1 @@
-"""Stages 2 to 4 and 6: inhibit, notify, mute, group; and the text of a message. See `stages.py`."""
+"""Stages 2 to 5 and 7: inhibit, notify, mute, correlate, group; and the text of a message. See `stages.py`."""

@@ -1,4 +1,4 @@
-"""Stage 6, group: when many messages to a channel become one, and the document of that one. Pure.
+"""Stage 7, group: when many messages to a channel become one, and the document of that one. Pure.
 
 A channel gets at most a number of messages within an interval, one by one and at once. Where more wait, they become one
 summary, a document ``lagwise.alerts.v1`` (its JSON Schema is in this folder). A summary uses up what is left of the

@@ -49,7 +49,9 @@ def _inhibitor_of(alert: Alert, channels: tuple[str, ...], open_alerts: Mapping[
     if loss is None or loss.state is not AlertState.FIRING or loss.status != Status.LOSING_DATA:
         return None
     is_as_loud = (loss.peak_severity or loss.severity).rank <= alert.severity.rank
-    return loss if is_as_loud and set(channels) <= set(loss.channels) else None
+    # Whoever would be notified of a member is notified of its shared incident.
+    is_told = loss.shared_incident is not None or set(channels) <= set(loss.channels)
+    return loss if is_as_loud and is_told else None
 
 
 def _stays_inhibited(alert: Alert) -> bool:

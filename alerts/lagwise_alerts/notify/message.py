@@ -11,14 +11,16 @@ from typing import Any
 
 from lagwise.config import AnyCluster, Config
 from lagwise.domain.group_record import GroupNumbers, sent_numbers
-from lagwise.domain.humanise import count, duration
+from lagwise.domain.humanise import count, duration, plural
 from lagwise.domain.vocabulary import LossCause, Status
 from lagwise.links import first_commands, pages, parameters
 from lagwise.platform.timestamps import timestamp
-from lagwise_alerts.model import FRESH, STALE, AlertEvent, AlertKind, AlertSubject, Notification
+from lagwise_alerts.model import FRESH, STALE, AlertEvent, AlertKind, AlertSubject, Notification, SharedIncident
 from lagwise_alerts.rules.owners import TEAM
 
 SCHEMA = "lagwise.alert.v1"
+#: A message names as many members of a shared incident.
+_MOST_MEMBERS = 100
 
 
 def render(notification: Notification, config: Config) -> str:
@@ -61,6 +63,7 @@ def document(notification: Notification, config: Config) -> dict[str, Any]:
         "times_begun": max(1, len(alert.recent_starts)),
         **sent_numbers(numbers),
         "worst_partition": worst,
+        "shared_incident": _shared_incident(notification.shared_incident),
         "first_command": _first_command(notification, config.clusters),
         "dashboard_url": dashboard_link(subject, config.alerts.dashboard_url),
         "fingerprint": alert.fingerprint,
@@ -70,9 +73,36 @@ def document(notification: Notification, config: Config) -> dict[str, Any]:
     }
 
 
+def _shared_incident(shared: SharedIncident | None) -> dict[str, Any] | None:
+    """The shared incident that the alert is, or is part of."""
+    if shared is None:
+        return None
+    alert = shared.alert
+    return {
+        "id": alert.incident_id,
+        "sentence": alert.sentence,
+        "shared_by": [
+            {"kind": thing.kind.value, "name": thing.name, "cluster": thing.cluster} for thing in alert.subject.things
+        ],
+        "groups": len(shared.members),
+        "members": [
+            {
+                "cluster": member.subject.cluster,
+                "group": member.subject.group,
+                "status": member.status,
+                "severity": member.severity.value,
+                "incident_id": member.incident_id,
+            }
+            for member in shared.members[:_MOST_MEMBERS]
+        ],
+    }
+
+
 def _first_command(notification: Notification, clusters: Sequence[AnyCluster]) -> str:
     """The command to run first, ready to paste."""
     subject = notification.alert.subject
+    if subject.kind is AlertKind.SHARED_INCIDENT:
+        return "lagwise alert list"
     if subject.group is None:
         return "lagwise doctor"
     return first_commands.first_command(
@@ -90,6 +120,8 @@ def _first_command(notification: Notification, clusters: Sequence[AnyCluster]) -
 
 def dashboard_link(subject: AlertSubject, dashboard_url: str) -> str:
     """The page of the dashboard on a subject."""
+    if subject.kind is AlertKind.SHARED_INCIDENT:
+        return pages.link(pages.ALERTS, base=dashboard_url)
     if subject.group is None:
         return pages.link(pages.HEALTH, base=dashboard_url)
     return pages.link(
@@ -137,6 +169,8 @@ def summary(notification: Notification) -> str:
 
 def _what(notification: Notification) -> str:
     subject = notification.alert.subject
+    if subject.kind is AlertKind.SHARED_INCIDENT:
+        return _what_is_shared(notification)
     if subject.group is not None:
         who = f"Group {subject.group} on {subject.cluster}"
     else:
@@ -153,6 +187,16 @@ def _what(notification: Notification) -> str:
     if notification.status is None:
         return f"{who}: alert ended ({_words(notification.alert.resolution)})"
     return f"{ended}, now {_words(notification.status)}"
+
+
+def _what_is_shared(notification: Notification) -> str:
+    what, shared = f"Shared incident of {notification.alert.subject.shared_by}", notification.shared_incident
+    if notification.event is AlertEvent.RESOLVED or shared is None:
+        return f"{what} is over"
+    still = "still " if notification.event is AlertEvent.REPEATED else ""
+    worst = "" if len(shared.members) == 1 else "the worst "
+    groups = plural(len(shared.members), "group")
+    return f"{what}: {groups} in trouble, {worst}{still}{_words(notification.status)}"
 
 
 def _outlook(event: AlertEvent, numbers: GroupNumbers) -> str | None:

@@ -43,12 +43,12 @@ def mute(decision: Decision, alerts: Mapping[str, Alert], state: MuteState, now:
         if notification.event is AlertEvent.RESOLVED:
             notifications.append(notification)
         elif state.mute_of(notification.alert.subject, notification.severity, now) is not None:
-            changed[incident] = _not_notified(notification.alert, former)
+            changed[incident] = not_notified(notification.alert, former)
             if notification.event is not AlertEvent.REPEATED:
                 withheld.append(_withhold(notification, former, earlier, now))
             continue
         elif state.is_acknowledged(notification.alert):
-            changed[incident] = _not_notified(notification.alert, former)
+            changed[incident] = not_notified(notification.alert, former)
         else:
             notifications.append(_with_earlier(notification, former, earlier))
             changed[incident] = notifications[-1].alert
@@ -61,7 +61,7 @@ def mute(decision: Decision, alerts: Mapping[str, Alert], state: MuteState, now:
             continue
         if state.is_acknowledged(alert) or not _still_applies(alert, earlier):
             done.append(incident)
-        elif _matches_now(alert) and state.mute_of(alert.subject, alert.severity, now) is None:
+        elif matches_now(alert) and state.mute_of(alert.subject, alert.severity, now) is None:
             notifications.append(_unmuted(alert, earlier, now))
             changed[incident] = notifications[-1].alert
             done.append(incident)
@@ -72,8 +72,8 @@ def mute(decision: Decision, alerts: Mapping[str, Alert], state: MuteState, now:
     )
 
 
-def _not_notified(alert: Alert, former: Alert | None) -> Alert:
-    """The alert as it is now, with the record of its notifications as it was before."""
+def not_notified(alert: Alert, former: Alert | None) -> Alert:
+    """The alert as it is now, with the record of its notifications as it was before; None is none."""
     was_notified = former is not None and former.sequence > 0
     return replace(
         alert,
@@ -100,7 +100,9 @@ def _withhold(notification: Notification, former: Alert | None, earlier: Withhel
 
 def _with_earlier(notification: Notification, former: Alert | None, earlier: Withheld | None) -> Notification:
     """A notification that also covers what was withheld earlier: a worsening is then the beginning for its readers."""
-    if earlier is None and (former is None or former.sequence > 0):
+    # A shared incident was notified instead of its members: a member that it covers has not been withheld.
+    is_known = former is None or former.sequence > 0 or former.shared_incident is not None
+    if earlier is None and is_known:
         return notification
     channels = union(earlier.channels if earlier else (), notification.channels)
     alert = replace(notification.alert, channels=union(notification.alert.channels, channels))
@@ -124,7 +126,7 @@ def _still_applies(alert: Alert, earlier: Withheld) -> bool:
     return is_louder or alert.rule == earlier.rule
 
 
-def _matches_now(alert: Alert) -> bool:
+def matches_now(alert: Alert) -> bool:
     """Whether an active rule matches now. Otherwise the alert may be about to end, or its data is missing."""
     return any(timer.active and timer.matching and not timer.held for timer in alert.rule_timers)
 

@@ -96,6 +96,7 @@ def make_test_document(
         "labels": {},
         "flapping": False,
         "times_begun": 1,
+        "shared_incident": None,
     }
 
 

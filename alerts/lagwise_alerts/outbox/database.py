@@ -26,6 +26,7 @@ from sqlalchemy import (
     text,
 )
 
+from lagwise.domain.correlation import SharedThing, ThingKind
 from lagwise.domain.group_record import numbers_of
 from lagwise.operational import lease as _lease  # noqa: F401 (declares the table of leases)
 from lagwise.operational.columns import AnyText, Json, UtcDateTime, Word, metadata
@@ -39,13 +40,17 @@ from lagwise_alerts.model import AlertEvent, AlertKind, AlertState, Resolution, 
 Value = TypeVar("Value")
 
 #: Version of the tables below.
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 
 
 _NAMES = Json(list, tuple)
 _NUMBERS = Json(asdict, numbers_of)
 _TIMER = Json(asdict, lambda stored: RuleTimer(**stored))
 _TIMERS = Json(lambda timers: list(map(asdict, timers)), lambda stored: tuple(RuleTimer(**one) for one in stored))
+_THINGS = Json(
+    lambda things: list(map(asdict, things)),
+    lambda stored: tuple(SharedThing(**one | {"kind": ThingKind(one["kind"])}) for one in stored),
+)
 _TIMES = Json(lambda times: [at.isoformat() for at in times], lambda stored: tuple(map(datetime.fromisoformat, stored)))
 
 SCHEMA = Table(
@@ -65,6 +70,7 @@ ALERTS = Table(
     Column("kind", Word(AlertKind, 20), nullable=False),
     Column("cluster", AnyText),
     Column("group", AnyText),
+    Column("things", _THINGS, nullable=False),
     Column("rule", String(100), nullable=False),
     Column("severity", Word(Severity, 20), nullable=False),
     Column("status", String(50), nullable=False),
@@ -90,6 +96,8 @@ ALERTS = Table(
     Column("recent_starts", _TIMES, nullable=False),
     Column("flapping", Boolean, nullable=False),
     Column("inhibited_by", String(60)),
+    Column("worsened_at", UtcDateTime),
+    Column("shared_incident", String(60)),
     Index("alerts_one_open", "fingerprint", unique=True, sqlite_where=_OPEN, postgresql_where=_OPEN),
     Index("alerts_by_end", "state", "resolved_at"),
 )

@@ -1,4 +1,4 @@
-"""Stage 5, queue: alerts and the outbox in the operational database. A decision is stored whole, or not at all.
+"""Stage 6, queue: alerts and the outbox in the operational database. A decision is stored whole, or not at all.
 
 Killed at any instant, a process leaves either the alerts as they were, and the next process decides again, or the
 alerts with every message they caused. The key of a message is unique per channel, so no message is queued twice.
@@ -125,8 +125,8 @@ def _store_alerts(connection: Connection, before: Mapping[str, Alert], decision:
         gone = [{"key": incident_id} for incident_id in decision.cancelled]
         connection.execute(delete(ALERTS).where(ALERTS.c.incident_id == bindparam("key")), gone)
     known = {alert.incident_id for alert in before.values()}
-    changed = [_columns(alert) for alert in decision.changed if alert.incident_id in known]
-    new = [_columns(alert) for alert in decision.changed if alert.incident_id not in known]
+    changed = [alert_columns(alert) for alert in decision.changed if alert.incident_id in known]
+    new = [alert_columns(alert) for alert in decision.changed if alert.incident_id not in known]
     if changed:
         keyed = [{"key": row.pop("incident_id"), **row} for row in changed]
         connection.execute(update(ALERTS).where(ALERTS.c.incident_id == bindparam("key")), keyed)
@@ -168,8 +168,8 @@ def _store_active(connection: Connection, active: Iterable[AlertSubject], now: d
         connection.execute(insert(ACTIVE_GROUPS), new)
 
 
-def _columns(alert: Alert) -> dict[str, Any]:
-    """Values by the names of their columns: the alert's fields, of which the subject has three."""
+def alert_columns(alert: Alert) -> dict[str, Any]:
+    """Values by the names of their columns: the alert's fields, of which the subject has four."""
     values = columns_of(alert)
     return values | columns_of(values.pop("subject"))
 
@@ -177,5 +177,5 @@ def _columns(alert: Alert) -> dict[str, Any]:
 def alert_of(row: Row[Any]) -> Alert:
     """The alert of a row."""
     values = dict(row._mapping)
-    subject = AlertSubject(**{name: values.pop(name) for name in ("kind", "cluster", "group")})
+    subject = AlertSubject(**{name: values.pop(name) for name in ("kind", "cluster", "group", "things")})
     return Alert(subject=subject, **values)

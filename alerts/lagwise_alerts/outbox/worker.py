@@ -1,4 +1,4 @@
-"""Stage 7, send: delivers the queued messages at least once, in order per channel, each channel in its own thread.
+"""Stage 8, send: delivers the queued messages at least once, in order per channel, each channel in its own thread.
 
 A message is sent, then marked. If the process is killed in between, the message is sent again with the same key, by
 which the receiver recognises it. A receiver that does not answer delays only its own channel.

@@ -27,11 +27,14 @@ class Owner(Strict):
     """More labels for the alerts of these groups. Rules may select by them."""
     channels: tuple[str, ...] | None = None
     """Channels to notify of these groups, for rules that name no channels; null is all."""
+    downstream: _Value | None = None
+    """What these groups depend on and Lagwise cannot see, such as a database: groups with the same one that get worse
+    together are one shared incident."""
 
     @model_validator(mode="after")
     def _says_something(self) -> "Owner":
-        if self.team is None and not self.labels and self.channels is None:
-            raise ValueError("an owner needs a team, labels or channels")
+        if self.team is None and not self.labels and self.channels is None and self.downstream is None:
+            raise ValueError("an owner needs a team, labels, channels or a downstream")
         if TEAM in self.labels:
             raise ValueError("team is a key of its own, not a label: {team: payments, labels: {…}}")
         return self

@@ -25,6 +25,7 @@ from lagwise_alerts.model import AlertKind, AlertSubject, Severity
 from lagwise_alerts.rules.flapping import Flapping
 from lagwise_alerts.rules.owners import Owner, owner_of
 from lagwise_alerts.rules.rule_condition import Duration, RuleCondition, Strict
+from lagwise_alerts.rules.shared_incidents import SharedIncidents
 
 #: The shortest interval at which a notification may be repeated.
 _SHORTEST_REPEAT_SECONDS = 60.0
@@ -107,6 +108,8 @@ class RuleFile(Strict):
     """How often notifications of a severity are repeated while the alert lasts; without an interval never."""
     flapping: Flapping | None = Flapping()
     """What counts as flapping; null is nothing."""
+    shared_incidents: SharedIncidents | None = SharedIncidents()
+    """When alerts of several groups are one shared incident; null is never."""
     rules: tuple[Rule, ...]
     """The rules."""
 
@@ -127,6 +130,7 @@ class RuleBook:
     owners: tuple[Owner, ...] = ()
     repeat_seconds: Mapping[Severity, float] = field(default_factory=dict)
     flapping: Flapping | None = None
+    shared_incidents: SharedIncidents | None = None
 
     def rank(self, name: str, severity: Severity) -> tuple[int, int]:
         """Rank of a rule, the worst lowest: by severity, then by position. A removed rule comes last."""
@@ -144,6 +148,11 @@ class RuleBook:
             return rule.channels
         owner = self._owner_of(subject)
         return self.channels if owner is None or owner.channels is None else owner.channels
+
+    def downstream_of(self, subject: AlertSubject) -> str | None:
+        """What the subject's owner says that it depends on."""
+        owner = self._owner_of(subject)
+        return None if owner is None else owner.downstream
 
     def repeat_seconds_of(self, rule: Rule) -> float:
         """After how long the notification of an alert of this rule is repeated."""
@@ -182,6 +191,7 @@ def load_rules(path: Path | None, channels: Sequence[str] = ()) -> RuleBook:
         owners=file.owners,
         repeat_seconds=file.repeat_every,
         flapping=file.flapping,
+        shared_incidents=file.shared_incidents,
     )
 
 

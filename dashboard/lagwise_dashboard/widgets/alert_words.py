@@ -18,6 +18,8 @@ def about(row: Alert) -> str:
         return "the analysis"
     if row.subject.kind is AlertKind.COLLECTION:
         return f"collection from {escaping.visible(row.subject.cluster)}"
+    if row.subject.kind is AlertKind.SHARED_INCIDENT:
+        return f"shared incident: {escaping.visible(row.subject.shared_by)}"
     finding = "" if row.subject.kind is AlertKind.GROUP else f"{_finding_words(row)}: "
     return f"{finding}{escaping.visible(row.subject.group)} ({escaping.visible(row.subject.cluster)})"
 

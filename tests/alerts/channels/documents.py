@@ -43,6 +43,9 @@ DOCUMENTS = {
     "collection": named("collection_firing"),
     "gone": named("group_gone"),
     "repeated": named("group_repeated"),
+    "shared": named("shared_incident_firing"),
+    "shared_member": named("shared_incident_member"),
+    "shared_over": named("shared_incident_resolved"),
     "hostile": of_group(HOSTILE, HOSTILE),
 }
 

@@ -66,7 +66,12 @@ _ENDLESS = dict.fromkeys(("summary", "sentence", "outlook", "first_command"), "ð
 TOLD_IN_FULL = ("summary", "summary_over")
 _HOSTILE_SUMMARY = summary([of_group(name, name) for name in LONGEST] * 70)
 #: Every name that a stranger may give, as a document: hostile ones, the longest, and text without an end.
-STRANGERS = [DOCUMENTS["hostile"], *(of_group(name, name) for name in LONGEST), DOCUMENTS["firing"] | _ENDLESS]
+STRANGERS = [
+    DOCUMENTS["hostile"],
+    *(of_group(name, name) for name in LONGEST),
+    DOCUMENTS["firing"] | _ENDLESS,
+    DOCUMENTS["shared_member"] | _ENDLESS | {"shared_incident": DOCUMENTS["shared"]["shared_incident"] | _ENDLESS},
+]
 #: What the formats that take summaries must hold, too.
 MANY = [*SUMMARIES.values(), _HOSTILE_SUMMARY]
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _ALERT_KEYS = (
     "incident_id", "fingerprint", "kind", "cluster", "group", "rule", "severity", "status", "reason", "state", "since",
     "started_at", "fired_at", "resolved_at", "resolution", "sentence", "numbers", "on_hold", "channels", "labels",
-    "notified_at", "flapping", "inhibited_by",
+    "notified_at", "flapping", "inhibited_by", "shared_incident",
 )  # fmt: skip
 by_option = click.option("--by", metavar="NAME", help="Your name. Default: the user of this terminal.")
 

@@ -76,7 +76,8 @@ def _state(alert: Alert, operator_state: OperatorState, now: datetime) -> Text:
     if operator_state.muted is not None:
         muted = operator_state.muted
         return Text(f"{muted.cause.value} ").append_text(plain(muted.name)).append(f" for {_span(now, muted.until)}")
-    return Text("firing", style="bold red")
+    firing = Text("firing", style="bold red")
+    return firing if alert.shared_incident is None else firing.append(", in a shared incident", style="dim")
 
 
 def _span(first: datetime, last: datetime) -> str:

@@ -8,6 +8,7 @@ from lagwise.links import pages, parameters
 from lagwise_alerts.operate import (
     ActionRow,
     Alert,
+    AlertKind,
     DeliveryRow,
     Mute,
     MuteCause,
@@ -56,8 +57,10 @@ class OpenAlert:
     state: OperatorState
 
 
-def show_open(section: str, alerts: Sequence[OpenAlert], now: datetime) -> None:
-    """Draw the open alerts of a section; a click opens the subject of one."""
+def show_open(
+    section: str, alerts: Sequence[OpenAlert], now: datetime, *, name: str | None = None, label: str | None = None
+) -> None:
+    """Draw the open alerts of a section, or some under a name of their own; a click opens the subject of one."""
     rows = [one.alert for one in alerts]
     people = _people(section, alerts, now)
     columns = [
@@ -73,8 +76,8 @@ def show_open(section: str, alerts: Sequence[OpenAlert], now: datetime) -> None:
     ]
     grid.show(
         tables.without_empty(columns, *(column.title for column in people)),
-        name=section.lower(),
-        label=f"{section} alerts, most severe first",
+        name=name or section.lower(),
+        label=label or f"{section} alerts, most severe first",
         links=[_link(r) for r in rows],
         linked="About",
         visible_rows=10,
@@ -106,7 +109,9 @@ def _people(section: str, alerts: Sequence[OpenAlert], now: datetime) -> list[Ta
 
 
 def _link(row: Alert) -> str:
-    """The page of what an alert is about: its group, or Lagwise itself."""
+    """The page of what an alert is about: its group, Lagwise itself, or of a shared incident this one."""
+    if row.subject.kind is AlertKind.SHARED_INCIDENT:
+        return address.href(pages.ALERTS)
     if row.subject.group is None:
         return address.href(pages.HEALTH)
     return address.href(pages.GROUP, {parameters.CLUSTER: row.subject.cluster, parameters.GROUP: row.subject.group})

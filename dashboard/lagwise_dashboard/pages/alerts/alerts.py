@@ -7,36 +7,42 @@ import streamlit as st
 from lagwise.domain import humanise
 from lagwise.links import parameters
 from lagwise.platform import health as heartbeats
-from lagwise_alerts.operate import AlertState, queries
+from lagwise_alerts.operate import Alert, AlertKind, AlertState, queries
 from lagwise_dashboard import alert_reader, context, escaping
 from lagwise_dashboard.pages.alerts import actions, alert_tables
 from lagwise_dashboard.pages.alerts.alert_tables import ACKNOWLEDGED, FIRING, PENDING, SILENCED, OpenAlert
-from lagwise_dashboard.widgets import freshness, list_view, page, tiles
+from lagwise_dashboard.widgets import alert_words, freshness, list_view, page, tiles
 
-#: Open alerts, most severe first, by section of the page.
+#: Open alerts, shared incidents first and then the most severe, by section of the page.
 _Sections = dict[str, list[OpenAlert]]
+#: Firing members of shared incidents that are open, by the id of the shared incident.
+_Members = dict[str, list[OpenAlert]]
 
 
 def body() -> None:
     now = context.now()
     freshness.strip(freshness.read(now))
-    sections = _sections(now)
+    sections, members = _sections(now)
     _counts(sections)
+    folded = [one for its in members.values() for one in its]
     actions.bar(
-        [one.alert for one in (*sections[FIRING], *sections[SILENCED])], [one.alert for one in sections[ACKNOWLEDGED]]
+        [one.alert for one in (*sections[FIRING], *sections[SILENCED], *folded)],
+        [one.alert for one in sections[ACKNOWLEDGED]],
     )
-    _open(sections, now)
+    _open(sections, members, now)
     _silences(now)
     _history(now)
     _deliveries(now)
     _actions(now)
 
 
-def _sections(now: datetime) -> _Sections:
-    """Open alerts by what operators did about them; each is in one section."""
+def _sections(now: datetime) -> tuple[_Sections, _Members]:
+    """Open alerts by what operators did about them. Each is in one section, or folded under a shared incident."""
     mute_state = alert_reader.mute_state()
     result: _Sections = {FIRING: [], ACKNOWLEDGED: [], SILENCED: [], PENDING: []}
-    for alert in alert_reader.open_alerts():
+    alerts = alert_reader.open_alerts()
+    members: _Members = {alert.incident_id: [] for alert in alerts if alert.subject.kind is AlertKind.SHARED_INCIDENT}
+    for alert in sorted(alerts, key=lambda one: one.incident_id not in members):
         state = queries.operator_state(alert, mute_state, now)
         if alert.state is AlertState.PENDING:
             section = PENDING
@@ -44,15 +50,16 @@ def _sections(now: datetime) -> _Sections:
             section = ACKNOWLEDGED
         else:
             section = FIRING if state.muted is None else SILENCED
-        result[section].append(OpenAlert(alert, state))
-    return result
+        its = members.get(alert.shared_incident or "") if section == FIRING else None
+        (result[section] if its is None else its).append(OpenAlert(alert, state))
+    return result, members
 
 
 def _counts(sections: _Sections) -> None:
     counts = alert_reader.counts()
     tiles.show(
         [
-            ("Firing", f"{len(sections[FIRING]):,}", "Notified and not acknowledged."),
+            ("Firing", f"{len(sections[FIRING]):,}", "Notified and not acknowledged; a shared incident is one."),
             ("Acknowledged", f"{len(sections[ACKNOWLEDGED]):,}", "An operator has taken it."),
             ("Silenced", f"{len(sections[SILENCED]):,}", "By a silence or a maintenance window."),
             ("Pending", f"{counts.pending:,}", "The condition holds, but not yet for as long as its rule requires."),
@@ -74,18 +81,32 @@ def _counts(sections: _Sections) -> None:
         )
 
 
-def _open(sections: _Sections, now: datetime) -> None:
+def _open(sections: _Sections, members: _Members, now: datetime) -> None:
     for section, alerts in sections.items():
         if alerts or section == FIRING:
             st.subheader(section, anchor=False)
         if alerts:
             if section == FIRING:
-                st.caption("Most severe first.")
+                st.caption("Shared incidents first, then the most severe." if members else "Most severe first.")
             alert_tables.show_open(section, alerts, now)
+            for one in alerts:
+                _fold(one.alert, members.get(one.alert.incident_id, []), now)
         elif section == FIRING and any(sections.values()):
             st.caption("All open alerts are acknowledged, silenced or pending.")
         elif section == FIRING:
             _nothing_fires(now)
+
+
+def _fold(shared: Alert, members: list[OpenAlert], now: datetime) -> None:
+    """The firing members of a shared incident, behind a line that says how many they are."""
+    if not members:
+        return
+    about = alert_words.about(shared)
+    label = f"{humanise.plural(len(members), 'group')} of the {escaping.markdown(about)}"
+    with st.expander(label, icon=":material/hub:"):
+        st.caption("Notified as one. Each can be acknowledged or silenced by itself.")
+        name, label = f"members-{shared.fingerprint}", f"Groups of the {about}, most severe first"
+        alert_tables.show_open(FIRING, members, now, name=name, label=label)
 
 
 def _nothing_fires(now: datetime) -> None:

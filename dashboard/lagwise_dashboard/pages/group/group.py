@@ -99,12 +99,15 @@ def _show(snapshot: GroupSnapshot, now: datetime) -> None:
 def _alerts(cluster: str, group: str) -> list[Alert]:
     """The group's alerts, open ones first. Without the database the rest of the page still stands."""
     with boundary():
-        own = [a for a in alert_reader.open_alerts() if (a.subject.cluster, a.subject.group) == (cluster, group)]
+        alerts = alert_reader.open_alerts()
+        own = [a for a in alerts if (a.subject.cluster, a.subject.group) == (cluster, group)]
         for alert in own:
             if alert.state is AlertState.FIRING:
                 badge = f":red-badge[{alert_words.severity_label(alert.severity)}]"
                 lasted = humanise.since(alert.fired_at, context.now())
-                address.page_link(pages.ALERTS, f"{badge} An alert has been firing for {lasted}.")
+                shared = next((a for a in alerts if a.incident_id == alert.shared_incident), None)
+                part = "" if shared is None else f" It is part of a {escaping.markdown(alert_words.about(shared))}."
+                address.page_link(pages.ALERTS, f"{badge} An alert has been firing for {lasted}.{part}")
         return [*own, *alert_reader.history_of(cluster, group)]
     return []
 

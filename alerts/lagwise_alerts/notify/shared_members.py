@@ -1,0 +1,213 @@
+"""Which alerts become members of which shared incident. Pure; the first half of stage 5, correlate."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+
+from lagwise.domain.correlation import (
+    GroupKey,
+    GroupTraits,
+    SharedThing,
+    ThingKind,
+    correlation_sentence,
+    find_shared,
+)
+from lagwise.domain.group_record import GroupNumbers
+from lagwise.domain.vocabulary import Status
+from lagwise_alerts.evaluate.rule_matching import is_too_old
+from lagwise_alerts.model import Alert, AlertKind, AlertState, AlertSubject, GroupCondition, Notification, Situation
+from lagwise_alerts.rules.rule_file import RuleBook
+
+#: What is found in the first minutes of watching a cluster began before, at any time: it did not get worse together.
+_WATCHED_FOR = timedelta(minutes=15)
+#: A group with one of these statuses and without an alert is well.
+_WELL = frozenset({Status.OK, Status.CATCHING_UP})
+
+
+@dataclass(slots=True)
+class RoundIncident:
+    """A shared incident while it is decided on."""
+
+    alert: Alert
+    #: The alerts in it that fire.
+    members: list[Alert] = field(default_factory=list)
+    #: Notifications of members that it replaces.
+    covered: list[Notification] = field(default_factory=list)
+    #: Several groups have joined at once, long after the others.
+    is_back: bool = False
+
+
+def find_members(
+    open_alerts: Mapping[str, Alert],
+    before: Mapping[str, Alert],
+    incidents: dict[str, RoundIncident],
+    situation: Situation,
+    book: RuleBook,
+    now: datetime,
+) -> Iterable[Alert]:
+    """The alerts that become members now. What they join is in ``incidents`` afterwards.
+
+    ``open_alerts`` are those after the decision, ``before`` those before it, by the ids of their incidents.
+    """
+    rules = book.shared_incidents
+    alone = {
+        _key(alert): alert
+        for alert in open_alerts.values()
+        if alert.subject.kind is AlertKind.GROUP
+        and alert.state is AlertState.FIRING
+        and alert.shared_incident is None
+        and alert.worsened_at is not None
+    }
+    new = {key for key, alert in alone.items() if _is_new(alert, before.get(alert.incident_id))}
+    if rules is None or not new or not (incidents or len(alone) >= rules.groups):
+        return []
+    traits = _traits(situation, book)
+    well = _well(situation, traits, {alert.fingerprint for alert in open_alerts.values()}, now)
+    alone = {key: alert for key, alert in alone.items() if key in traits}
+    found: list[Alert] = []
+
+    def join(incident: RoundIncident, keys: Iterable[GroupKey]) -> None:
+        joined = [replace(alone.pop(key), shared_incident=incident.alert.incident_id) for key in sorted(keys)]
+        found.extend(joined)
+        if joined:
+            firing = [one for one in open_alerts.values() if one.state is AlertState.FIRING]
+            members = [one for one in firing if one.shared_incident == incident.alert.incident_id]
+            incident.alert = _grown(incident.alert, [*members, *joined], traits, well)
+
+    for incident in incidents.values():
+        until = _worsened_at(incident.alert) + timedelta(seconds=rules.join_within)
+        things = incident.alert.subject.things
+        join(
+            incident,
+            [
+                key
+                for key in new & alone.keys()
+                if _worsened_at(alone[key]) <= until and not traits[key].things.isdisjoint(things)
+            ],
+        )
+    while new & alone.keys():
+        latest = max(_worsened_at(alone[key]) for key in new & alone.keys())
+        together = {
+            key: traits[key]
+            for key, alert in alone.items()
+            if abs(_worsened_at(alert) - latest).total_seconds() <= rules.within and _was_watched(alert, situation)
+        }
+        correlation = find_shared(together, well, rules.groups)
+        if correlation is None:
+            break
+        first = min((alone[key] for key in correlation.groups), key=_worsened_at)
+        incident = _incident_of(correlation.things, first, incidents, now)
+        # Who joins without this evidence does not put it off: otherwise a busy fleet would join an incident for ever.
+        last = max(_worsened_at(alone[key]) for key in correlation.groups)
+        join(incident, correlation.groups)
+        incident.alert = replace(incident.alert, worsened_at=last)
+    return found
+
+
+def _key(about: Alert | GroupCondition) -> GroupKey:
+    """Cluster and name of the group that an alert or a condition is about."""
+    return about.subject.cluster or "", about.subject.group or ""
+
+
+def _is_new(alert: Alert, former: Alert | None) -> bool:
+    """Whether an alert has begun to fire, or has become worse, in this round."""
+    return former is None or former.state is not AlertState.FIRING or former.worsened_at != alert.worsened_at
+
+
+def _worsened_at(alert: Alert) -> datetime:
+    return alert.worsened_at or alert.started_at
+
+
+def _was_watched(alert: Alert, situation: Situation) -> bool:
+    """Whether the cluster had been watched for long enough when the group got worse."""
+    view = situation.clusters.get(alert.subject.cluster or "")
+    return (
+        view is not None and view.watched_since is not None and _worsened_at(alert) - view.watched_since >= _WATCHED_FOR
+    )
+
+
+def _traits(situation: Situation, book: RuleBook) -> dict[GroupKey, GroupTraits]:
+    """What each observed group may share with others."""
+    found = {}
+    for condition in _groups(situation):
+        key = _key(condition)
+        cluster = key[0]
+        things = {SharedThing(ThingKind.TOPIC, topic, cluster) for topic in condition.topics}
+        things.add(SharedThing(ThingKind.CLUSTER, cluster, cluster))
+        downstream = book.downstream_of(condition.subject)
+        if downstream is not None:
+            things.add(SharedThing(ThingKind.DOWNSTREAM, downstream))
+        more = situation.traits.get(key, GroupTraits(frozenset()))
+        found[key] = replace(more, things=more.things | things)
+    return found
+
+
+def _well(
+    situation: Situation, traits: Mapping[GroupKey, GroupTraits], in_trouble: set[str], now: datetime
+) -> dict[GroupKey, GroupTraits]:
+    """The traits of the groups that are known to be well. ``in_trouble`` are fingerprints."""
+    return {
+        _key(condition): traits[_key(condition)]
+        for condition in _groups(situation)
+        if condition.status in _WELL
+        and condition.subject.fingerprint not in in_trouble
+        and not is_too_old(condition, now)
+    }
+
+
+def _groups(situation: Situation) -> Iterable[GroupCondition]:
+    return (
+        condition
+        for condition in situation.conditions
+        if isinstance(condition, GroupCondition) and condition.subject.kind is AlertKind.GROUP
+    )
+
+
+def _incident_of(
+    things: tuple[SharedThing, ...], first: Alert, incidents: dict[str, RoundIncident], now: datetime
+) -> RoundIncident:
+    """The open shared incident about these things, or a new one."""
+    clusters = {thing.cluster for thing in things}
+    subject = AlertSubject(
+        AlertKind.SHARED_INCIDENT, cluster=clusters.pop() if len(clusters) == 1 else None, things=things
+    )
+    for incident in incidents.values():
+        if incident.alert.fingerprint == subject.fingerprint:
+            incident.is_back = True
+            return incident
+    made = replace(
+        first,
+        fingerprint=subject.fingerprint,
+        incident_id=f"{subject.fingerprint}-{now:%Y%m%dT%H%M%S.%fZ}",
+        subject=subject,
+        since=_worsened_at(first),
+        started_at=now,
+        numbers=GroupNumbers(),
+        clear_timer=None,
+        fired_at=None,
+        notified_rules=(),
+        peak_severity=None,
+        channels=(),
+        sequence=0,
+        notified_at=None,
+        recent_starts=(now,),
+        flapping=False,
+    )
+    incidents[made.incident_id] = RoundIncident(made)
+    return incidents[made.incident_id]
+
+
+def _grown(
+    shared: Alert,
+    members: Sequence[Alert],
+    traits: Mapping[GroupKey, GroupTraits],
+    well: Mapping[GroupKey, GroupTraits],
+) -> Alert:
+    """The shared incident with these members, and a sentence on all of them."""
+    began = {_key(alert): _worsened_at(alert) for alert in members}
+    worse = {key: traits[key] for key in began if key in traits}
+    return replace(
+        shared,
+        since=min(shared.since, *began.values()),
+        sentence=correlation_sentence(shared.subject.things, began, well, worse),
+    )

@@ -1,0 +1,411 @@
+"""Shared incidents: twenty groups that got worse together are one message, and nobody waits for it or misses an end."""
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from datetime import timedelta
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+from sqlalchemy import Engine, select
+
+from lagwise.config import Config
+from lagwise.domain.correlation import GroupTraits, SharedThing, ThingKind
+from lagwise.platform.errors import ConfigError
+from lagwise.tables.analysis import PARTITION_STATUS
+from lagwise.tables.raw import MEMBERS
+from lagwise.tables.schema import Table
+from lagwise.tables.store import Lake
+from lagwise_alerts.model import (
+    AlertState,
+    Notification,
+    Severity,
+)
+from lagwise_alerts.notify.mute_state import Acknowledgement, Matcher, MuteState, Silence
+from lagwise_alerts.operate import queries
+from lagwise_alerts.outbox import store
+from lagwise_alerts.outbox.database import DELIVERIES, transaction
+from lagwise_alerts.rules.rule_file import RuleBook, load_rules
+from lagwise_alerts.run import alert_once
+from lagwise_alerts.stages import decide_and_mute
+from tests.alerts.night import OTHERS, TWENTY, Night
+from tests.alerts.receiver import Got, Receiver
+from tests.alerts.rounds import MakeConfig
+from tests.alerts.support import (
+    CLUSTER,
+    LakeWriter,
+    at,
+    write_yaml,
+)
+
+Receivers = Callable[..., Receiver]
+RULES = """
+owners:
+  - {groups: {include: ["other-0.*"]}, team: billing, downstream: payments-db, channels: [billing]}
+repeat_every: {page: 1h}
+rules:
+  - {name: losing, severity: page, when: {statuses: [losing_data]}}
+  - {name: stopped, severity: page, when: {statuses: [stopped, stalled]}}
+  - {name: behind, severity: warn, when: {statuses: [falling_behind]}}
+  - {name: lost, severity: warn, when: {findings: [loss]}}
+"""
+
+
+def rules_of(tmp_path: Path, text: str = RULES) -> RuleBook:
+    return load_rules(write_yaml(tmp_path / "rules.yaml", text), ["ops", "billing"])
+
+
+def told(notifications: Iterable[Notification]) -> list[tuple[str, str, tuple[str, ...]]]:
+    """Event, subject and channels of what is sent to anybody."""
+    return [
+        (n.event.value, n.alert.subject.group or n.alert.subject.shared_by, n.channels)
+        for n in notifications
+        if n.channels
+    ]
+
+
+@pytest.fixture
+def night(tmp_path: Path) -> Night:
+    made = Night(rules_of(tmp_path))
+    made.see(0, {})
+    return made
+
+
+ALL = ("ops", "billing")
+ONCE = [("firing", "topic clicks", ALL)]
+
+
+class TestTogether:
+    def test_twenty_groups_are_one_notification(self, night: Night) -> None:
+        assert told(night.see(15, dict.fromkeys(TWENTY, "stopped"))) == ONCE
+        assert night.members == TWENTY
+        (shared,) = night.shared
+        assert shared.sentence.startswith(
+            "20 groups got worse at the same time. All 20 read topic clicks; of the 30 groups that are well, none does."
+        )
+        assert (shared.severity, shared.status, shared.state) == (Severity.PAGE, "stopped", AlertState.FIRING)
+        assert shared.numbers.lag_records == 200, "10 of each"
+
+    def test_the_same_again_says_nothing_and_changes_nothing(self, night: Night) -> None:
+        night.see(15, dict.fromkeys(TWENTY, "stopped"))
+        before = dict(night.alerts)
+        assert not told(night.see(15, dict.fromkeys(TWENTY, "stopped")))
+        assert night.alerts == before
+
+    def test_nobody_waits_for_the_evidence_and_whoever_comes_later_joins_silently(self, night: Night) -> None:
+        first = night.see(15, dict.fromkeys(TWENTY[:2], "stopped"))
+        assert sorted(told(first)) == [("firing", TWENTY[0], ALL), ("firing", TWENTY[1], ALL)]
+        assert told(night.see(30, dict.fromkeys(TWENTY[:12], "stopped"))) == ONCE
+        assert not told(night.see(45, dict.fromkeys(TWENTY, "stopped")))
+        assert night.members == TWENTY
+        assert night.shared[0].sentence.startswith("20 groups got worse within 30 s. All 20 read topic clicks;")
+
+    def test_what_fires_for_itself_meanwhile_is_notified_by_itself(self, night: Night) -> None:
+        night.see(15, dict.fromkeys(TWENTY, "stopped"))
+        both = dict.fromkeys([*TWENTY, "other-20"], "stopped")
+        assert told(night.see(30, both)) == [("firing", "other-20", ALL)]
+
+    def test_three_that_share_nothing_are_three(self, night: Night) -> None:
+        seen = night.see(15, dict.fromkeys(["other-11", "other-12", "clicks-03"], "stopped"))
+        assert sorted(group for _, group, _ in told(seen)) == ["clicks-03", "other-11", "other-12"]
+        assert not night.shared
+
+    def test_within_the_first_quarter_of_an_hour_of_watching_nothing_got_worse_together(self, tmp_path: Path) -> None:
+        """What is found at first began at any time before."""
+        for watched_since in (0, None):
+            early = Night(rules_of(tmp_path), watched_since=watched_since)
+            early.see(0, {})
+            assert len(told(early.see(15, dict.fromkeys(TWENTY, "stopped")))) == 20
+
+    def test_groups_that_got_worse_half_an_hour_apart_are_no_incident(self, night: Night) -> None:
+        for number in range(4):
+            seen = told(night.see(15 + 1800 * number, dict.fromkeys(TWENTY[: number + 1], "stopped")))
+            assert [one for one in seen if one[0] == "firing"] == [("firing", TWENTY[number], ALL)]
+
+    def test_a_whole_cluster_is_one(self, night: Night) -> None:
+        assert told(night.see(15, dict.fromkeys([*TWENTY, *OTHERS], "stopped"))) == [("firing", "cluster kafka", ALL)]
+
+    def test_what_their_owner_names_is_found(self, night: Night) -> None:
+        seen = night.see(15, dict.fromkeys(OTHERS[:10], "stopped"))
+        assert told(seen) == [("firing", "downstream payments-db", ("billing",))]
+
+    def test_a_broker_is_found(self, night: Night) -> None:
+        broker = SharedThing(ThingKind.BROKER, "3", CLUSTER)
+        ill = [*TWENTY[:5], *OTHERS[20:25]]
+        night.traits = {(CLUSTER, group): GroupTraits(frozenset({broker})) for group in ill}
+        assert told(night.see(15, dict.fromkeys(ill, "stalled"))) == [("firing", "broker 3", ALL)]
+
+    def test_it_can_be_turned_off(self, tmp_path: Path) -> None:
+        off = Night(rules_of(tmp_path, RULES + "shared_incidents: null\n"))
+        off.see(0, {})
+        assert len(told(off.see(15, dict.fromkeys(TWENTY, "stopped")))) == 20
+
+
+class TestItsLife:
+    def test_it_ends_with_its_last_member_and_only_once(self, night: Night) -> None:
+        night.see(15, dict.fromkeys(TWENTY, "stopped"))
+        for second in range(30, 106, 15):
+            assert not told(night.see(second, {TWENTY[7]: "stopped"}))
+        assert night.members == [TWENTY[7]]
+        seen = [told(night.see(second, {})) for second in range(120, 196, 15)]
+        assert [one for one in seen if one] == [[("resolved", "topic clicks", ALL)]]
+        assert not night.alerts
+
+    def test_the_end_of_what_was_notified_by_itself_is_notified_too(self, night: Night) -> None:
+        night.see(15, dict.fromkeys(TWENTY[:1], "stopped"))
+        night.see(30, dict.fromkeys(TWENTY, "stopped"))
+        ends = [one for second in range(45, 121, 15) for one in told(night.see(second, {}))]
+        assert sorted(ends) == [("resolved", TWENTY[0], ALL), ("resolved", "topic clicks", ALL)]
+
+    def test_it_is_notified_again_when_it_becomes_more_severe_but_not_for_each_member(self, night: Night) -> None:
+        assert told(night.see(15, dict.fromkeys(TWENTY, "falling_behind"))) == ONCE
+        assert night.shared[0].severity is Severity.WARN
+        worse = [("escalated", "topic clicks", ALL)]
+        assert told(night.see(30, dict.fromkeys(TWENTY, "falling_behind") | {TWENTY[3]: "stopped"})) == worse
+        assert not told(night.see(45, dict.fromkeys(TWENTY, "stopped")))
+        assert told(night.see(60, dict.fromkeys(TWENTY, "stopped") | {TWENTY[4]: "losing_data"})) == worse
+        assert not told(night.see(75, dict.fromkeys(TWENTY, "losing_data")))
+
+    def test_findings_on_the_same_loss_stay_inhibited(self, night: Night) -> None:
+        night.lost_from = 30
+        losing = dict.fromkeys(TWENTY, "losing_data")
+        assert told(night.see(15, losing)) == ONCE
+        assert not [one for second in (30, 45, 60) for one in told(night.see(second, losing))]
+
+    def test_it_is_repeated_as_one(self, night: Night) -> None:
+        night.see(15, dict.fromkeys(TWENTY, "stopped"))
+        all_ = dict.fromkeys(TWENTY, "stopped")
+        seen = [one for second in range(30, 3700, 60) for one in told(night.see(second, all_))]
+        assert seen == [("repeated", "topic clicks", ALL)]
+
+    def test_a_group_that_gets_worse_much_later_is_another_trouble(self, night: Night) -> None:
+        some = dict.fromkeys(TWENTY[:12], "stopped")
+        for second in range(15, 2000, 60):
+            night.see(second, some)
+        assert told(night.see(2000, some | {TWENTY[15]: "stopped"})) == [("firing", TWENTY[15], ALL)]
+
+    def test_groups_that_join_do_not_keep_the_door_open_for_others(self, night: Night) -> None:
+        for second in range(15, 600, 60):
+            night.see(second, dict.fromkeys(TWENTY[:12], "stopped"))
+        for second in range(600, 1200, 60):
+            assert not told(night.see(second, dict.fromkeys(TWENTY[:13], "stopped"))), "ten minutes later: it joins"
+        alone = [("firing", TWENTY[13], ALL)]
+        assert told(night.see(1200, dict.fromkeys(TWENTY[:14], "stopped"))) == alone, "ten minutes after that one"
+
+    def test_many_that_get_worse_much_later_are_a_worsening(self, night: Night) -> None:
+        some = dict.fromkeys(TWENTY[:12], "stopped")
+        for second in range(15, 2000, 60):
+            night.see(second, some)
+        assert told(night.see(2000, dict.fromkeys(TWENTY, "stopped"))) == [("escalated", "topic clicks", ALL)]
+        assert night.members == TWENTY
+
+    def test_a_channel_that_hears_of_a_member_later_hears_of_it(self, tmp_path: Path) -> None:
+        owner = 'owners: [{groups: {include: ["clicks-0.*"]}, channels: [ops]}]\n'
+        made = Night(rules_of(tmp_path, owner + RULES[RULES.index("repeat_every") :]))
+        made.see(0, {})
+        assert told(made.see(15, dict.fromkeys(TWENTY[:10], "stopped"))) == [("firing", "topic clicks", ("ops",))]
+        assert told(made.see(30, dict.fromkeys(TWENTY, "stopped"))) == [("firing", "topic clicks", ("billing",))]
+        ends = [one for second in range(45, 121, 15) for one in told(made.see(second, {}))]
+        assert ends == [("resolved", "topic clicks", ALL)]
+
+
+class TestOperators:
+    def silence(self, until: float, **pattern: str) -> Silence:
+        return Silence(1, Matcher(**pattern), at(0), at(until), "deploy", "me", at(0))
+
+    def test_silenced_groups_make_no_shared_incident_notify(self, night: Night) -> None:
+        night.state = MuteState(silences=(self.silence(60, group="clicks-.*"),))
+        assert not told(night.see(15, dict.fromkeys(TWENTY, "stopped")))
+        assert len(night.shared) == 1
+        assert told(night.see(60, dict.fromkeys(TWENTY, "stopped"))) == ONCE, "once for all, when the silence ends"
+
+    def test_a_silence_on_shared_incidents_withholds_it(self, night: Night) -> None:
+        night.state = MuteState(silences=(self.silence(60, kind="shared_incident"),))
+        assert not told(night.see(15, dict.fromkeys(TWENTY, "stopped")))
+        seen = night.see(60, dict.fromkeys(TWENTY, "stopped"))
+        assert told(seen) == ONCE
+        assert seen[0].shared_incident is not None, "the message names its members"
+
+    def test_an_acknowledged_one_is_not_repeated_but_a_more_severe_one_is_notified(self, night: Night) -> None:
+        night.see(15, dict.fromkeys(TWENTY, "falling_behind"))
+        (shared,) = night.shared
+        given = Acknowledgement(shared.incident_id, Severity.WARN, "me", at(20), "")
+        night.state = MuteState(acknowledgements={shared.incident_id: given})
+        more = dict.fromkeys(TWENTY, "falling_behind")
+        assert not told(night.see(30, more))
+        assert told(night.see(45, more | {TWENTY[0]: "stopped"})) == [("escalated", "topic clicks", ALL)]
+
+    def test_members_are_acknowledged_by_themselves(self, night: Night) -> None:
+        night.see(15, dict.fromkeys(TWENTY, "stopped"))
+        mine = {a.incident_id for a in night.alerts.values() if a.shared_incident}
+        night.state = MuteState(
+            acknowledgements={one: Acknowledgement(one, Severity.PAGE, "me", at(20), "") for one in mine}
+        )
+        for second in range(30, 3700, 60):
+            assert not told(night.see(second, dict.fromkeys(TWENTY, "stopped"))), "nothing left to repeat"
+
+
+def test_what_is_kept_in_a_database_decides_the_same(engine: Engine, tmp_path: Path) -> None:
+    """Round by round as the alert process does it, against one that never forgets."""
+    night = Night(rules_of(tmp_path))
+    some, all_ = dict.fromkeys(TWENTY[:2], "falling_behind"), dict.fromkeys(TWENTY, "falling_behind")
+    story = [{}, some, all_, all_, all_ | {TWENTY[4]: "stopped"}, {TWENTY[4]: "stopped"}, *([{}] * 6)]
+    for number, statuses in enumerate(story):
+        now = at(15 * number + 5)
+        seen = night.situation(15 * number, statuses)
+        decision = store.decide_and_queue(
+            engine,
+            lambda *stored, seen=seen, now=now: decide_and_mute(night.book, seen, *stored, now=now),
+            lambda notification: notification.idempotency_key,
+            now=now,
+            remember=timedelta(hours=1),
+        )
+        assert list(decision.notifications) == night.see(15 * number, statuses)
+        with transaction(engine, read_only=True) as connection:
+            assert store.load_open(connection) == night.alerts
+    with transaction(engine, read_only=True) as connection:
+        sent = [tuple(row) for row in connection.execute(select(DELIVERIES.c.event, DELIVERIES.c.incident_id))]
+    assert Counter(event for event, _ in sent) == {"firing": 6, "escalated": 2, "resolved": 6}, "to two channels each"
+    assert len({incident for _, incident in sent}) == 3, "two that were alone at first, and one of all"
+
+
+def _schema(name: str) -> Draft202012Validator:
+    text = resources.files("lagwise_alerts.notify").joinpath(name).read_text(encoding="utf-8")
+    return Draft202012Validator(json.loads(text) | {"additionalProperties": False})
+
+
+def documents(got: Iterable[Got]) -> list[dict[str, Any]]:
+    return [one.document for one in got]
+
+
+@pytest.mark.thorough
+class TestOnARealLakeAndDatabase:
+    @pytest.fixture
+    def ops(self, receiver: Receivers) -> Receiver:
+        return receiver()
+
+    @pytest.fixture
+    def settings(self, config: MakeConfig, ops: Receiver, writer: LakeWriter) -> Config:
+        writer.sample(at(-3600))
+        made = config({"ops": ops.url})
+        self.round(made, writer, 0, {})
+        return made
+
+    def round(self, settings: Config, writer: LakeWriter, second: float, statuses: Mapping[str, str]) -> None:
+        """A sample in which these groups have a status and all others are well, and a round on it."""
+        every = dict.fromkeys([*TWENTY, *OTHERS], "ok") | dict(statuses)
+        rows = {
+            group: {"status": status, "members": 1, "topics": ["clicks"] if group in TWENTY else ["logs"]}
+            for group, status in every.items()
+        }
+        writer.all_well(at(second), rows)
+        alert_once(settings, at(second + 5))
+
+    def test_twenty_alerts_are_one_message_and_one_end(
+        self, settings: Config, writer: LakeWriter, ops: Receiver
+    ) -> None:
+        self.round(settings, writer, 15, dict.fromkeys(TWENTY, "stopped"))
+        (begin,) = documents(ops.got)
+        _schema("lagwise.alert.v1.schema.json").validate(begin)
+        assert (begin["event"], begin["kind"], begin["severity"]) == ("firing", "shared_incident", "page")
+        assert begin["summary"] == "Shared incident of topic clicks: 20 groups in trouble, the worst stopped"
+        shared = begin["shared_incident"]
+        assert shared["id"] == begin["incident_id"]
+        assert shared["shared_by"] == [{"kind": "topic", "name": "clicks", "cluster": CLUSTER}]
+        assert (shared["groups"], sorted(one["group"] for one in shared["members"])) == (20, TWENTY)
+
+        engine = queries.connect(settings)
+        alerts = queries.open_alerts(engine)
+        members = [alert for alert in alerts if alert.shared_incident == shared["id"]]
+        assert sorted(alert.subject.group or "" for alert in members) == TWENTY
+        assert {alert.state for alert in members} == {AlertState.FIRING}
+        for second in range(30, 121, 15):
+            self.round(settings, writer, second, {})
+        end = documents(ops.got)[1:]
+        assert [(one["event"], one["incident_id"], one["resolution"]) for one in end] == [
+            ("resolved", shared["id"], "recovered")
+        ]
+        _schema("lagwise.alert.v1.schema.json").validate(end[0])
+        assert not queries.open_alerts(engine)
+        ended = queries.history(engine)
+        assert sum(alert.shared_incident == shared["id"] for alert in ended) == 20
+        engine.dispose()
+
+    def test_what_was_notified_before_names_it_at_its_end(
+        self, settings: Config, writer: LakeWriter, ops: Receiver
+    ) -> None:
+        self.round(settings, writer, 15, dict.fromkeys(TWENTY[:2], "stopped"))
+        self.round(settings, writer, 30, dict.fromkeys(TWENTY, "stopped"))
+        assert [one["kind"] for one in documents(ops.got)] == ["group", "group", "shared_incident"]
+        for second in range(45, 121, 15):
+            self.round(settings, writer, second, {TWENTY[9]: "stopped"})
+        ends = documents(ops.got)[3:]
+        assert sorted((one["event"], one["group"]) for one in ends) == [("resolved", one) for one in TWENTY[:2]]
+        assert {one["shared_incident"]["groups"] for one in ends} == {1}, "that still is in trouble"
+
+    def test_brokers_and_hosts_are_read_from_the_lake(
+        self, settings: Config, writer: LakeWriter, ops: Receiver, lake: Lake
+    ) -> None:
+        ill = [*TWENTY[:4], *OTHERS[:4]]
+        partitions = [
+            {
+                "group": group,
+                "topic": "logs",
+                "partition": n,
+                "leader": n,
+                "status": "stalled" if group in ill and n == 3 else "ok",
+            }
+            for group in [*TWENTY, *OTHERS]
+            for n in ((2, 3) if group in ill else (1, 2))
+        ]
+        write_rows(lake, PARTITION_STATUS, partitions, 15)
+        self.round(settings, writer, 15, dict.fromkeys(ill, "stalled"))
+        assert [one["shared_incident"]["shared_by"] for one in documents(ops.got)] == [
+            [{"kind": "broker", "name": "3", "cluster": CLUSTER}]
+        ]
+
+    def test_the_members_of_a_host_that_failed_are_remembered(
+        self, settings: Config, writer: LakeWriter, ops: Receiver, lake: Lake
+    ) -> None:
+        ill = [*TWENTY[:4], *OTHERS[:4]]
+        seen = [
+            {
+                "group": group,
+                "member_id": group,
+                "host": "10.0.0.7" if group in ill else f"10.0.1.{n}",
+                "client_id": "rdkafka",
+            }
+            for n, group in enumerate([*TWENTY, *OTHERS])
+        ]
+        write_rows(lake, MEMBERS, seen, -60)
+        self.round(settings, writer, 15, dict.fromkeys(ill, "stopped"))
+        assert [one["shared_incident"]["shared_by"] for one in documents(ops.got)] == [
+            [{"kind": "host", "name": "10.0.0.7", "cluster": None}]
+        ]
+
+
+def write_rows(lake: Lake, table: Table, rows: Iterable[Mapping[str, Any]], second: float) -> None:
+    """Rows of one moment; columns that must have a value and are not given get an empty one."""
+    empty = {"string": "", "timestamp": at(second), "list": [], "int": 0, "double": 0.0, "bool": False}
+    needed = {
+        column.name: next(value for word, value in empty.items() if word in str(column.type))
+        for column in table.columns
+        if not column.nullable
+    }
+    given = [{**needed, "cluster": CLUSTER, "day": f"{at(second):%Y-%m-%d}", **row} for row in rows]
+    names = {column.name for column in table.columns}
+    lake.append(table, table.from_rows([{k: v for k, v in row.items() if k in names} for row in given]))
+
+
+def test_the_settings_are_checked(tmp_path: Path) -> None:
+    for text, why in (
+        ("shared_incidents: {groups: 2}", "shared_incidents.groups"),
+        ("shared_incidents: {window: 2m}", "shared_incidents.window"),
+        ('owners: [{groups: {include: ["a"]}}]', "an owner needs a team, labels, channels or a downstream"),
+    ):
+        with pytest.raises(ConfigError, match=why):
+            rules_of(tmp_path, f"{text}\nrules: []")
+    assert rules_of(tmp_path, "rules: []").shared_incidents is not None
