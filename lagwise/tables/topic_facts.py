@@ -7,8 +7,8 @@ from datetime import datetime, timedelta
 import pyarrow as pa
 
 from lagwise.domain.capacity.inputs import Skew
-from lagwise.domain.capacity.verdict import DemandAhead, busy_minutes
-from lagwise.tables.capacity import DEMAND, FORECASTS, TOPIC_HOURS
+from lagwise.domain.capacity.verdict import DemandAhead
+from lagwise.tables.capacity import FORECASTS, TOPIC_HOURS
 from lagwise.tables.schema import TEXT
 from lagwise.tables.store import Lake
 
@@ -53,10 +53,8 @@ _AHEAD = """
     with newest as (
         select *, max(made_at) over (partition by cluster, topic) as last from forecasts
     )
-    select cluster, topic, "at", busiest_per_second as mean, busiest_high_per_second as high,
-           forecast_peak_per_second as peak
-    from newest join demand using (cluster, topic)
-    where newest.made_at = newest.last and "at" >= ? and forecast_peak_per_second is not null
+    select cluster, topic, "at", peak_per_second as peak, peak_high_per_second as high
+    from newest where made_at = last and "at" >= ? and peak_per_second is not null
     order by cluster, topic, "at"
 """
 
@@ -76,15 +74,13 @@ def skew_of(lake: Lake, topics: Collection[tuple[str, str]], now: datetime) -> d
 
 
 def demand_ahead(lake: Lake, now: datetime) -> dict[tuple[str, str], tuple[DemandAhead, ...]]:
-    """The busiest minutes from ``now`` on by cluster and topic, without topics that have no forecast.
+    """The busiest minutes of the days that begin from ``now`` on, by cluster and topic, without topics that have no
+    forecast.
 
     Raises LakeError.
     """
-    found = lake.query(_AHEAD, [now], over=[FORECASTS], since=now - _FORECAST_KEPT, given={"demand": lake.read(DEMAND)})
-    hours: dict[tuple[str, str], list[tuple[datetime, float, float]]] = defaultdict(list)
-    peaks: dict[tuple[str, str], float] = {}
+    found = lake.query(_AHEAD, [now], over=[FORECASTS], since=now - _FORECAST_KEPT)
+    days: dict[tuple[str, str], list[DemandAhead]] = defaultdict(list)
     for row in found.to_pylist():
-        key = row["cluster"], row["topic"]
-        hours[key].append((row["at"], row["mean"], row["high"]))
-        peaks[key] = row["peak"]
-    return {key: busy_minutes(of_topic, peaks[key]) for key, of_topic in hours.items()}
+        days[row["cluster"], row["topic"]].append(DemandAhead(row["at"], row["peak"], row["high"]))
+    return {topic: tuple(its) for topic, its in days.items()}

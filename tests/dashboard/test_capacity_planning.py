@@ -53,18 +53,19 @@ WORKLOAD = Workload(
 # --- forecast --------------------------------------------------------------------------------------------------------
 
 
-def test_the_outlook_is_the_newest_forecast_from_now_on_by_its_busiest_minutes(planned: Path) -> None:
+def test_the_outlook_is_the_newest_forecast_of_the_days_that_begin_from_now_on(planned: Path) -> None:
     lake = Lake(str(planned / "lake"))
     older = [row | {"made_at": row["made_at"] - timedelta(hours=1)} for row in lake.read(FORECASTS).to_pylist()]
-    lakes.append(lake, FORECASTS, [row | {"busiest_per_second": 1e6, "busiest_high_per_second": 1e6} for row in older])
+    lakes.append(lake, FORECASTS, [row | {"peak_per_second": 1e6, "peak_high_per_second": 1e6} for row in older])
     later = NOW + timedelta(days=3)
     found = queries.outlook(lake, "prod", "carts", later)
     assert found.demand is not None
     assert len(found.days) == 87
     assert found.days[0].at >= later
     assert all(day.low <= day.peak <= day.high for day in found.days)
-    # What the verdict says of the horizon is the chart's highest point.
-    assert max(day.peak for day in found.days) == pytest.approx(found.demand["forecast_peak_per_second"])
+    assert [day.at - found.days[0].at for day in found.days] == [timedelta(days=n) for n in range(87)]
+    # The topic grows until the horizon.
+    assert max(day.peak for day in found.days) == pytest.approx(found.demand["forecast_peak_per_second"], rel=0.01)
     assert queries.outlook(lake, "prod", "nothing", NOW) == Outlook(None, ())
 
 

@@ -4,7 +4,7 @@ Compared is what the running set-up can do with what it must do. Of both, only w
 shows under saturation alone, without it there is a lower bound (what it did) or nothing.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
@@ -18,7 +18,6 @@ from lagwise.domain.sizing.workload import Unit, nodes_and_threads
 #: Oversized is what so large a share of the nodes could do, or a smaller one: for less a change is not worth its risk.
 OVERSIZED_SHARE = 2 / 3
 _MAX_RATE = 1e12
-_WEEK = timedelta(days=7)
 
 
 class CapacityVerdict(StrEnum):
@@ -73,23 +72,6 @@ class DemandAhead:
     def __post_init__(self) -> None:
         check_number("mean", self.mean, 0.0, _MAX_RATE, "a number from 0 to 1e12")
         check_number("upper", self.upper, self.mean, _MAX_RATE, "a number from the mean to 1e12")
-
-
-def busy_minutes(
-    busy_hours: Iterable[tuple[datetime, float, float]], forecast_peak_per_second: float
-) -> tuple[DemandAhead, ...]:
-    """The forecast of busy hours (start, mean, upper end of the interval), in order of time, as one of busy minutes.
-
-    A forecast may go below nothing, and its interval's end below its mean: neither is kept.
-    ``forecast_peak_per_second`` is the highest minute rate in the last week of the forecast: by as much as it is above
-    that week's busiest hour, all hours are raised.
-    """
-    hours = [(at, max(0.0, mean), max(0.0, mean, upper)) for at, mean, upper in busy_hours]
-    if not hours:
-        return ()
-    week = max(mean for at, mean, _ in hours if at > hours[-1][0] - _WEEK)
-    factor = max(1.0, forecast_peak_per_second / week) if week > 0.0 else 1.0
-    return tuple(DemandAhead(at, mean * factor, upper * factor) for at, mean, upper in hours)
 
 
 @dataclass(frozen=True, slots=True)

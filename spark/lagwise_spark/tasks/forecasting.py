@@ -42,10 +42,10 @@ LEAST_BETWEEN_STARTS = 5 * DAY
 LEAST_WEEKS_OF_GROWTH = 4
 #: The ends of the 90 % interval among the held-out errors.
 LOW, HIGH = 0.05, 0.95
-#: Models see no hourly mean above this quantile of the history: one burst is not part of any shape. It counts in every
-#: error, and in the maxima. Lower than the share of one hour a week, which is a shape.
-CLIPPED_ABOVE = 0.995
-MAXIMA_CLIPPED_ABOVE = 0.95
+#: Models see no hourly mean and no daily maximum above these quantiles of the history: one burst is not part of any
+#: shape. It counts in every error, and so in the intervals. Hours that come once a week are a shape, and more than
+#: those.
+CLIPPED_ABOVE, MAXIMA_CLIPPED_ABOVE = 0.995, 0.95
 SPREAD = 1.0
 #: A day's or a week's maximum is known when more than this share of it was seen.
 SEEN = 0.5
@@ -189,8 +189,8 @@ def _band(rate: Array, tails: list[Array], truths: list[Array]) -> Band:
 
     Errors are taken in units of half the forecast of their step and half that of the mean step: busy hours are missed
     by more than quiet ones, and quiet ones not by nothing. The middle 90 % of them are taken start by start, because
-    within a tail errors have one cause and one sign. Another start's ends will differ from the mean ones as these do
-    from one another, so the interval is wider by the standard deviation that their mean predicts another one with.
+    the errors of one tail often have one cause and one sign. What comes differs from the mean of these ends as they
+    differ from one another, so the interval is wider by their standard deviation.
     """
     errors = [(came - made) / _unit(made) for made, came in zip(tails, truths, strict=True)]
     ends = np.array([np.quantile(e[np.isfinite(e)], [LOW, HIGH], method="weibull") for e in errors if np.isfinite(e).any()])
