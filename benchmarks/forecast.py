@@ -14,7 +14,8 @@ of series or by horizon:
 - CPU time.
 
 Real series (`benchmarks.hourly_series` says where they come from) are forecast 7, 30 and 90 days ahead from eight
-origins each, with 400 days of history at most. Constants were chosen on every other one of them; the table has both halves.
+origins each, with 400 days of history at most. Constants were chosen on every other one of them; the table has both
+halves.
 """
 
 import sys
@@ -171,9 +172,9 @@ class OfSeries:
 
 
 HEADER = (
-    "| series | MASE | error / naive's | less than naive's | error / elected one's | less than it | in the 90 % interval "
-    "(the elected one's; series with 85 to 95 %) | daily maxima: error / same weekdays' | less than it | / elected one's "
-    "| in their interval | peak of the last week in its interval | forecast peak / truth, median | CPU ms (elected) |\n"
+    "| series | MASE | error / naive's | less than naive's | error / elected one's | less than it "
+    "| in the 90 % interval (the elected one's; series with 85 to 95 %) "
+    "| daily maxima: error / same weekdays' | less than it | / elected one's | in their interval | peak of the last week in its interval | forecast peak / truth, median | CPU ms (elected) |\n"
     "|---|---|---|---|---|---|---|---|---|---|---|---|---|---|"
 )
 

@@ -6,7 +6,7 @@ shows under saturation alone, without it there is a lower bound (what it did) or
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from enum import StrEnum
 from itertools import pairwise
 

@@ -40,13 +40,15 @@ STARTS = 6
 LEAST_BETWEEN_STARTS = 5 * DAY
 #: Growth is told from so many weeks on.
 LEAST_WEEKS_OF_GROWTH = 4
-#: The ends of the 90 % interval among the held-out errors.
+#: The ends of the 90 % interval among the held-out errors, …
 LOW, HIGH = 0.05, 0.95
+#: … which are moved outwards by so many standard deviations of the starts' ends. Those of maxima, which rest on a
+#: twenty-fourth of the errors, by more.
+WIDER_OF_HOURS, WIDER_OF_MAXIMA = 0.5, 1.0
 #: Models see no hourly mean and no daily maximum above these quantiles of the history: one burst is not part of any
 #: shape. It counts in every error, and so in the intervals. Hours that come once a week are a shape, and more than
 #: those.
 CLIPPED_ABOVE, MAXIMA_CLIPPED_ABOVE = 0.995, 0.95
-SPREAD = 1.0
 #: A day's or a week's maximum is known when more than this share of it was seen.
 SEEN = 0.5
 
@@ -99,7 +101,7 @@ def forecast(rates: Array, peaks: Array, hours: int) -> RateForecast | None:
     starts = _starts(len(rates), held, season)
     seen = np.minimum(_filled(rates, season), np.nanquantile(rates, CLIPPED_ABOVE))
     steps = Steps(DAY, season)
-    ahead = _pool(OF_HOURS if weekly else OF_A_SHORT_HISTORY, rates, seen, starts, held, hours, steps)
+    ahead = _pool(OF_HOURS if weekly else OF_A_SHORT_HISTORY, rates, seen, starts, held, hours, steps, WIDER_OF_HOURS)
     scale = _mean_of(np.abs(rates[season:] - rates[:-season]))
     maxima, peak = _maxima(peaks, starts, held, hours) if weekly else (None, None)
     return RateForecast(
@@ -126,7 +128,14 @@ class _Pooled:
 
 
 def _pool(
-    models: Mapping[str, Model], truth: Array, seen: Array, starts: list[int], held: int, ahead: int, steps: Steps
+    models: Mapping[str, Model],
+    truth: Array,
+    seen: Array,
+    starts: list[int],
+    held: int,
+    ahead: int,
+    steps: Steps,
+    wider: float,
 ) -> _Pooled:
     """Forecast ``ahead`` steps of ``seen``, weighted and with an interval by the errors from the starts."""
     tried = [made_by(list(models.values()), seen[:start], held, steps) for start in starts]
@@ -137,7 +146,7 @@ def _pool(
     tails = [combined(each, weights) for each in tried]
     rate = combined(made, weights)
     return _Pooled(
-        band=_band(rate, tails, truths),
+        band=_band(rate, tails, truths, wider),
         tails=tails,
         shares=dict(zip(models, weights.tolist(), strict=True)),
         error=_mean_of(np.concatenate([np.abs(m - t) for m, t in zip(tails, truths, strict=True)])),
@@ -184,19 +193,21 @@ def _ratio(error: float, scale: float) -> float | None:
     return error / scale if math.isfinite(error) and scale > 0 else None
 
 
-def _band(rate: Array, tails: list[Array], truths: list[Array]) -> Band:
+def _band(rate: Array, tails: list[Array], truths: list[Array], wider: float) -> Band:
     """The interval of a forecast, by what the held-out steps were for what had been forecast of them.
 
     Errors are taken in units of half the forecast of their step and half that of the mean step: busy hours are missed
     by more than quiet ones, and quiet ones not by nothing. The middle 90 % of them are taken start by start, because
     the errors of one tail often have one cause and one sign. What comes differs from the mean of these ends as they
-    differ from one another, so the interval is wider by their standard deviation.
+    differ from one another, so the interval is wider by ``wider`` of their standard deviations.
     """
     errors = [(came - made) / _unit(made) for made, came in zip(tails, truths, strict=True)]
-    ends = np.array([np.quantile(e[np.isfinite(e)], [LOW, HIGH], method="weibull") for e in errors if np.isfinite(e).any()])
+    ends = np.array(
+        [np.quantile(e[np.isfinite(e)], [LOW, HIGH], method="weibull") for e in errors if np.isfinite(e).any()]
+    )
     if not ends.size:
         return Band(rate, np.full_like(rate, np.nan), np.full_like(rate, np.nan))
-    low, high = ends.mean(axis=0) + ends.std(axis=0) * SPREAD * np.array([-1.0, 1.0])
+    low, high = ends.mean(axis=0) + wider * ends.std(axis=0) * np.array([-1.0, 1.0])
     unit = _unit(rate) * np.sqrt(np.maximum(1.0, np.arange(1, len(rate) + 1) / len(tails[0])))
     return Band(rate, np.clip(rate + min(low, 0.0) * unit, 0.0, None), rate + max(high, 0.0) * unit)
 
@@ -217,7 +228,7 @@ def _maxima(
     of_days = [len(maxima) - (len(peaks) - start) // DAY for start in starts]
     days = held // DAY
     seen = np.minimum(_filled(maxima, 7), np.nanquantile(maxima, MAXIMA_CLIPPED_ABOVE))
-    pooled = _pool(OF_MAXIMA, maxima, seen, of_days, days, hours // DAY, Steps(1, 7))
+    pooled = _pool(OF_MAXIMA, maxima, seen, of_days, days, hours // DAY, Steps(1, 7), WIDER_OF_MAXIMA)
     ratios = _peak_ratios(maxima, of_days, days, hours // DAY, pooled.tails)
     if ratios is None or not np.isfinite(pooled.band.low).all():
         return None, None
