@@ -174,7 +174,8 @@ class OfSeries:
 HEADER = (
     "| series | MASE | error / naive's | less than naive's | error / elected one's | less than it "
     "| in the 90 % interval (the elected one's; series with 85 to 95 %) "
-    "| daily maxima: error / same weekdays' | less than it | / elected one's | in their interval | peak of the last week in its interval | forecast peak / truth, median | CPU ms (elected) |\n"
+    "| daily maxima: error / same weekdays' | less than it | / elected one's | in their interval "
+    "| peak of the last week in its interval | forecast peak / truth, median | CPU ms (elected) |\n"
     "|---|---|---|---|---|---|---|---|---|---|---|---|---|---|"
 )
 

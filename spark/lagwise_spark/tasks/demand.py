@@ -14,7 +14,8 @@ from lagwise.domain.verdicts.columns import runs
 from lagwise.tables.capacity import DEMAND, FORECASTS, TOPIC_HOURS
 from lagwise_spark.tasks import forecasting
 from lagwise_spark.tasks.arrow_columns import Numbering, combined
-from lagwise_spark.tasks.forecasting import DAY, WEEK, Array, RateForecast
+from lagwise_spark.tasks.forecast_models import Array
+from lagwise_spark.tasks.forecasting import DAY, WEEK, RateForecast
 from lagwise_spark.tasks.lake_files import KeyRange, LakeFiles
 from lagwise_spark.tasks.running import Made
 

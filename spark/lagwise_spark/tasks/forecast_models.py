@@ -137,7 +137,8 @@ def made_by(models: Sequence[Model], y: Array, ahead: int, steps: Steps) -> Arra
 
 def _seasons(y: Array, steps: Steps, most: int) -> Array:
     count = min(most, len(y) // steps.season)
-    return y[len(y) - count * steps.season :].reshape(count, steps.season)
+    seasons: Array = y[len(y) - count * steps.season :].reshape(count, steps.season)
+    return seasons
 
 
 def _at_level(y: Array, ahead: int, steps: Steps, of_days: Callable[[Array, int], Array]) -> Array:

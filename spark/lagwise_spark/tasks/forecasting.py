@@ -247,8 +247,8 @@ def _maxima_of_days(peaks: Array) -> Array:
 def _peak_ratios(
     maxima: Array, starts: list[int], days: int, ahead: int, tails: list[Array]
 ) -> tuple[float, float, float] | None:
-    """Low, middle and high of: the highest day of the last week of a held-out tail, in multiples of the highest that had
-    been forecast for it. The highest of seven days is mostly above the highest of what they are expected to be."""
+    """Low, middle and high of: the highest day of the last week of a held-out tail, in multiples of the highest that
+    had been forecast for it. The highest of seven days is mostly above the highest of what they are expected to be."""
     ratios = []
     for start, made in zip(starts, tails, strict=True):
         its = maxima[start + days - 7 : start + days]
