@@ -143,7 +143,7 @@ def test_a_model_that_is_twice_as_wrong_has_a_sixteenth_of_the_weight() -> None:
     weights = weights_of(np.array([[1.0, 2.0, 0.5], [3.0, 6.0, 1.5]]))
     assert weights / weights[0] == pytest.approx([1, 1 / 16, 16])
     once = weights_of(np.array([[1.0, np.nan], [4.0, 2.0]]))
-    assert once / once[0] == pytest.approx([1, 16]), "compared at the starts at which it was tested"
+    assert once / once[0] == pytest.approx([1, 16]), "compared at the starts at which it gave a forecast"
     assert weights_of(np.array([[1.0, np.nan]])).tolist() == [1.0, 0.0]
     for nothing in ([[0.0, 0.0]], [[0.0, 1.0]], [[np.nan, 1.0]]):
         assert weights_of(np.array(nothing)).tolist() == [1.0, 0.0]
@@ -185,25 +185,6 @@ def test_a_weekday_without_traffic_says_nothing_about_the_level() -> None:
     working = np.where(np.arange(24 * 70) // 24 % 7 >= 5, 0.0, 50.0)
     for model in (models.level, models.theta, models.damped):
         assert model(working, 24 * 14, Steps(24, 168)) == pytest.approx(working[: 24 * 14], rel=1e-3)
-
-
-def test_last_year_raises_the_level_as_it_rose_then() -> None:
-    def high(week: np.ndarray) -> np.ndarray:
-        return (week % 52 >= 20) & (week % 52 < 30)
-
-    rates = weekly(7 * 62) * np.where(high(np.arange(168 * 62) // 168), 2.0, 1.0)
-    made = models.last_year(rates, 168 * 40, Steps(24, 168)).reshape(-1, 168).mean(axis=1)
-    weeks = np.arange(62, 102)
-    middle = (weeks >= 74) & (weeks < 80)
-    assert made[middle] / rates[-168:].mean() == pytest.approx(np.full(6, 2.0), rel=0.1)
-    assert made[weeks < 71] / rates[-168:].mean() == pytest.approx(np.ones(9), rel=0.1)
-    assert np.isnan(models.last_year(rates[: 168 * 53], 168, Steps(24, 168))).all()
-
-
-def test_last_year_has_weight_where_it_could_be_tested() -> None:
-    rates = weekly(7 * 90)
-    assert of(rates[-168 * 90 :]).shares["last year"] > 0.01
-    assert of(rates[-168 * 56 :]).shares["last year"] == 0.0, "90 days before the end there is no year"
 
 
 def test_growth_is_forecast_from_four_weeks_on() -> None:

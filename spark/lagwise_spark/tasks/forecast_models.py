@@ -25,7 +25,6 @@ SMOOTHING, SMOOTHED_SEASONS = 0.3, 52
 TREND_DAYS = 182
 #: A weekday with less than this share of the mean day's rate says nothing about the level.
 QUIET_DAY = 0.05
-WEEKS_OF_YEAR = 52
 #: The power of the inverse errors, and the least error that counts, in multiples of the first model's.
 POWER, LEAST_ERROR = 4, 1e-3
 
@@ -79,20 +78,6 @@ def damped(y: Array, ahead: int, steps: Steps) -> Array:
     return _at_level(y, ahead, steps, lambda days, n: _run(AutoETS(season_length=1, model="AAN", damped=True), days, n))
 
 
-def last_year(y: Array, ahead: int, steps: Steps) -> Array:
-    """The usual shape at the level of the last two weeks, which changes as it did a year ago. NaN with less than 54
-    weeks of history."""
-    weeks = _seasons(y, steps, len(y)).mean(axis=1)
-    if len(weeks) < WEEKS_OF_YEAR + 2:
-        return np.full(ahead, np.nan)
-    then = weeks[-WEEKS_OF_YEAR - 2 :]
-    # Of three weeks around each: holidays do not fall on the same week every year.
-    around = np.convolve(np.append(then[1:], then[-1]), np.full(3, 1 / 3), mode="valid")
-    change = around / then[:2].mean() if then[:2].mean() > 0 else np.ones(len(around))
-    of_days = np.resize(np.repeat(change, 7), -(-ahead // steps.day))
-    return _at_level(y, ahead, steps, lambda days, n: days[-14:].mean() * of_days[:n])
-
-
 #: By name. The first one is the baseline that errors are compared with.
 OF_HOURS: Mapping[str, Model] = {
     "seasonal-naive": repeated,
@@ -101,7 +86,6 @@ OF_HOURS: Mapping[str, Model] = {
     "level": level,
     "theta": theta,
     "damped": damped,
-    "last year": last_year,
 }
 OF_A_SHORT_HISTORY: Mapping[str, Model] = {"seasonal-naive": repeated, "median": usual, "smoothed": smoothed}
 #: Maxima of days are mostly noise: continuing their trend makes them worse (docs/adr/0014-forecasts.md).
@@ -109,10 +93,10 @@ OF_MAXIMA: Mapping[str, Model] = {"median": usual, "smoothed": smoothed, "level"
 
 
 def weights_of(errors: Array) -> Array:
-    """The weights of models from their held-out errors (starts x models); NaN is not tested there.
+    """The weights of models from their held-out errors (starts x models); NaN is none.
 
-    A model that could be tested at some starts only is compared with the first one at these. The first one gets all the
-    weight where it is never wrong, and where nothing could be compared.
+    A model that failed at some starts is compared with the first one at the others. The first one gets all the weight
+    where it is never wrong, and where nothing could be compared.
     """
     tested = np.isfinite(errors) & np.isfinite(errors[:, :1])
     mine = np.where(tested, errors, 0.0).sum(axis=0)
