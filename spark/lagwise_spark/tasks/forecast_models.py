@@ -102,7 +102,8 @@ def weights_of(errors: Array) -> Array:
     mine = np.where(tested, errors, 0.0).sum(axis=0)
     firsts = np.where(tested, errors[:, :1], 0.0).sum(axis=0)
     if not firsts[0] > 0:
-        return np.eye(errors.shape[1])[0]
+        only_first: Array = np.eye(errors.shape[1])[0]
+        return only_first
     ratio = np.divide(mine, firsts, out=np.full(len(mine), np.inf), where=firsts > 0)
     weights = np.maximum(ratio, LEAST_ERROR) ** -float(POWER)
     return np.asarray(weights / weights.sum(), dtype=np.float64)
