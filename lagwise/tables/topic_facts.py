@@ -9,9 +9,9 @@ import pyarrow as pa
 
 from lagwise.domain.capacity.inputs import Skew
 from lagwise.domain.capacity.objective_demand import ObjectiveDemand, objective_demand
-from lagwise.domain.capacity.verdict import DemandAhead, busy_hours, busy_minutes
+from lagwise.domain.capacity.verdict import DemandAhead, busy_hours
 from lagwise.domain.sizing.objective import ObjectiveRate
-from lagwise.tables.capacity import DEMAND, FORECASTS, TOPIC_HOURS
+from lagwise.tables.capacity import FORECASTS, TOPIC_HOURS
 from lagwise.tables.schema import TEXT
 from lagwise.tables.store import Lake
 
@@ -56,10 +56,9 @@ _AHEAD = """
     with newest as (
         select *, max(made_at) over (partition by cluster, topic) as last from forecasts
     )
-    select cluster, topic, "at", busiest_per_second as mean, busiest_high_per_second as high,
-           forecast_peak_per_second as peak
-    from newest join demand using (cluster, topic)
-    where newest.made_at = newest.last and "at" >= ? and forecast_peak_per_second is not null
+    select cluster, topic, "at", busiest_per_second as mean, busiest_high_per_second as mean_high,
+           peak_per_second as peak, peak_high_per_second as high
+    from newest where made_at = last and "at" >= ?
     order by cluster, topic, "at"
 """
 
@@ -79,7 +78,8 @@ def skew_of(lake: Lake, topics: Collection[tuple[str, str]], now: datetime) -> d
 
 
 class TopicAhead(NamedTuple):
-    """The forecast of a topic from now on, in order of time: of busy hours, and of their busiest minutes."""
+    """The forecast of a topic from now on, in order of time: of busy hours, and of the busiest minute
+    of each day."""
 
     hours: tuple[DemandAhead, ...]
     minutes: tuple[DemandAhead, ...]
@@ -90,15 +90,16 @@ NOTHING_AHEAD = TopicAhead((), ())
 
 def demand_ahead(lake: Lake, now: datetime) -> dict[tuple[str, str], TopicAhead]:
     """The forecast by cluster and topic, without topics that have none. Raises LakeError."""
-    found = lake.query(_AHEAD, [now], over=[FORECASTS], since=now - _FORECAST_KEPT, given={"demand": lake.read(DEMAND)})
-    hours: dict[tuple[str, str], list[tuple[datetime, float, float]]] = defaultdict(list)
-    peaks: dict[tuple[str, str], float] = {}
+    found = lake.query(_AHEAD, [now], over=[FORECASTS], since=now - _FORECAST_KEPT)
+    rows: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
     for row in found.to_pylist():
-        key = row["cluster"], row["topic"]
-        hours[key].append((row["at"], row["mean"], row["high"]))
-        peaks[key] = row["peak"]
+        rows[row["cluster"], row["topic"]].append(row)
     return {
-        key: TopicAhead(busy_hours(of_topic), busy_minutes(of_topic, peaks[key])) for key, of_topic in hours.items()
+        topic: TopicAhead(
+            busy_hours((row["at"], row["mean"], row["mean_high"]) for row in its),
+            tuple(DemandAhead(row["at"], row["peak"], row["high"]) for row in its if row["peak"] is not None),
+        )
+        for topic, its in rows.items()
     }
 
 

@@ -111,7 +111,7 @@ def _demand(p: Plan, now: datetime) -> Row:
         "forecast_peak_low_per_second": None if ahead is None else 0.85 * ahead,
         "forecast_peak_high_per_second": None if ahead is None else 1.2 * ahead,
         "tested_days": None if ahead is None else 30.0,
-        "model": None if ahead is None else "theta",
+        "models": None if ahead is None else "median 60 %, theta 40 %",
         "mase": None if ahead is None else 0.7,
         "baseline_mase": None if ahead is None else 1.1,
         "reason": "there are only 3 days of history: 14 are needed" if p.growth is None else None,
@@ -139,7 +139,6 @@ def _forecast(p: Plan, growth: float, now: datetime) -> Iterator[Row]:
         trend = 0.9 * p.peak * (1 + growth * ((at - until) / _HORIZON))
         shape = 0.75 + 0.25 * math.sin((at.hour - 9) / 24 * 2 * math.pi) if hours == 1 else 0.75
         wide = 0.05 + 0.12 * ((at - until) / _HORIZON)
-        busiest = trend * (shape if hours == 1 else 1.0)
         yield {
             "cluster": p.cluster,
             "topic": p.topic,
@@ -149,13 +148,17 @@ def _forecast(p: Plan, growth: float, now: datetime) -> Iterator[Row]:
             "produce_rate_per_second": trend * shape,
             "low_per_second": trend * shape * (1 - wide),
             "high_per_second": trend * shape * (1 + wide),
-            "busiest_per_second": busiest,
-            "busiest_high_per_second": busiest * (1 + wide),
-            "model": "theta",
-            "mase": 0.7,
-            "baseline_mase": 1.1,
+            **(_peak(trend / 0.9, wide) if (at - until) % timedelta(days=1) == timedelta(0) else {}),
         }
         at += timedelta(hours=hours)
+
+
+def _peak(busiest: float, wide: float) -> Row:
+    return {
+        "peak_per_second": busiest,
+        "peak_low_per_second": busiest * (1 - wide),
+        "peak_high_per_second": busiest * (1 + wide),
+    }
 
 
 def _observed(p: Plan, now: datetime) -> Row:

@@ -71,7 +71,7 @@ def burst(peak: float, minutes: int = 2, usual: float = 100.0, high: float = 1.0
 def demand(
     lake: Lake, peak: float = 600.0, later: float | None = None, objective_rates: Sequence[dict[str, Any]] = ()
 ) -> None:
-    ahead = {} if later is None else {"forecast_peak_per_second": later, "model": "theta"}
+    ahead = {} if later is None else {"forecast_peak_per_second": later, "models": "theta 100 %"}
     append(
         lake,
         DEMAND,
@@ -80,17 +80,18 @@ def demand(
              objective_rates=list(objective_rates), busy_hour_per_second=peak / 2, **ahead),
     )  # fmt: skip
     if later is not None:
-        # A busy hour's mean is half of its busiest minute.
         days = [NOW + timedelta(days=d) for d in range(1, 91)]
-        means = [(peak + (later - peak) * n / 89) / 2 for n in range(90)]
+        peaks = [peak + (later - peak) * n / 89 for n in range(90)]
         for made, factor in ((NOW - timedelta(days=1), 7.0), (NOW, 1.0)):  # the newer one counts
             append(
                 lake,
                 FORECASTS,
                 *[
-                    some(FORECASTS, made_at=made, at=at, hours=24, produce_rate_per_second=mean * factor,
-                         busiest_per_second=mean * factor, busiest_high_per_second=mean * 1.1 * factor)
-                    for at, mean in zip(days, means, strict=True)
+                    some(FORECASTS, made_at=made, at=at, hours=24, produce_rate_per_second=peak_of_day * factor / 2,
+                         busiest_per_second=peak_of_day * factor / 2,
+                         busiest_high_per_second=peak_of_day * 1.1 * factor / 2,
+                         peak_per_second=peak_of_day * factor, peak_high_per_second=peak_of_day * 1.1 * factor)
+                    for at, peak_of_day in zip(days, peaks, strict=True)
                 ],
             )  # fmt: skip
 

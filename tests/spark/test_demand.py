@@ -237,6 +237,14 @@ def test_topics_are_forecast_the_stalest_first_and_once(spark: "SparkContext", l
     # 35 days are five weeks: the next hour is the first of the pattern again.
     found = np.array([row["produce_rate_per_second"] for row in by_time[:168]])
     assert np.abs(found / truth - 1).mean() < 0.05
+    days = [row for row in by_time if row["peak_per_second"] is not None]
+    assert [row["at"] for row in days] == [until + timedelta(days=day) for day in range(90)]
+    assert all(row["peak_low_per_second"] <= row["peak_per_second"] <= row["peak_high_per_second"] for row in days)
+    peaks = np.array([row["peak_per_second"] for row in days[:7]])
+    # A minute has twice its hour's rate; the highest of a day's noisy hours is above the rate without noise.
+    assert 2 * truth.reshape(7, 24).max(axis=1) == pytest.approx(peaks, rel=0.15)
+    names = [share.rsplit(" ", 2)[0] for share in weekly["models"].split(", ")]
+    assert set(names) <= {"seasonal-naive", "median", "smoothed", "level", "theta", "damped"}
 
     assert rows["nothing"]["forecast_peak_high_per_second"] == 0.0
     assert rows["same"]["forecast_peak_per_second"] == pytest.approx(10.0)
@@ -246,6 +254,7 @@ def test_topics_are_forecast_the_stalest_first_and_once(spark: "SparkContext", l
     assert max(row["produce_rate_per_second"] for row in ahead["burst"]) == pytest.approx(2.0)
     assert rows["new"]["reason"].startswith("too little history: 0.2 days; a forecast 90 days ahead needs 14")
     assert ahead["new"] == []
+    assert {row["peak_per_second"] for row in ahead["young"]} == {None}
     assert rows["new"]["peak_per_second"] == 6.0
     assert rows["young"]["reason"].startswith("too little history: 5.0 days")
     assert rows["young"]["forecast_peak_per_second"] is None

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from lagwise.domain.capacity.outlook import DayAhead, Outlook
-from lagwise.domain.capacity.verdict import CapacityVerdict, busy_hours, busy_minutes
+from lagwise.domain.capacity.verdict import CapacityVerdict, busy_hours
 from lagwise.tables.analysis import GROUP_HISTORY, GROUP_STATUS, PARTITION_STATUS
 from lagwise.tables.capacity import CAPACITY, DEMAND, FORECASTS
 from lagwise.tables.store import Lake
@@ -113,27 +113,23 @@ def outlook(lake: Lake, cluster: str, topic: str, now: datetime) -> Outlook:
     """The newest forecast of a topic, day by day from now on."""
     about = {"cluster": cluster, "topic": topic}
     demand = first_row(lake, {DEMAND: None}, "select * from demand where cluster = $cluster and topic = $topic", about)
-    hours = rows(
+    if demand is None or demand["forecast_peak_per_second"] is None:
+        return Outlook(demand, ())
+    ahead = rows(
         lake,
         {FORECASTS: days(now - _NEWEST_FORECAST, now)},
         """
-        select "at", made_at, busiest_per_second as mean, busiest_high_per_second as high,
-            -- a day has only the lower end of its mean hour
-            low_per_second / nullif(produce_rate_per_second, 0) as low_share
+        select "at", peak_low_per_second, peak_per_second, peak_high_per_second, busiest_per_second,
+            busiest_high_per_second
         from forecasts where cluster = $cluster and topic = $topic
         qualify made_at = max(made_at) over () and "at" >= $now order by "at"
         """,
         about | {"now": now},
     )
-    peak = demand["forecast_peak_per_second"] if demand else None
-    if peak is None:
-        return Outlook(demand, ())
-    busy = [(hour["at"], hour["mean"], hour["high"]) for hour in hours]
-    ahead = busy_minutes(busy, peak)
-    busiest: dict[int, DayAhead] = {}
-    for hour, point in zip(hours, ahead, strict=True):
-        day = (hour["at"] - hour["made_at"]).days
-        if day not in busiest or point.mean > busiest[day].peak:
-            low = point.mean * min(1.0, max(0.0, hour["low_share"] or 0.0))
-            busiest[day] = DayAhead(point.at, low, point.mean, point.upper)
-    return Outlook(demand, tuple(busiest.values()), busy_hours(busy))
+    found = (
+        DayAhead(row["at"], row["peak_low_per_second"], row["peak_per_second"], row["peak_high_per_second"])
+        for row in ahead
+        if row["peak_per_second"] is not None
+    )
+    hours = busy_hours((row["at"], row["busiest_per_second"], row["busiest_high_per_second"]) for row in ahead)
+    return Outlook(demand, tuple(found), hours)

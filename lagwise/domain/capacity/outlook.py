@@ -49,18 +49,19 @@ def why_not(outlook: Outlook) -> str:
 
 
 def provenance(outlook: Outlook, now: datetime) -> str:
-    """By which model, from how much history, and how good it was."""
+    """From how much history, how good it was, and by which models."""
     demand = outlook.demand
     if demand is None or not outlook.days:
         return why_not(outlook)
     history = duration(demand["history_hours"] * 3_600.0)
     said = (
-        f"The busiest minute of each day, by the model {demand['model']}, from {history} of history, made "
-        f"{since(demand['as_of'], now)} ago. The band holds 90 % of the outcomes."
+        f"The busiest minute of each day, from {history} of history, made {since(demand['as_of'], now)} ago. The band "
+        "holds 90 % of the outcomes."
     )
     if demand["mase"] is not None and demand["baseline_mase"] is not None and demand["tested_days"] is not None:
         said += (
-            f" Compared with what came, up to {duration(demand['tested_days'] * 86_400.0)} ahead, its mean "
-            f"error was {demand['mase']:.2f}, that of simply repeating the last week {demand['baseline_mase']:.2f}."
+            f" Compared with what came, up to {duration(demand['tested_days'] * 86_400.0)} ahead, the mean error of "
+            f"the hourly rates was {demand['mase']:.2f}, that of simply repeating the last week "
+            f"{demand['baseline_mase']:.2f}. Weights of the models: {demand['models']}."
         )
     return said

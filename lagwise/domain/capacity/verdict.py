@@ -6,7 +6,7 @@ shows under saturation alone, without it there is a lower bound (what it did) or
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from enum import StrEnum
 from itertools import pairwise
 
@@ -18,7 +18,6 @@ from lagwise.domain.sizing.workload import Unit, nodes_and_threads
 #: Oversized is what so large a share of the nodes could do, or a smaller one: for less a change is not worth its risk.
 OVERSIZED_SHARE = 2 / 3
 _MAX_RATE = 1e12
-_WEEK = timedelta(days=7)
 
 
 class CapacityVerdict(StrEnum):
@@ -81,22 +80,6 @@ def busy_hours(hours: Iterable[tuple[datetime, float, float]]) -> tuple[DemandAh
     A forecast may go below nothing, and its interval's end below its mean: neither is kept.
     """
     return tuple(DemandAhead(at, max(0.0, mean), max(0.0, mean, upper)) for at, mean, upper in hours)
-
-
-def busy_minutes(
-    hours: Iterable[tuple[datetime, float, float]], forecast_peak_per_second: float
-) -> tuple[DemandAhead, ...]:
-    """The forecast of :func:`busy_hours` as one of busy minutes.
-
-    ``forecast_peak_per_second`` is the highest minute rate in the last week of the forecast: by as much as it is above
-    that week's busiest hour, all hours are raised.
-    """
-    ahead = busy_hours(hours)
-    if not ahead:
-        return ()
-    week = max(hour.mean for hour in ahead if hour.at > ahead[-1].at - _WEEK)
-    factor = max(1.0, forecast_peak_per_second / week) if week > 0.0 else 1.0
-    return tuple(DemandAhead(hour.at, hour.mean * factor, hour.upper * factor) for hour in ahead)
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,8 @@ from lagwise.domain.verdicts.columns import runs
 from lagwise.tables.capacity import DEMAND, FORECASTS, TOPIC_HOURS
 from lagwise_spark.tasks import forecasting
 from lagwise_spark.tasks.arrow_columns import Numbering, combined
-from lagwise_spark.tasks.forecasting import DAY, WEEK, Array, RateForecast
+from lagwise_spark.tasks.forecast_models import Array
+from lagwise_spark.tasks.forecasting import DAY, WEEK, RateForecast
 from lagwise_spark.tasks.lake_files import KeyRange, LakeFiles
 from lagwise_spark.tasks.running import Made
 
@@ -93,7 +94,7 @@ def demand_of(history: pa.Table, until: datetime, horizon_days: int) -> dict[str
         row |= dict(zip(names, growth, strict=True))
     made = forecasting.forecast(rates, peaks, horizon_days * DAY)
     if made is not None:
-        row |= {"model": made.model, "mase": made.mase, "baseline_mase": made.baseline_mase}
+        row |= {"models": _named(made.shares), "mase": made.mase, "baseline_mase": made.baseline_mase}
         row |= {"tested_days": made.tested_hours / DAY, "ahead": _ahead(made, until)}
         if row["reason"] is None:
             row |= _peak(made)
@@ -162,31 +163,42 @@ def _peak(made: RateForecast) -> dict[str, Any]:
     """The highest minute rate to expect in the last week before the horizon."""
     if made.peak is None:
         return {"reason": "the last weeks have too many gaps: the forecast could not be compared with what came"}
-    top = float(made.rate[-WEEK:].max())
     names = ("forecast_peak_low_per_second", "forecast_peak_per_second", "forecast_peak_high_per_second")
-    return {name: top * factor for name, factor in zip(names, made.peak, strict=True)}
+    return dict(zip(names, made.peak, strict=True))
+
+
+def _named(shares: Mapping[str, float]) -> str:
+    """The models by their weights in words, without those of less than one percent."""
+    heaviest = sorted(shares.items(), key=lambda item: (-item[1], item[0]))
+    return ", ".join(f"{name} {100 * share:.0f} %" for name, share in heaviest if share >= 0.01)
 
 
 def _ahead(made: RateForecast, until: datetime) -> list[dict[str, Any]]:
-    """By the hour at first, then by the day (of 24 hours from ``until`` on)."""
-    if not np.isfinite(made.low).all():
+    """By the hour at first, then by the day (of 24 hours from ``until`` on); a day's peak stands where it begins."""
+    rates = made.rates
+    if not np.isfinite(rates.low).all():
         return []
     rows = []
     at = 0
-    while at < len(made.rate):
+    while at < len(rates.middle):
         hours = 1 if at < HOURLY else DAY
         its = slice(at, at + hours)
-        busiest = at + int(made.rate[its].argmax())
-        rows.append(
-            {
-                "at": until + timedelta(hours=at),
-                "hours": hours,
-                "produce_rate_per_second": math.fsum(made.rate[its]) / hours,
-                "low_per_second": math.fsum(made.low[its]) / hours,
-                "high_per_second": math.fsum(made.high[its]) / hours,
-                "busiest_per_second": float(made.rate[busiest]),
-                "busiest_high_per_second": float(made.high[busiest]),
+        busiest = at + int(rates.middle[its].argmax())
+        row = {
+            "at": until + timedelta(hours=at),
+            "hours": hours,
+            "produce_rate_per_second": math.fsum(rates.middle[its]) / hours,
+            "low_per_second": math.fsum(rates.low[its]) / hours,
+            "high_per_second": math.fsum(rates.high[its]) / hours,
+            "busiest_per_second": float(rates.middle[busiest]),
+            "busiest_high_per_second": float(rates.high[busiest]),
+        }
+        if made.maxima is not None and at % DAY == 0:
+            row |= {
+                "peak_per_second": float(made.maxima.middle[at // DAY]),
+                "peak_low_per_second": float(made.maxima.low[at // DAY]),
+                "peak_high_per_second": float(made.maxima.high[at // DAY]),
             }
-        )
+        rows.append(row)
         at += hours
     return rows

@@ -1,76 +1,94 @@
-"""What a topic will be sent: the forecast of one topic's hourly rates, by models of the library statsforecast.
+"""What a topic will be sent: the forecast of one topic's hourly rates and of its daily maxima.
 
 The same in plain words, with figures: ``docs/forecast.md``. Rates are records per second; an hour without samples is
 NaN.
 
-- Two scales, both forecast by the library: the mean of each day (where the trend shows), and the shape of a week by the
-  hour (the mean of the last four weeks). An hour is its share of the day times the day's forecast.
-- Several models stand for election, the seasonal-naive one among them (next week is as last week was). Each forecasts
-  the tail of the topic's own history, from several starts, knowing only what came before; the one with the least mean
-  error is used, and where none is better than the seasonal-naive one by a margin, that one is.
-- The 90 % interval is made of the same held-out errors: whatever the model, it is as wide as the model was wrong.
+- Hourly means and daily maxima (of minute rates) are forecast each by itself, by a pool of models
+  (:mod:`lagwise_spark.tasks.forecast_models`).
+- Every model forecasts the tail of the topic's own history, from several starts, knowing only what came before. The
+  smaller its mean error there, the larger its weight.
+- The 90 % intervals are made of the pool's errors at the same starts, and wider the more these differ.
 """
 
 import math
-import warnings
-from collections.abc import Callable
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 from scipy import stats
 
-Array = npt.NDArray[np.float64]
+from lagwise_spark.tasks.forecast_models import (
+    OF_A_SHORT_HISTORY,
+    OF_HOURS,
+    OF_MAXIMA,
+    Array,
+    Model,
+    Steps,
+    combined,
+    made_by,
+    weights_of,
+)
 
 DAY, WEEK = 24, 168
 #: A day's shape needs two days and a week's two weeks: less shows nothing twice.
 LEAST_HOURS, LEAST_WEEKLY_HOURS = 2 * DAY, 2 * WEEK
-#: The seasonal-naive forecast is used unless another one's mean error is at least this much smaller.
-MARGIN = 0.02
 #: The tail that is held out is at most this share of the history, …
 HELD_OUT = 1 / 3
-#: … and is forecast from at most so many starts.
+#: … and is forecast from at most so many starts, …
 STARTS = 6
+#: … which are half a tail apart, and at least so long: starts within a few days see the same surprises.
+LEAST_BETWEEN_STARTS = 5 * DAY
 #: Growth is told from so many weeks on.
 LEAST_WEEKS_OF_GROWTH = 4
-#: The ends of the 90 % interval among the held-out errors.
+#: The ends of the 90 % interval among the held-out errors, …
 LOW, HIGH = 0.05, 0.95
-#: Models see no rate above this quantile of the history: one burst is not part of any shape. It counts in every error,
-#: and in the peak. Lower than the share of one hour a week, which is a shape.
-CLIPPED_ABOVE = 0.995
-#: The seasonal mean is that of the last so many weeks (or days).
-PERIODS = 4
+#: … which are moved outwards by so many standard deviations of the starts' ends. Those of maxima, which rest on a
+#: twenty-fourth of the errors, by more.
+WIDER_OF_HOURS, WIDER_OF_MAXIMA = 0.5, 1.0
+#: Models see no hourly mean and no daily maximum above these quantiles of the history: one burst is not part of any
+#: shape. It counts in every error, and so in the intervals. Hours that come once a week are a shape, and more than
+#: those.
+CLIPPED_ABOVE, MAXIMA_CLIPPED_ABOVE = 0.995, 0.95
+#: A day's or a week's maximum is known when more than this share of it was seen.
+SEEN = 0.5
 
 
-@dataclass(frozen=True)
-class RateForecast:
-    """Mean rates of the hours ahead with their 90 % interval, records per second, never negative.
+@dataclass(frozen=True, slots=True)
+class Band:
+    """A forecast with the ends of its 90 % interval, records per second, never negative."""
 
-    ``mase`` is the mean absolute error on the held-out tail in units of the history's own week-to-week (day-to-day)
-    change; null where the history never changes. ``tested_hours`` is the lead up to which the interval was measured;
-    beyond it, it is widened with the root of the lead. ``peak`` (low, middle, high) is the highest minute rate of the
-    last week, in multiples of the highest hourly mean that is forecast for it.
-    """
-
-    model: str
-    rate: Array
+    middle: Array
     low: Array
     high: Array
+
+
+@dataclass(frozen=True, slots=True)
+class RateForecast:
+    """What is ahead.
+
+    ``rates`` are the mean rates of the hours, ``maxima`` the highest minute rates of the days of 24 hours that follow
+    one another from now on, and ``peak`` (low, middle, high) that of the last whole week; the last two are None where
+    they are not known. ``shares`` are the weights of the models of the hours by name, and sum to 1. ``mase`` is the
+    pool's mean absolute error on the held-out tail in units of the history's own week-to-week (day-to-day) change; null
+    where the history never changes. ``tested_hours`` is the lead up to which the intervals were measured; beyond it,
+    they are widened with the root of the lead.
+    """
+
+    rates: Band
+    maxima: Band | None
+    peak: tuple[float, float, float] | None
+    shares: Mapping[str, float]
     mase: float | None
     baseline_mase: float | None
     tested_hours: int
     season_hours: int
-    peak: tuple[float, float, float] | None
-
-
-_Model = Callable[[Array, int], Array]
 
 
 def forecast(rates: Array, peaks: Array, hours: int) -> RateForecast | None:
     """The next ``hours`` hours, from hourly mean rates and the highest minute rates of the same hours, oldest first.
 
     None with less than two days of known hours. With less than two weeks only the day's shape is known, and no further
-    ahead than the history is long: the result is shorter then.
+    ahead than the history is long: the result is shorter then, and without maxima.
     """
     known = np.isfinite(rates)
     if known.sum() < LEAST_HOURS:
@@ -79,85 +97,73 @@ def forecast(rates: Array, peaks: Array, hours: int) -> RateForecast | None:
     season = WEEK if weekly else DAY
     if not weekly:
         hours = min(hours, int(known.sum()) // DAY * DAY)
-    filled = np.minimum(_filled(rates, season), np.nanquantile(rates, CLIPPED_ABOVE))
-    models = _models(season)
     held = max(season, min(hours, int(len(rates) * HELD_OUT) // season * season))
     starts = _starts(len(rates), held, season)
-    tails = {name: [_clean(model(filled[:s], held)) for s in starts] for name, model in models.items()}
+    seen = np.minimum(_filled(rates, season), np.nanquantile(rates, CLIPPED_ABOVE))
+    steps = Steps(DAY, season)
+    ahead = _pool(OF_HOURS if weekly else OF_A_SHORT_HISTORY, rates, seen, starts, held, hours, steps, WIDER_OF_HOURS)
     scale = _mean_of(np.abs(rates[season:] - rates[:-season]))
-    errors = {name: _error(rates, starts, held, made) for name, made in tails.items()}
-    baseline = errors[NAIVE]
-    name = min(errors, key=lambda n: errors[n])
-    # Also where nothing could be compared, because no held-out hour is known.
-    if not errors[name] < baseline * (1 - MARGIN):
-        name = NAIVE
-    rate = _clean(models[name](filled, hours))
-    if not np.isfinite(rate).all():
-        name, rate = NAIVE, _clean(models[NAIVE](filled, hours))
-    low, high = _interval(rates, starts, held, tails[name], rate)
+    maxima, peak = _maxima(peaks, starts, held, hours) if weekly else (None, None)
     return RateForecast(
-        model=name,
-        rate=rate,
-        low=low,
-        high=high,
-        mase=_ratio(errors[name], scale),
-        baseline_mase=_ratio(baseline, scale),
+        rates=ahead.band,
+        maxima=maxima,
+        peak=peak,
+        shares=ahead.shares,
+        mase=_ratio(ahead.error, scale),
+        baseline_mase=_ratio(ahead.baseline_error, scale),
         tested_hours=held,
         season_hours=season,
-        peak=_peak(peaks, starts, held, tails[name]) if weekly else None,
     )
 
 
-NAIVE, MEAN, THETA = "seasonal-naive", "seasonal-mean", "theta"
+@dataclass(frozen=True, slots=True)
+class _Pooled:
+    """A pool's forecast, with what it and its first model did on the held-out tails."""
+
+    band: Band
+    tails: list[Array]
+    shares: dict[str, float]
+    error: float
+    baseline_error: float
 
 
-def _models(season: int) -> dict[str, _Model]:
-    from statsforecast.models import SeasonalNaive, SeasonalWindowAverage, Theta
-
-    def naive(y: Array, h: int) -> Array:
-        return _run(SeasonalNaive(season), y, h)
-
-    def mean(y: Array, h: int) -> Array:
-        return _run(SeasonalWindowAverage(season, min(PERIODS, len(y) // season)), y, h)
-
-    if season == DAY:
-        return {NAIVE: naive, MEAN: mean}
-    return {NAIVE: naive, MEAN: mean, THETA: _by_days(lambda y, h: _run(Theta(7), y, h), shape_of=mean)}
-
-
-def _by_days(model: _Model, shape_of: _Model) -> _Model:
-    """A model of the days' means, given the shape of the last weeks by the hour."""
-
-    def by_hours(y: Array, h: int) -> Array:
-        days = -(-h // DAY)
-        of_days = y[len(y) % DAY :].reshape(-1, DAY).mean(axis=1)
-        level = np.maximum(model(of_days, days), 0.0)
-        shape = shape_of(y, days * DAY)
-        mean = shape.reshape(-1, DAY).mean(axis=1)
-        factor = np.divide(level, mean, out=np.zeros_like(level), where=mean > 0)
-        spread: Array = shape * np.repeat(factor, DAY)
-        return spread[:h]
-
-    return by_hours
+def _pool(
+    models: Mapping[str, Model],
+    truth: Array,
+    seen: Array,
+    starts: list[int],
+    held: int,
+    ahead: int,
+    steps: Steps,
+    wider: float,
+) -> _Pooled:
+    """Forecast ``ahead`` steps of ``seen``, weighted and with an interval by the errors from the starts."""
+    tried = [made_by(list(models.values()), seen[:start], held, steps) for start in starts]
+    truths = [truth[start : start + held] for start in starts]
+    errors = np.stack([_errors(made, came) for made, came in zip(tried, truths, strict=True)])
+    weights = weights_of(errors)
+    made = made_by(list(models.values()), seen, ahead, steps)
+    tails = [combined(each, weights) for each in tried]
+    rate = combined(made, weights)
+    return _Pooled(
+        band=_band(rate, tails, truths, wider),
+        tails=tails,
+        shares=dict(zip(models, weights.tolist(), strict=True)),
+        error=_mean_of(np.concatenate([np.abs(m - t) for m, t in zip(tails, truths, strict=True)])),
+        baseline_error=_mean_of(np.concatenate([np.abs(m[0] - t) for m, t in zip(tried, truths, strict=True)])),
+    )
 
 
-def _run(model: object, y: Array, h: int) -> Array:
-    with warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("ignore")  # a constant history is no reason to warn
-        try:
-            made = model.forecast(y=y, h=h)["mean"]  # type: ignore[attr-defined]  # statsforecast has no types
-        except Exception:  # whatever a model makes of an odd history: it is not elected then
-            return np.full(h, np.nan)
-    return np.asarray(made, dtype=np.float64)
-
-
-def _clean(made: Array) -> Array:
-    """Without what no rate can be; a model that fails on an odd history must not be taken for a good one."""
-    return np.where(np.isfinite(made), np.maximum(made, 0.0), np.inf)
+def _errors(made: Array, came: Array) -> Array:
+    """The mean absolute error of each model; NaN where it gives no forecast, or nothing is known of what came."""
+    known = np.isfinite(came)
+    if not known.any():
+        return np.full(len(made), np.nan)
+    return np.asarray(np.abs(made - came)[:, known].mean(axis=1), dtype=np.float64)
 
 
 def _filled(rates: Array, season: int) -> Array:
-    """Unknown hours replaced, for the models, by the same hour of another season: the one before, else the next known
+    """Unknown steps replaced, for the models, by the same step of another season: the one before, else the next known
     one, else the middle of all. They count in no error."""
     y = rates.copy()
     for i in np.flatnonzero(~np.isfinite(y)):
@@ -174,18 +180,12 @@ def _starts(length: int, held: int, season: int) -> list[int]:
     """Where the held-out tails begin: the last one first, each with at least a season before it, and two where more
     than one is possible."""
     last = length - held
-    step = max(DAY, held // 3 // DAY * DAY)
+    step = max(LEAST_BETWEEN_STARTS if season == WEEK else DAY, held // 2 // DAY * DAY)
     return [s for s in range(last, season - 1, -step) if s == last or s >= 2 * season][:STARTS]
 
 
-def _error(rates: Array, starts: list[int], held: int, tails: list[Array]) -> float:
-    """Mean absolute error over the held-out hours that are known; infinite where a model failed."""
-    pairs = zip(starts, tails, strict=True)
-    return _mean_of(np.concatenate([np.abs(rates[s : s + held] - made) for s, made in pairs]))
-
-
 def _mean_of(values: Array) -> float:
-    known = values[~np.isnan(values)]
+    known = values[np.isfinite(values)]
     return float(known.mean()) if known.size else math.nan
 
 
@@ -193,20 +193,23 @@ def _ratio(error: float, scale: float) -> float | None:
     return error / scale if math.isfinite(error) and scale > 0 else None
 
 
-def _interval(rates: Array, starts: list[int], held: int, tails: list[Array], rate: Array) -> tuple[Array, Array]:
-    """The middle 90 % of what the held-out hours were, by what had been forecast for them.
+def _band(rate: Array, tails: list[Array], truths: list[Array], wider: float) -> Band:
+    """The interval of a forecast, by what the held-out steps were for what had been forecast of them.
 
-    Errors are taken in units of half the forecast of their hour and half that of the mean hour: busy hours are missed
-    by more than quiet ones, and quiet ones not by nothing.
+    Errors are taken in units of half the forecast of their step and half that of the mean step: busy hours are missed
+    by more than quiet ones, and quiet ones not by nothing. The middle 90 % of them are taken start by start, because
+    the errors of one tail often have one cause and one sign. What comes differs from the mean of these ends as they
+    differ from one another, so the interval is wider by ``wider`` of their standard deviations.
     """
-    errors = np.concatenate([(rates[s : s + held] - made) / _unit(made) for s, made in zip(starts, tails, strict=True)])
-    errors = errors[np.isfinite(errors)]
-    if not errors.size:
-        return np.full_like(rate, np.nan), np.full_like(rate, np.nan)
-    low, high = np.quantile(errors, [LOW, HIGH])
-    wider = np.sqrt(np.maximum(1.0, np.arange(1, len(rate) + 1) / held))
-    unit = _unit(rate) * wider
-    return np.clip(rate + min(low, 0.0) * unit, 0.0, None), rate + max(high, 0.0) * unit
+    errors = [(came - made) / _unit(made) for made, came in zip(tails, truths, strict=True)]
+    ends = np.array(
+        [np.quantile(e[np.isfinite(e)], [LOW, HIGH], method="weibull") for e in errors if np.isfinite(e).any()]
+    )
+    if not ends.size:
+        return Band(rate, np.full_like(rate, np.nan), np.full_like(rate, np.nan))
+    low, high = ends.mean(axis=0) + wider * ends.std(axis=0) * np.array([-1.0, 1.0])
+    unit = _unit(rate) * np.sqrt(np.maximum(1.0, np.arange(1, len(rate) + 1) / len(tails[0])))
+    return Band(rate, np.clip(rate + min(low, 0.0) * unit, 0.0, None), rate + max(high, 0.0) * unit)
 
 
 def _unit(made: Array) -> Array:
@@ -214,30 +217,58 @@ def _unit(made: Array) -> Array:
     return np.where(unit > 0, unit, 1.0)
 
 
-def _peak(peaks: Array, starts: list[int], held: int, tails: list[Array]) -> tuple[float, float, float] | None:
-    """Low, middle and high of: the highest minute rate of a held-out week, in multiples of the highest hourly mean that
-    had been forecast for it. So bursts within the hour, and hours busier than the mean one, are in it."""
+def _maxima(
+    peaks: Array, starts: list[int], held: int, hours: int
+) -> tuple[Band | None, tuple[float, float, float] | None]:
+    """The maxima of the days ahead, and that of the last week ahead; None where too much of the history is unknown."""
+    maxima = _maxima_of_days(peaks)
+    if np.isfinite(maxima).sum() * DAY < LEAST_WEEKLY_HOURS:
+        return None, None
+    # Starts are whole days before the end.
+    of_days = [len(maxima) - (len(peaks) - start) // DAY for start in starts]
+    days = held // DAY
+    seen = np.minimum(_filled(maxima, 7), np.nanquantile(maxima, MAXIMA_CLIPPED_ABOVE))
+    pooled = _pool(OF_MAXIMA, maxima, seen, of_days, days, hours // DAY, Steps(1, 7), WIDER_OF_MAXIMA)
+    ratios = _peak_ratios(maxima, of_days, days, hours // DAY, pooled.tails)
+    if ratios is None or not np.isfinite(pooled.band.low).all():
+        return None, None
+    low, middle, high = (float(pooled.band.middle[-7:].max()) * ratio for ratio in ratios)
+    return pooled.band, (low, middle, high)
+
+
+def _maxima_of_days(peaks: Array) -> Array:
+    """The highest of every 24 hours, counted back from the end; NaN where fewer than half of them are known."""
+    days = peaks[len(peaks) % DAY :].reshape(-1, DAY)
+    known = np.isfinite(days)
+    highest = np.where(known, days, -math.inf).max(axis=1)
+    return np.where(known.mean(axis=1) > SEEN, highest, np.nan)
+
+
+def _peak_ratios(
+    maxima: Array, starts: list[int], days: int, ahead: int, tails: list[Array]
+) -> tuple[float, float, float] | None:
+    """Low, middle and high of: the highest day of the last week of a held-out tail, in multiples of the highest that
+    had been forecast for it. The highest of seven days is mostly above the highest of what they are expected to be."""
     ratios = []
-    for s, made in zip(starts, tails, strict=True):
-        for first in range(0, held - WEEK + 1, WEEK):
-            its = peaks[s + first : s + first + WEEK]
-            top = made[first : first + WEEK].max()
-            # Of half a week the peak may not have been seen.
-            if np.isfinite(its).mean() <= 0.5:
-                continue
-            highest = np.nanmax(its)
-            if 0 < top < math.inf:
-                ratios.append(float(highest / top))
-            elif top == highest == 0:
-                ratios.append(1.0)
+    for start, made in zip(starts, tails, strict=True):
+        its = maxima[start + days - 7 : start + days]
+        top = made[-7:].max()
+        # Of half a week the peak may not have been seen.
+        if np.isfinite(its).mean() <= SEEN:
+            continue
+        highest = np.nanmax(its)
+        if top > 0:
+            ratios.append(float(highest / top))
+        elif highest == 0:
+            ratios.append(1.0)
     if not ratios:
         return None
-    # Starts overlap: so many weeks have really been seen.
-    weeks = max(2, (starts[0] + held - starts[-1]) // WEEK)
     logs = np.log(np.maximum(ratios, 1e-9))
-    spread = logs.std() * math.sqrt(weeks / (weeks - 1)) * math.sqrt(1 + 1 / weeks)
-    reach = float(stats.t.ppf(HIGH, weeks - 1) * spread)
-    middle = float(logs.mean())
+    # The median, because one burst is not what to expect; but it widens the interval.
+    middle = float(np.median(logs))
+    count = max(2, len(logs))
+    spread = math.sqrt(float(np.mean((logs - middle) ** 2)) * count / (count - 1) * (1 + 1 / count))
+    reach = float(stats.t.ppf(HIGH, count - 1)) * spread * math.sqrt(max(1.0, ahead / days))
     return math.exp(middle - reach), math.exp(middle), math.exp(middle + reach)
 
 
