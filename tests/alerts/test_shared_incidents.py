@@ -19,6 +19,7 @@ from lagwise.tables.analysis import PARTITION_STATUS
 from lagwise.tables.raw import MEMBERS
 from lagwise.tables.schema import Table
 from lagwise.tables.store import Lake
+from lagwise_alerts.evaluate.lake_reader import LakeReader
 from lagwise_alerts.model import (
     AlertState,
     Notification,
@@ -366,6 +367,21 @@ class TestOnARealLakeAndDatabase:
         assert [one["shared_incident"]["shared_by"] for one in documents(ops.got)] == [
             [{"kind": "broker", "name": "3", "cluster": CLUSTER}]
         ]
+
+    def test_damaged_members_cost_only_what_they_would_have_told(
+        self, settings: Config, writer: LakeWriter, ops: Receiver, lake: Lake
+    ) -> None:
+        write_rows(lake, MEMBERS, [{"group": group, "member_id": group, "host": "h"} for group in TWENTY], -60)
+        for file in Path(lake.location(MEMBERS)).rglob("*.parquet"):
+            file.write_bytes(b"not Parquet")
+        self.round(settings, writer, 15, dict.fromkeys(TWENTY, "stopped"))
+        (begin,) = documents(ops.got)
+        assert begin["summary"].startswith("Shared incident of topic clicks:")
+        reader = LakeReader(lake)
+        snapshot = reader.read(at(20))
+        reader.close()
+        assert any("members" in line for line in snapshot.trouble)
+        assert snapshot.analysis_unreadable_since is None, "no verdict rests on members: the analysis is not stale"
 
     def test_the_members_of_a_host_that_failed_are_remembered(
         self, settings: Config, writer: LakeWriter, ops: Receiver, lake: Lake

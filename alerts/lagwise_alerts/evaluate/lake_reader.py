@@ -129,12 +129,17 @@ class LakeReader:
                 for table in tables:
                     self._versions.pop(table.name, None)
                 trouble.append(_in_a_line(error))
-        for read in (self._follow, lambda: self._read_traits(now)):
+        if not self._are_followed:
             try:
-                read()
+                self._follow()
             except (LakeError, duckdb.Error, OSError) as error:
                 trouble.append(_in_a_line(error))
         self._unreadable_since = (self._unreadable_since or now) if trouble else None
+        try:
+            self._read_traits(now)
+        except (LakeError, duckdb.Error, OSError) as error:
+            self._traits = {}
+            trouble.append(_in_a_line(error))  # no verdict rests on what groups share: the analysis is not stale
         return LakeSnapshot(
             groups=self._groups,
             groups_are_current=GROUP_STATUS.name in self._versions,
@@ -155,9 +160,7 @@ class LakeReader:
         self._are_followed = False
 
     def _follow(self) -> None:
-        """Mark the groups whose oldest unread record keeps getting older, unless that is done."""
-        if self._are_followed:
-            return
+        """Mark the groups whose oldest unread record keeps getting older."""
         behind = any(
             (r.numbers.lag_seconds or 0.0) > self._interval_of(r.cluster) for r in (g.record for g in self._groups)
         )
