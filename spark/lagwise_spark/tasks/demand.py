@@ -43,7 +43,11 @@ def made_demand(files: LakeFiles, horizon_days: int, due: Sequence[Mapping[str, 
         for (cluster, topic), history in _histories(files, until)
     ]
     yield DEMAND.name, DEMAND.from_rows(made)
-    ahead = [row | {"made_at": row["as_of"]} | one for row in made for one in row["ahead"]]
+    ahead = [
+        {"cluster": row["cluster"], "topic": row["topic"], "made_at": row["as_of"]} | one
+        for row in made
+        for one in row["ahead"]
+    ]
     yield FORECASTS.name, FORECASTS.from_rows(ahead)
 
 
