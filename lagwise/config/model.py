@@ -77,7 +77,7 @@ class ForecastSettings(Settings):
     interval_hours: Annotated[int, Field(ge=1), IN_HOURS] = 24
     """How often the forecast of a topic is renewed; every hour for a topic with too little history."""
     max_topics_per_round: Annotated[int, Field(ge=1)] = 50
-    """At most this many topics are forecast after a round, the oldest forecasts first (some 10 ms each)."""
+    """At most this many topics are forecast after a round, the oldest forecasts first (some 50 ms each)."""
 
 
 class NodeSize(Settings):
