@@ -350,6 +350,7 @@ def forecast(data: Path, mean_of_day: Callable[[int], float], days: int = 90, **
     hours = [
         row(
             FORECASTS, **about, made_at=now, at=now + timedelta(days=day),
+            busiest_per_second=mean_of_day(day), busiest_high_per_second=1.1 * mean_of_day(day),
             peak_per_second=mean_of_day(day), peak_low_per_second=0.9 * mean_of_day(day),
             peak_high_per_second=1.1 * mean_of_day(day),
         )

@@ -139,6 +139,7 @@ def _forecast(p: Plan, growth: float, now: datetime) -> Iterator[Row]:
         trend = 0.9 * p.peak * (1 + growth * ((at - until) / _HORIZON))
         shape = 0.75 + 0.25 * math.sin((at.hour - 9) / 24 * 2 * math.pi) if hours == 1 else 0.75
         wide = 0.05 + 0.12 * ((at - until) / _HORIZON)
+        busiest = trend * (shape if hours == 1 else 1.0)
         yield {
             "cluster": p.cluster,
             "topic": p.topic,
@@ -148,6 +149,8 @@ def _forecast(p: Plan, growth: float, now: datetime) -> Iterator[Row]:
             "produce_rate_per_second": trend * shape,
             "low_per_second": trend * shape * (1 - wide),
             "high_per_second": trend * shape * (1 + wide),
+            "busiest_per_second": busiest,
+            "busiest_high_per_second": busiest * (1 + wide),
             **(_peak(trend / 0.9, wide) if (at - until) % timedelta(days=1) == timedelta(0) else {}),
         }
         at += timedelta(hours=hours)

@@ -2,11 +2,13 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from lagwise.domain.capacity.verdict import DemandAhead
 from lagwise.domain.humanise import duration, since
+
+_DAY = timedelta(days=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,15 +32,18 @@ class Outlook:
 
 
 def days_by_objective(outlook: Outlook, objective_rate_per_second: float) -> tuple[DayAhead, ...]:
-    """The days ahead as the verdict by a lag objective sees them: what it takes so far, scaled by the busy hours to
-    come, in place of their busiest minutes."""
-    hours = {hour.at: hour.mean for hour in outlook.hours}
-    busiest = max(outlook.days, key=lambda day: day.peak)
-    if outlook.demand is None or not busiest.peak or not outlook.demand["busy_hour_per_second"]:
+    """The days ahead as the verdict by a lag objective sees them: what it takes so far, scaled by each day's busiest
+    hour, in place of the busiest minutes. The lower ends are as far below as those of the minutes."""
+    if outlook.demand is None or not outlook.demand["busy_hour_per_second"]:
         return outlook.days
-    # Busy minutes are the hours' means times one factor, and so is what the objective takes.
-    factor = objective_rate_per_second / outlook.demand["busy_hour_per_second"] * hours[busiest.at] / busiest.peak
-    return tuple(DayAhead(day.at, day.low * factor, day.peak * factor, day.high * factor) for day in outlook.days)
+    scale = objective_rate_per_second / outlook.demand["busy_hour_per_second"]
+    found = []
+    for day in outlook.days:
+        its = [hour for hour in outlook.hours if day.at <= hour.at < day.at + _DAY]
+        busiest = max(its, key=lambda hour: hour.mean)
+        low = day.low / day.peak if day.peak else 0.0
+        found.append(DayAhead(day.at, busiest.mean * scale * low, busiest.mean * scale, busiest.upper * scale))
+    return tuple(found)
 
 
 def why_not(outlook: Outlook) -> str:
