@@ -23,6 +23,7 @@ PARTS = {
     "probe": ("benchmarks.probe", "what the probe costs a message, and how right its T1 and T2 are"),
     "capacity": ("benchmarks.capacity", "whether the advised threads do what was predicted, on real consumers"),
     "causes": ("benchmarks.causes", "whether the cause of a backlog is named: seven faults on real consumers"),
+    "cpu-limit": ("benchmarks.cpu_limit", "whether processes under a CPU limit do what the model says (needs root)"),
     "what-if": ("benchmarks.what_if", "whether real consumers' lag goes as the simulator says"),
     "verdicts": (
         "benchmarks.verdicts",

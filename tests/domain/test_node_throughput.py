@@ -183,10 +183,6 @@ def test_nothing_but_waiting_has_no_ceiling_and_nothing_but_computing_no_slope()
     assert computing.threads_waiting_for_core == 6.0
 
 
-def test_half_a_core_makes_every_message_compute_twice_as_long() -> None:
-    assert node_throughput(0.5, 1, 0.01, 0.01).rate_per_second == pytest.approx(1 / (0.01 + 0.02))
-
-
 @pytest.mark.parametrize(
     ("arguments", "named"),
     [
