@@ -107,11 +107,13 @@ def objective_takes(
     demand: Mapping[str, Any], objective_seconds: float, hours_ahead: Sequence[DemandAhead]
 ) -> ObjectiveDemand | None:
     """What a lag objective takes of a topic, from its row of `demand`; None where too little is recorded."""
+    so_far, forecast = demand["peak_per_second"], demand["forecast_peak_per_second"] or 0.0
     return objective_demand(
         [ObjectiveRate(**one) for one in demand["objective_rates"]],
         objective_seconds,
         minutes=demand["minutes"],
-        peak_per_second=max(demand["peak_per_second"], demand["forecast_peak_per_second"] or 0.0),
+        peak_per_second=max(so_far, forecast),
+        peak_high_per_second=max(so_far, forecast, demand["forecast_peak_high_per_second"] or 0.0),
         busy_hour_per_second=demand["busy_hour_per_second"],
         hours_ahead=hours_ahead,
     )

@@ -127,11 +127,12 @@ def _of_minutes(history: pa.Table, peak: float) -> dict[str, Any]:
     names = ("p50_per_second", "p95_per_second", "p99_per_second")
     row: dict[str, Any] = {name: min(peak, float(rate)) for name, rate in zip(names, quantiles, strict=True)}
     row["minutes"] = len(known)
-    return row | {"objective_rates": _objective_rates(history, rates) if len(known) >= LEAST_MINUTES else []}
+    return row | {"objective_rates": _objective_rates(history, rates, peak) if len(known) >= LEAST_MINUTES else []}
 
 
-def _objective_rates(history: pa.Table, rates: Array) -> list[dict[str, Any]]:
-    """Hours of which nothing is known are left out of the rates, as the minutes are that are not known."""
+def _objective_rates(history: pa.Table, rates: Array, peak: float) -> list[dict[str, Any]]:
+    """Hours of which nothing is known are left out of the rates, as the minutes are that are not known. The minutes are
+    rounded up, the peak is not: no objective takes more than that."""
     hours = history["hour"].cast(pa.int64()).to_numpy()
 
     def start_of(minute: int) -> datetime:
@@ -142,8 +143,8 @@ def _objective_rates(history: pa.Table, rates: Array) -> list[dict[str, Any]]:
     return [
         {
             "objective_seconds": objective,
-            "rate_per_second": stretch.rate_per_second,
-            "high_per_second": max(stretch.rate_per_second, float(high)),
+            "rate_per_second": min(peak, stretch.rate_per_second),
+            "high_per_second": max(min(peak, stretch.rate_per_second), float(high)),
             "start": start_of(stretch.first),
             "until": start_of(stretch.last) + timedelta(minutes=1),
         }
