@@ -54,17 +54,18 @@ WORKLOAD = Workload(
 # --- forecast --------------------------------------------------------------------------------------------------------
 
 
-def test_the_outlook_is_the_newest_forecast_of_the_days_that_begin_from_now_on(planned: Path) -> None:
+def test_the_outlook_is_the_newest_forecast_of_the_days_that_are_not_over(planned: Path) -> None:
     lake = Lake(str(planned / "lake"))
     older = [row | {"made_at": row["made_at"] - timedelta(hours=1)} for row in lake.read(FORECASTS).to_pylist()]
     lakes.append(lake, FORECASTS, [row | {"peak_per_second": 1e6, "peak_high_per_second": 1e6} for row in older])
     later = NOW + timedelta(days=3)
     found = queries.outlook(lake, "prod", "carts", later)
     assert found.demand is not None
-    assert len(found.days) == 86, "the day that has begun is left out"
-    assert found.days[0].at >= later
+    assert len(found.days) == 87, "the day that has begun is the first one"
+    assert later - timedelta(days=1) < found.days[0].at <= later
+    assert found.hours[0].at >= later
     assert all(day.low <= day.peak <= day.high for day in found.days)
-    assert [day.at - found.days[0].at for day in found.days] == [timedelta(days=n) for n in range(86)]
+    assert [day.at - found.days[0].at for day in found.days] == [timedelta(days=n) for n in range(87)]
     # The topic grows until the horizon.
     assert max(day.peak for day in found.days) == pytest.approx(found.demand["forecast_peak_per_second"], rel=0.01)
     assert queries.outlook(lake, "prod", "nothing", NOW) == Outlook(None, ())
@@ -345,7 +346,7 @@ def test_the_csv_holds_every_number_exactly(planned: Path) -> None:
     assert found["verdict", "sentence"]["value"] == row["sentence"]
     assert float(found["asked", "peak_rate_per_second"]["value"]) == 1_000.0
     assert {f.label for f in report.advice.figures} <= {line["name"] for line in lines if line["section"] == "figure"}
-    assert sum(line["section"] == "forecast" for line in lines) == 89
+    assert sum(line["section"] == "forecast" for line in lines) == 90
     assert sum(line["section"] == "ramp" for line in lines) == len(report.ramp) > 1
     assert float(found["what if", "Running: 3 nodes of 4 threads: peak lag"]["value"]) >= 600_000
 

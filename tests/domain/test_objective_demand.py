@@ -1,4 +1,4 @@
-"""What a lag objective takes of a topic: recorded, scaled by the forecast, of a week to come, and never above the peak."""
+"""What a lag objective takes of a topic: recorded, scaled by the forecast, of a week to come, never above the peak."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -44,8 +44,8 @@ def test_what_was_recorded_is_scaled_by_the_busy_hours_to_come() -> None:
     assert [point.upper for point in found.ahead] == pytest.approx([600 * 280 / 200, 600 * 300 / 200])
     assert found.planned_per_second == pytest.approx(900.0)
     assert found.planned_evidence == (
-        "the busiest 6 minutes from 2026-11-20 12:00 UTC decide, of 2 d recorded; raised by a factor of 2.25 to the upper "
-        "end of the forecast for 2026-11-24"
+        "the busiest 6 minutes from 2026-11-20 12:00 UTC decide, of 2 d recorded; raised by a factor of 2.25 to the "
+        "upper end of the forecast for 2026-11-24"
     )
 
 

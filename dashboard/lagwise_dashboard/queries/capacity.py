@@ -110,7 +110,8 @@ _NEWEST_FORECAST = timedelta(days=4)
 
 @reads(DEMAND, FORECASTS)
 def outlook(lake: Lake, cluster: str, topic: str, now: datetime) -> Outlook:
-    """The newest forecast of a topic, day by day from now on."""
+    """The newest forecast of a topic, day by day from now on. The first day (of 24 hours) is the one that has begun:
+    its peak may still come."""
     about = {"cluster": cluster, "topic": topic}
     demand = first_row(lake, {DEMAND: None}, "select * from demand where cluster = $cluster and topic = $topic", about)
     if demand is None or demand["forecast_peak_per_second"] is None:
@@ -122,7 +123,9 @@ def outlook(lake: Lake, cluster: str, topic: str, now: datetime) -> Outlook:
         select "at", peak_low_per_second, peak_per_second, peak_high_per_second, busiest_per_second,
             busiest_high_per_second
         from forecasts where cluster = $cluster and topic = $topic
-        qualify made_at = max(made_at) over () and "at" >= $now order by "at"
+        qualify made_at = max(made_at) over ()
+            and ("at" >= $now or peak_per_second is not null and "at" > $now - interval 24 hours)
+        order by "at"
         """,
         about | {"now": now},
     )
@@ -131,5 +134,7 @@ def outlook(lake: Lake, cluster: str, topic: str, now: datetime) -> Outlook:
         for row in ahead
         if row["peak_per_second"] is not None
     )
-    hours = busy_hours((row["at"], row["busiest_per_second"], row["busiest_high_per_second"]) for row in ahead)
+    hours = busy_hours(
+        (row["at"], row["busiest_per_second"], row["busiest_high_per_second"]) for row in ahead if row["at"] >= now
+    )
     return Outlook(demand, tuple(found), hours)

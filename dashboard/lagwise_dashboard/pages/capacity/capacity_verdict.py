@@ -51,8 +51,8 @@ def _metrics(row: Row) -> list[tiles.Tile]:
         (
             objective_label(row),
             per_second(row["planned_objective_rate_per_second"]),
-            "The least capacity that keeps the lag objective, at the upper end of what a week takes by the forecast, up to the "
-            "highest minute so far or forecast.",
+            "The least capacity that keeps the lag objective, at the upper end of what a week takes by the "
+            "forecast, up to the highest minute so far or forecast.",
         ),
         ("Can do", can_do(row), f"All members together, with this skew; {_source(row)}."),
         (
