@@ -316,6 +316,29 @@ def test_a_week_to_come_takes_more_the_more_the_recorded_weeks_differ() -> None:
     assert found[300.0]["high_per_second"] == pytest.approx(np.exp(high), rel=1e-3)
 
 
+@pytest.mark.parametrize("quiet", [0.0, 1e-3], ids=["idle", "nearly idle"])
+def test_an_idle_week_does_not_make_the_next_one_busier(quiet: float) -> None:
+    """It is left out; where only one week is left, days are compared."""
+    from lagwise_spark.tasks.demand import demand_of
+
+    def highs(weeks: list[float]) -> dict[float, float]:
+        end = START.replace(minute=0)
+        rows = history("t", np.repeat(weeks, 24 * 7), end - timedelta(weeks=len(weeks)))
+        for row, rate in zip(rows, np.repeat(weeks, 24 * 7), strict=True):
+            row |= {"minute_rates_per_second": [rate] * 60, "max_rate_per_second": float(rate)}
+        made = demand_of(TOPIC_HOURS.from_rows(rows), end, 28)
+        return {one["objective_seconds"]: one["high_per_second"] for one in made["objective_rates"]}
+
+    of_three = highs([100.0] * 3)
+    assert of_three[300.0] == pytest.approx(100.0, rel=0.01)
+    for weeks in ([100.0, quiet, 100.0, 100.0], [quiet, 100.0]):
+        found = highs(weeks)
+        # An objective of a day is kept with a little less in one day than in a week.
+        assert all(0.5 * of_three[seconds] <= high <= 1.01 * of_three[seconds] for seconds, high in found.items())
+    assert highs([80.0, quiet, 100.0, 120.0]) == pytest.approx(highs([80.0, 100.0, 120.0]), rel=1e-6)
+    assert set(highs([0.0] * 3).values()) == {0.0}
+
+
 def test_a_steady_topic_takes_no_more_by_the_objective_than_by_the_peak() -> None:
     """Its hourly interval, 90 days ahead after 7 tested ones, ends far above its highest minute."""
     from lagwise.domain.capacity.verdict import busy_hours
