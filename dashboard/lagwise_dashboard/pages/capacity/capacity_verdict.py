@@ -88,6 +88,6 @@ def show_forecast(row: Row, outlook: Outlook, target: float, now: datetime) -> N
         forecast_chart.chart(row, outlook, target),
         key="capacity_forecast",
         config=plot_theme.CONFIG,
-        alt="Forecast of the busiest minute of each day, with what the group can do today",
+        alt="Forecast, day by day, with what the group can do today",
     )
     st.caption(escaping.markdown(forecast_note(row, outlook, now)))
