@@ -121,7 +121,7 @@ class GroupNumbers:
     ] = None
     what_changed_sentence: Annotated[
         str | None,
-        Fact("the same in a sentence", sent="The same in a sentence with numbers; `sentence` ends with it."),
+        Fact("the same in a sentence", sent="The same in a sentence. In trouble, `sentence` ends with it."),
     ] = None
     what_changed_remedy: Annotated[
         str | None, Fact("what would help, if the sentence does not say it", sent="What would help against that.")
@@ -155,7 +155,7 @@ class GroupRecord:
     status: Annotated[Status, Fact("status word")]
     reason: Annotated[UnknownReason | None, Fact("why it is unknown; null for every other status")]
     since: Annotated[datetime, Fact("since when the status has been shown")]
-    sentence: Annotated[str, Fact("why, in one sentence with numbers")]
+    sentence: Annotated[str, Fact("why, with numbers; it ends with the likely cause of a backlog, if there is one")]
     state: Annotated[str | None, Fact("state as the coordinator names it")]
     type: Annotated[
         str | None,
@@ -216,7 +216,7 @@ class GroupRecord:
     cause_name: Annotated[str | None, Fact("that member (client and host) or broker (node id); null for the others")]
     behind_since: Annotated[
         datetime | None,
-        Fact("since when its status is one of trouble, or records wait for long; null is neither"),
+        Fact("since when its status is one of trouble, or records had waited when it committed; null is neither"),
     ] = None
     what_changed_at: Annotated[datetime | None, Fact("time of the change that is its likely cause; null is none")] = (
         None

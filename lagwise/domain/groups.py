@@ -44,6 +44,8 @@ class GroupVerdict:
     lost: Lost
     #: Where its trouble sits; None is no trouble.
     cause: Cause | None = None
+    #: How old the oldest unread record was at the last commit, at least: a long time between commits does not count.
+    lag_seconds_at_commit: float = 0.0
 
 
 def record_of_verdict(
@@ -198,6 +200,9 @@ def verdict_of(
         seconds_to_loss_at_latest=nearest.seconds_to_loss_at_latest if nearest else None,
         lost=of_partitions(p.lost for p in counted),
         cause=cause,
+        lag_seconds_at_commit=max((p.lag_seconds or 0.0) - (p.unmoved_seconds or 0.0) for p in counted)
+        if counted
+        else 0.0,
     )
 
 

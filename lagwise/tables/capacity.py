@@ -201,7 +201,8 @@ CAPACITY = Table(
         Column(
             "planned_objective_rate_per_second",
             FLOAT,
-            "what is planned with: the upper end of what a week takes, scaled by that of the forecast",
+            "what is planned with: the upper end of what a week takes, scaled by that of the forecast, up to the "
+            "highest minute so far or forecast",
         ),
         Column("member_rate_per_second", FLOAT, "what one member can do; null is not known"),
         Column("unit", TEXT, "what is sized: node, member, or subtask (of a Flink job)", nullable=False),

@@ -52,13 +52,15 @@ _SKEW = """
 #: The forecast of a topic is not read any more once it is older than this.
 _FORECAST_KEPT = timedelta(days=4)
 
+#: Of the 24 hours that have begun the peak may still come: their row is read too, for the peak alone.
 _AHEAD = """
     with newest as (
         select *, max(made_at) over (partition by cluster, topic) as last from forecasts
     )
     select cluster, topic, "at", busiest_per_second as mean, busiest_high_per_second as mean_high,
            peak_per_second as peak, peak_high_per_second as high
-    from newest where made_at = last and "at" >= ?
+    from newest
+    where made_at = last and ("at" >= $now or peak_per_second is not null and "at" > $now - interval 24 hours)
     order by cluster, topic, "at"
 """
 
@@ -89,15 +91,16 @@ NOTHING_AHEAD = TopicAhead((), ())
 
 
 def demand_ahead(lake: Lake, now: datetime) -> dict[tuple[str, str], TopicAhead]:
-    """The forecast by cluster and topic, without topics that have none. Raises LakeError."""
-    found = lake.query(_AHEAD, [now], over=[FORECASTS], since=now - _FORECAST_KEPT)
+    """The forecast by cluster and topic, without topics that have none; 24 hours that have begun count from now on.
+    Raises LakeError."""
+    found = lake.query(_AHEAD, {"now": now}, over=[FORECASTS], since=now - _FORECAST_KEPT)
     rows: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
     for row in found.to_pylist():
         rows[row["cluster"], row["topic"]].append(row)
     return {
         topic: TopicAhead(
-            busy_hours((row["at"], row["mean"], row["mean_high"]) for row in its),
-            tuple(DemandAhead(row["at"], row["peak"], row["high"]) for row in its if row["peak"] is not None),
+            busy_hours((row["at"], row["mean"], row["mean_high"]) for row in its if row["at"] >= now),
+            tuple(DemandAhead(max(row["at"], now), row["peak"], row["high"]) for row in its if row["peak"] is not None),
         )
         for topic, its in rows.items()
     }
@@ -107,11 +110,13 @@ def objective_takes(
     demand: Mapping[str, Any], objective_seconds: float, hours_ahead: Sequence[DemandAhead]
 ) -> ObjectiveDemand | None:
     """What a lag objective takes of a topic, from its row of `demand`; None where too little is recorded."""
+    so_far, forecast = demand["peak_per_second"], demand["forecast_peak_per_second"] or 0.0
     return objective_demand(
         [ObjectiveRate(**one) for one in demand["objective_rates"]],
         objective_seconds,
         minutes=demand["minutes"],
-        peak_per_second=max(demand["peak_per_second"], demand["forecast_peak_per_second"] or 0.0),
+        peak_per_second=max(so_far, forecast),
+        peak_high_per_second=max(so_far, forecast, demand["forecast_peak_high_per_second"] or 0.0),
         busy_hour_per_second=demand["busy_hour_per_second"],
         hours_ahead=hours_ahead,
     )

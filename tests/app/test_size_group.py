@@ -441,7 +441,7 @@ def test_a_group_is_sized_by_its_objective(recorded: Path) -> None:
     ("words", "rate", "verdict"),
     [
         (("--objective", "30m"), 1.65 * 18_000 * 120 / 1_920, "oversized"),
-        (("--objective", "0s"), 1.65 * 18_000, "short"),
+        (("--objective", "0s"), 18_000.0, "short"),
         (("--horizon", "45d"), 1.375 * 18_000 * 120 / 420, "enough"),
         (("--objective", "10m", "--horizon", "9d"), 1.155 * 18_000 * 120 / 720, "enough"),
     ],
@@ -451,8 +451,16 @@ def test_another_objective_or_horizon(recorded: Path, words: tuple[str, ...], ra
     made = document(recorded, "bursts", *words)
     asked = made["inputs"]["objective_rate_per_second"]
     assert rate <= asked["value"] <= 1.01 * rate + 10
-    assert "the busiest 2 minutes from 2026-11-19 12:00 UTC decide, of 20 d 20 h recorded; times " in asked["source"]
+    assert "the busiest 2 minutes from 2026-11-19 12:00 UTC decide, of 20 d 20 h recorded" in asked["source"]
+    assert ("; raised by a factor of " in asked["source"]) == (rate < 18_000.0), "no more than the highest minute"
     assert made["group"]["verdict"] == verdict
+
+
+def test_up_to_a_horizon_the_objective_takes_no_more_than_the_peak_by_then(data: Path) -> None:
+    forecast(data, lambda day: 18_000.0 + 100.0 * day, objective_rates=burst(18_000.0), minutes=30_000)
+    inputs = document(data, "billing", "--horizon", "7d", "--objective", "5m")["inputs"]
+    assert inputs["objective_rate_per_second"]["value"] == inputs["peak_rate_per_second"]["value"] == 18_700.0
+    assert inputs["objective_rate_per_second"]["source"].endswith(" to the highest minute so far or forecast")
 
 
 def test_the_peak_by_choice_or_because_another_one_is_given(recorded: Path) -> None:

@@ -180,6 +180,8 @@ def say_the_same(spark: "SparkContext", lake: Lake, batch: list[Trace]) -> None:
                 said = {"status": shown.status, "reason": shown.reason, **shown.numbers}
                 if shown.topic is None:
                     said["sentence"] = shown.sentence
+                    # A trace has no raw samples from before: what changed is the rounds' own addition.
+                    row = row | {"sentence": row["sentence"].removesuffix(f" {row['what_changed_sentence']}")}
                 key = (one.trace.name, shown.time_s, shown.group, shown.topic, shown.partition)
                 found += [f"{key}: {n} {row[n]} is defined as {v}" for n, v in said.items() if not same(row[n], v)]
                 compared += 1

@@ -331,7 +331,7 @@ def test_the_objective_decides_and_both_rates_are_shown(open_app: Open, planned:
     both = f"By the objective of 5 min: {significant(shown)}/s · by the highest minute: 66/s"
     assert both in texts(app)
     assert "What the objective takes: the busiest 5 minutes from " in texts(app)
-    assert "Drawn is what the objective takes" in texts(app)
+    assert "The chart shows what the objective takes" in texts(app)
     assert metric(app, "Members") == str(row["advised_nodes"])
     assert shown < 66
     assert f"--peak 66 --partitions 6 --objective-rate {shown:g} --objective 300s" in app.code[0].value

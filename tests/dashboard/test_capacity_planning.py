@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 import streamlit as st
 
-from lagwise.domain.capacity.outlook import Outlook, days_by_objective
+from lagwise.domain.capacity.outlook import DayAhead, Outlook, days_by_objective
+from lagwise.domain.capacity.verdict import DemandAhead
 from lagwise.domain.simulation.what_if import WhatIfSetUp, outage, try_set_ups
 from lagwise.domain.sizing.advice import advise
 from lagwise.domain.sizing.group_workload import running_of
@@ -20,14 +21,15 @@ from lagwise.domain.sizing.ramp_plan import ramp_plan, ramp_to
 from lagwise.domain.sizing.triple_search import capacity_per_second
 from lagwise.domain.sizing.workload import Concurrency, Ordering, SizeBy, Unit, Workload
 from lagwise.domain.vocabulary import Status
-from lagwise.tables.capacity import CAPACITY, FORECASTS
+from lagwise.tables.capacity import CAPACITY, DEMAND, FORECASTS
 from lagwise.tables.store import Lake
-from lagwise.tables.topic_facts import objective_takes
+from lagwise.tables.topic_facts import demand_ahead, objective_takes
 from lagwise_dashboard.pages.capacity.scenarios import CURRENT, MAX_SAVED, SavedScenario, as_text, from_texts
 from lagwise_dashboard.queries import capacity as queries
 from lagwise_dashboard.report import forecast_chart, html_file
 from lagwise_dashboard.report.capacity_report import CapacityReport
 from lagwise_dashboard.report.csv_file import as_csv
+from lagwise_dashboard.report.current_capacity import forecast_note
 from lagwise_dashboard.report.html_file import as_html
 from lagwise_dashboard.report.scenarios import ComparedScenario, columns
 from tests.dashboard import lakes, planning, shown_tables
@@ -54,17 +56,18 @@ WORKLOAD = Workload(
 # --- forecast --------------------------------------------------------------------------------------------------------
 
 
-def test_the_outlook_is_the_newest_forecast_of_the_days_that_begin_from_now_on(planned: Path) -> None:
+def test_the_outlook_is_the_newest_forecast_of_the_days_that_are_not_over(planned: Path) -> None:
     lake = Lake(str(planned / "lake"))
     older = [row | {"made_at": row["made_at"] - timedelta(hours=1)} for row in lake.read(FORECASTS).to_pylist()]
     lakes.append(lake, FORECASTS, [row | {"peak_per_second": 1e6, "peak_high_per_second": 1e6} for row in older])
     later = NOW + timedelta(days=3)
     found = queries.outlook(lake, "prod", "carts", later)
     assert found.demand is not None
-    assert len(found.days) == 86, "the day that has begun is left out"
-    assert found.days[0].at >= later
+    assert len(found.days) == 87, "the day that has begun is the first one"
+    assert later - timedelta(days=1) < found.days[0].at <= later
+    assert found.hours[0].at >= later
     assert all(day.low <= day.peak <= day.high for day in found.days)
-    assert [day.at - found.days[0].at for day in found.days] == [timedelta(days=n) for n in range(86)]
+    assert [day.at - found.days[0].at for day in found.days] == [timedelta(days=n) for n in range(87)]
     # The topic grows until the horizon.
     assert max(day.peak for day in found.days) == pytest.approx(found.demand["forecast_peak_per_second"], rel=0.01)
     assert queries.outlook(lake, "prod", "nothing", NOW) == Outlook(None, ())
@@ -94,14 +97,50 @@ def test_where_the_objective_decides_the_chart_is_of_what_it_takes(planned: Path
     takes = objective_takes(outlook.demand, row["objective_seconds"], outlook.hours)
     assert takes is not None
 
-    def of_the_verdict(day: datetime) -> float:
-        return max(point.mean for point in takes.ahead if day <= point.at < day + timedelta(days=1))
+    def of_the_verdict(day: datetime) -> list[DemandAhead]:
+        return [point for point in takes.ahead if day <= point.at < day + timedelta(days=1)]
 
     made = forecast_chart.chart(row, outlook, TARGET)
-    assert list(made.data[2].y) == pytest.approx([of_the_verdict(day.at) for day in outlook.days])
+    of_days = [of_the_verdict(day.at) for day in outlook.days]
+    means = [max(point.mean for point in its) for its in of_days]
+    assert list(made.data[0].y) == pytest.approx([max(point.upper for point in its) for its in of_days])
+    assert list(made.data[2].y) == pytest.approx(means)
     assert made.data[2].name == "what the objective takes, with its 90 % band"
+    # As far below as the mean of the busiest hour is, which the forecast has.
+    hours = {r["at"]: r for r in Lake(str(planned / "lake")).read(FORECASTS).to_pylist() if r["topic"] == "billing"}
+    busiest = [hours[max(its, key=lambda point: point.mean).at] for its in of_days]
+    shares = [hour["low_per_second"] / hour["produce_rate_per_second"] for hour in busiest]
+    assert list(made.data[1].y) == pytest.approx([mean * s for mean, s in zip(means, shares, strict=True)])
+    assert days_by_objective(replace(outlook, low_shares={}), takes)[0].low == 0.0
+    last = takes.ahead[-1]
+    of_the_last = DayAhead(outlook.days[-1].at, last.mean * shares[-1], last.mean, last.upper)
+    assert days_by_objective(outlook, replace(takes, ahead=(last,))) == (of_the_last,), "of the others nothing is left"
     nothing = replace(outlook, demand={**outlook.demand, "busy_hour_per_second": 0.0})
-    assert days_by_objective(nothing, 1.0) == outlook.days
+    assert forecast_chart.chart(row, nothing, TARGET).data[2].name == "forecast, with its 90 % band"
+
+
+def test_what_is_drawn_by_the_objective_is_said_so(planned: Path) -> None:
+    row = verdict_of(planned, BILLING)
+    outlook = queries.outlook(Lake(str(planned / "lake")), "prod", "billing", NOW)
+    said = forecast_note(row, outlook, NOW)
+    assert said.startswith(
+        "The chart shows what the objective takes, scaled by how much busier the busy hours become: from 60 d of "
+        "history"
+    )
+    assert "Weights of the models" in said
+    assert forecast_note(row | {"size_by": "peak"}, outlook, NOW).startswith(
+        "The busiest minute of each day, from 60 d"
+    )
+
+
+def test_a_short_history_has_hours_ahead_but_no_days(planned: Path) -> None:
+    """What an objective takes by them is in the table and in `lagwise size`, so the page works with them as well."""
+    lake = Lake(str(planned / "lake"))
+    rows = lake.read(DEMAND).to_pylist()
+    lake.replace(DEMAND, DEMAND.from_rows([row | {"forecast_peak_per_second": None} for row in rows]))
+    found = queries.outlook(lake, "prod", "billing", NOW)
+    assert found.days == ()
+    assert found.hours == demand_ahead(lake, NOW)["prod", "billing"].hours != ()
 
 
 def test_without_a_forecast_the_reason_is_shown(open_app: Open, planned: Path) -> None:
@@ -345,7 +384,7 @@ def test_the_csv_holds_every_number_exactly(planned: Path) -> None:
     assert found["verdict", "sentence"]["value"] == row["sentence"]
     assert float(found["asked", "peak_rate_per_second"]["value"]) == 1_000.0
     assert {f.label for f in report.advice.figures} <= {line["name"] for line in lines if line["section"] == "figure"}
-    assert sum(line["section"] == "forecast" for line in lines) == 89
+    assert sum(line["section"] == "forecast" for line in lines) == 90
     assert sum(line["section"] == "ramp" for line in lines) == len(report.ramp) > 1
     assert float(found["what if", "Running: 3 nodes of 4 threads: peak lag"]["value"]) >= 600_000
 

@@ -7,8 +7,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from lagwise.domain.rebalances.explanation import Setup
 from lagwise.domain.rebalances.model import Rebalance
-from lagwise.domain.vocabulary import EventKind, Status
+from lagwise.domain.vocabulary import EventKind, RebalanceCause, Status
 from lagwise.domain.what_changed.backlog import Backlog, backlog_now
 from lagwise.domain.what_changed.change import Change, ChangeKind
 from lagwise.domain.what_changed.choice import LOOK_BACK, likely_cause
@@ -101,7 +102,7 @@ def test_without_a_probe_less_is_read_and_it_is_said_that_nobody_knows_why(kind:
     found = cause(without_probe(Consumers(seed).work(**FAULTS[kind] | {"t1": 0.060})))
     assert found is not None
     assert found.kind is ChangeKind.CONSUME_RATE_FELL
-    assert "no other change seen" in found.sentence
+    assert "Which of the two is not measured." in found.sentence
 
 
 def test_where_a_probe_will_tell_why_less_is_read_it_is_waited_for() -> None:
@@ -164,7 +165,7 @@ def test_a_deployment_shortly_before_is_named_with_it() -> None:
         for n in range(4)
     ]
     work = TopicWork(topic="orders", work=steps_of([0.012] * (BEFORE + AFTER), [0.003] * BEFORE + [0.009] * AFTER))
-    changes = [*changes_of(work, FAULT - LOOK_BACK, NOW), *of_rebalances(restarts, NOW)]
+    changes = [*changes_of(work, FAULT - LOOK_BACK, NOW), *of_rebalances(restarts, Setup(), NOW)]
     found = likely_cause(changes, NOW)
     assert found is not None
     assert found.kind is ChangeKind.CPU_ROSE
@@ -172,7 +173,7 @@ def test_a_deployment_shortly_before_is_named_with_it() -> None:
     assert "Shortly before: since 14:13:20 UTC: 4 members left and came back once each" in found.sentence
     alone = likely_cause(changes[:1], NOW)
     assert alone is not None
-    assert alone.sentence.endswith("No member was restarted since 14:07:00 UTC: rather the input than the code.")
+    assert alone.sentence.endswith("No restart was seen since 14:07:00 UTC: rather the input than the code.")
 
 
 def test_an_occasion_alone_is_named_with_doubt() -> None:
@@ -195,10 +196,10 @@ def test_the_first_change_is_named_and_its_consequences_are_not() -> None:
 
 def test_members_that_went_are_a_cause_and_those_that_came_are_not() -> None:
     gone = [Rebalance(FAULT, left=["c1 (h)"], members=3)]
-    [found] = of_rebalances(gone, NOW)
+    [found] = of_rebalances(gone, Setup(), NOW)
     assert found.kind is ChangeKind.MEMBERS_LEFT
-    assert list(of_rebalances([Rebalance(FAULT, joined=["c1 (h)"], members=5)], NOW)) == []
-    assert list(of_rebalances([], NOW)) == []
+    assert list(of_rebalances([Rebalance(FAULT, joined=["c1 (h)"], members=5)], Setup(), NOW)) == []
+    assert list(of_rebalances([], Setup(), NOW)) == []
 
 
 @pytest.mark.parametrize(
@@ -207,12 +208,13 @@ def test_members_that_went_are_a_cause_and_those_that_came_are_not() -> None:
         (Status.OK, 3.0, None),
         (Status.OK, 40.0, START),
         (Status.FALLING_BEHIND, 3.0, START),
-        (Status.UNKNOWN, None, START),
+        (Status.UNKNOWN, 0.0, START),
+        (Status.REWOUND, 300.0, None),
         (Status.REWOUND, 3.0, None),
     ],
 )
 def test_a_backlog_goes_on_while_the_group_is_behind(
-    status: Status, lag_seconds: float | None, since: datetime | None
+    status: Status, lag_seconds: float, since: datetime | None
 ) -> None:
     went_on = backlog_now(Backlog(START), status, lag_seconds, 15.0, NOW)
     assert (went_on.since if went_on else None) == since
@@ -226,6 +228,27 @@ def test_what_was_found_stays_and_a_group_that_reads_nothing_has_not_slowed() ->
     assert backlog.cause is slower
     assert backlog.explained([], Status.LAGGING, NOW).cause is slower
     assert Backlog(START).explained([slower], Status.STOPPED, NOW).cause is None
+    assert backlog.explained([], Status.STALLED, NOW).cause is None, "it hangs: its messages do not take longer"
+
+
+def test_a_crash_loop_or_static_members_that_came_back_are_restarts() -> None:
+    cpu = Change(kind=ChangeKind.CPU_ROSE, at=FAULT, sentence="T2 rose.")
+    storm = Change(kind=ChangeKind.REBALANCES, at=FAULT, sentence="It rebalances.")
+    told = likely_cause([cpu, storm], NOW)
+    assert told is not None
+    assert told.sentence == "T2 rose."
+    returned = [Rebalance(FAULT - STEP, cause=RebalanceCause.STATIC_MEMBER_RETURNED, members=3)]
+    told = likely_cause([cpu, *of_rebalances(returned, Setup(has_static_members=True), NOW)], NOW)
+    assert told is not None
+    assert "Shortly before: at 14:14:45 UTC: static members came back" in told.sentence
+
+
+def test_what_came_a_little_later_is_not_called_earlier() -> None:
+    cpu = Change(kind=ChangeKind.CPU_ROSE, at=FAULT, sentence="T2 rose.")
+    later = Change(kind=ChangeKind.DEPLOYMENT, at=FAULT + timedelta(seconds=30), sentence="All were replaced.")
+    told = likely_cause([cpu, later], NOW)
+    assert told is not None
+    assert told.sentence == "T2 rose. At about the same time: all were replaced."
 
 
 def steps_of(t1: Sequence[float], t2: Sequence[float | None]) -> list[WorkStep]:

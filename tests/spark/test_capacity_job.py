@@ -315,7 +315,7 @@ def test_advice_goes_by_the_objective_and_the_peak_stays_beside_it(lake: Lake) -
     assert inputs["objective_rate_per_second"]["source"] == evidence
     assert inputs["objective_rate_per_second"]["samples"] == 30_000
     assert inputs["planned_objective_per_second"]["source"] == (
-        f"{evidence}; times 1.21, the upper end of what a week takes by the forecast for 2027-02-20"
+        f"{evidence}; raised by a factor of 1.21 to the upper end of the forecast for 2027-02-20"
     )
 
     judged_again(lake)
@@ -345,7 +345,9 @@ def test_a_longer_burst_than_any_so_far_is_planned_for_up_to_the_highest_minute(
     row = rows(lake)["billing"]
     assert row["planned_objective_rate_per_second"] == pytest.approx(1.5 * 3_000 * 120 / 420)
     inputs = {i["name"]: i["source"] for i in row["inputs"]}
-    assert inputs["planned_objective_per_second"].endswith("recorded; times 1.5, the upper end of what a week takes")
+    assert inputs["planned_objective_per_second"].endswith(
+        "recorded; raised by a factor of 1.5 to the upper end of what a week takes"
+    )
     judged_again(lake)
     lake.replace(DEMAND, DEMAND.from_rows([]))
     demand(lake, 3_000.0, objective_rates=burst(3_000.0, high=50.0))

@@ -302,6 +302,7 @@ def test_a_week_to_come_takes_more_the_more_the_recorded_weeks_differ() -> None:
             row["minute_rates_per_second"] = [10.0] * 60
         for week, burst in enumerate(bursts):
             rows[24 * 7 * week + 50]["minute_rates_per_second"][7] = burst
+            rows[24 * 7 * week + 50]["max_rate_per_second"] = burst
         made = demand_of(TOPIC_HOURS.from_rows(rows), START.replace(minute=0), 28)
         return {one["objective_seconds"]: one for one in made["objective_rates"]}
 
@@ -313,3 +314,50 @@ def test_a_week_to_come_takes_more_the_more_the_recorded_weeks_differ() -> None:
     high = logs.mean() + stats.t.ppf(0.95, 3) * logs.std(ddof=1) * np.sqrt(1 + 1 / 4)
     assert found[300.0]["rate_per_second"] == pytest.approx(800 * 60 / 360)
     assert found[300.0]["high_per_second"] == pytest.approx(np.exp(high), rel=1e-3)
+
+
+@pytest.mark.parametrize("quiet", [0.0, 1e-3], ids=["idle", "nearly idle"])
+def test_an_idle_week_does_not_make_the_next_one_busier(quiet: float) -> None:
+    """It is left out; where only one week is left, days are compared."""
+    from lagwise_spark.tasks.demand import demand_of
+
+    def highs(weeks: list[float]) -> dict[float, float]:
+        end = START.replace(minute=0)
+        rows = history("t", np.repeat(weeks, 24 * 7), end - timedelta(weeks=len(weeks)))
+        for row, rate in zip(rows, np.repeat(weeks, 24 * 7), strict=True):
+            row |= {"minute_rates_per_second": [rate] * 60, "max_rate_per_second": float(rate)}
+        made = demand_of(TOPIC_HOURS.from_rows(rows), end, 28)
+        return {one["objective_seconds"]: one["high_per_second"] for one in made["objective_rates"]}
+
+    of_three = highs([100.0] * 3)
+    assert of_three[300.0] == pytest.approx(100.0, rel=0.01)
+    for weeks in ([100.0, quiet, 100.0, 100.0], [quiet, 100.0]):
+        found = highs(weeks)
+        # An objective of a day is kept with a little less in one day than in a week.
+        assert all(0.5 * of_three[seconds] <= high <= 1.01 * of_three[seconds] for seconds, high in found.items())
+    assert highs([80.0, quiet, 100.0, 120.0]) == pytest.approx(highs([80.0, 100.0, 120.0]), rel=1e-6)
+    assert set(highs([0.0] * 3).values()) == {0.0}
+
+
+def test_a_steady_topic_takes_no_more_by_the_objective_than_by_the_peak() -> None:
+    """Its hourly interval, 90 days ahead after 7 tested ones, ends far above its highest minute."""
+    from lagwise.domain.capacity.verdict import busy_hours
+    from lagwise.tables.topic_facts import objective_takes
+    from lagwise_spark.tasks.demand import demand_of
+
+    noise, weeks, end = np.random.default_rng(7), 4, START.replace(minute=0)
+    sine = 120.0 + 80.0 * np.sin(2 * np.pi * np.arange(24 * 7 * weeks) / 24)
+    rows = history("t", sine * noise.lognormal(0.0, 0.15, len(sine)), end - timedelta(weeks=weeks))
+    for row in rows:
+        minutes = row["records"] / row["seconds"] * noise.lognormal(0.0, 0.05, 60)
+        row |= {"minute_rates_per_second": minutes.tolist(), "max_rate_per_second": float(minutes.max())}
+        # Collectors round minutes up, but not the highest one.
+        row["minute_rates_per_second"] = [1.005 * rate for rate in row["minute_rates_per_second"]]
+    made = demand_of(TOPIC_HOURS.from_rows(rows), end, 90)
+    ahead = busy_hours((one["at"], one["busiest_per_second"], one["busiest_high_per_second"]) for one in made["ahead"])
+    peak = max(made["peak_per_second"], made["forecast_peak_per_second"])
+    assert max(hour.upper for hour in ahead) > 1.3 * made["busy_hour_per_second"]
+    for objective in (0.0, 300.0, 1_800.0, 86_400.0):
+        takes = objective_takes({"forecast_peak_high_per_second": None} | made, objective, ahead)
+        assert takes is not None
+        assert takes.recorded.rate_per_second <= takes.planned_per_second <= peak

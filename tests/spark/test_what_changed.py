@@ -9,7 +9,7 @@ import pytest
 
 from lagwise.domain.group_record import row_of
 from lagwise.domain.groups import GroupVerdict, record_of_verdict, verdict_of
-from lagwise.domain.vocabulary import Status
+from lagwise.domain.vocabulary import ROCKETMQ, Status
 from lagwise.domain.what_changed.backlog import Backlog
 from lagwise.tables.analysis import GROUP_STATUS
 from lagwise.tables.minutes import MINUTES, WATERMARK_MINUTES
@@ -17,7 +17,7 @@ from lagwise.tables.raw import COMMITS, EVENTS, WATERMARKS
 from lagwise.tables.schema import Table
 from lagwise.tables.service_times import JOBS, SERVICE_TIMES
 from lagwise.tables.store import Lake
-from lagwise_spark.jobs.what_changed import Behind, backlogs_of
+from lagwise_spark.jobs.what_changed import Behind, _within_bounds, backlogs_of
 from tests.domain.test_groups import part
 from tests.lake_rows import append, overwrite, row
 from tests.spark.test_rebalance_stats import at, news
@@ -28,8 +28,8 @@ KEY = ("shop", "checkout")
 EVERY = 0.25
 
 
-def verdicts(status: Status = Status.LAGGING, lag_seconds: float = 90.0) -> dict[tuple[str, str], Any]:
-    made = verdict_of([part(status, lag_seconds=lag_seconds)], members=2, idle_members=0)
+def verdicts(status: Status = Status.LAGGING, lag_seconds: float = 90.0, **more: float) -> dict[tuple[str, str], Any]:
+    made = verdict_of([part(status, lag_seconds=lag_seconds, **more)], members=2, idle_members=0)
     return {KEY: ({}, replace(made, topics=("orders",)))}
 
 
@@ -99,7 +99,7 @@ def test_a_hot_partition_is_named(lake: Lake) -> None:
     shop.write()
     cause = backlogs_of(lake, verdicts(), news(NOW))[KEY].cause
     assert cause is not None
-    assert cause.sentence.startswith("orders-1 has got 86% of what is written to orders since")
+    assert cause.sentence.startswith("orders-1 has received 86% of what is written to orders since")
 
 
 def test_without_a_probe_and_with_a_changed_setting(lake: Lake) -> None:
@@ -153,6 +153,61 @@ def test_a_cause_is_carried_from_round_to_round_and_is_final_after_a_while(
     assert now.since == at(NOW - age_minutes)
     assert now.cause is not None
     assert (now.cause.sentence == "Told before.") == is_kept
+
+
+def test_a_group_that_commits_rarely_is_not_behind_between_commits(lake: Lake) -> None:
+    """Its oldest record is 45 s old, and so is its last commit."""
+    assert backlogs_of(lake, verdicts(Status.OK, 45.0, unmoved_seconds=45.0), news(NOW)) == {}
+
+
+def test_a_cluster_that_is_not_collected_any_more_is_not_looked_at(lake: Lake) -> None:
+    shop = Shop(lake)
+    for minutes, after in moments():
+        shop.sample(minutes, t1=0.048 if after else 0.012, read=400 if after else 1500)
+    shop.write()
+    [its] = news(NOW)
+    assert backlogs_of(lake, verdicts(), [its])[KEY].cause is not None
+    assert backlogs_of(lake, verdicts(), [replace(its, new_samples=0)])[KEY].cause is None
+
+
+def test_other_clusters_change_nothing(lake: Lake) -> None:
+    """One that is sampled every five minutes, and whose clock is ahead."""
+    shop = Shop(lake)
+    for minutes, after in moments():
+        shop.sample(minutes, written=(1500, 9000) if after else (1500, 1500))
+    shop.write()
+    [its] = news(NOW)
+    slow = replace(its, cluster="slow", interval_seconds=300.0, as_of=at(NOW + 10))
+    other = {("slow", "checkout"): next(iter(verdicts().values()))}
+    alone, both = backlogs_of(lake, verdicts(), [its]), backlogs_of(lake, verdicts() | other, [its, slow])
+    assert alone[KEY].cause is not None
+    assert both[KEY] == alone[KEY]
+
+
+def test_a_huge_group_costs_others_nothing_and_is_looked_at_by_itself() -> None:
+    def behind(name: str, partitions: int, since: float, status: Status = Status.LAGGING) -> Behind:
+        return Behind(("shop", name), ("orders",), partitions, status, Backlog(at(since)), at(NOW))
+
+    huge, small, quiet = behind("huge", 12_000, 3), behind("small", 8, 2), behind("quiet", 8, 4, Status.OK)
+    assert _within_bounds([small, huge]) == [huge]
+    assert _within_bounds([behind("newer", 8, 5), huge, small]) == [behind("newer", 8, 5), small]
+    assert _within_bounds([quiet, small]) == [small, quiet]
+
+
+def test_queues_have_the_names_that_people_know(lake: Lake) -> None:
+    shop = Shop(lake)
+    for minutes, after in moments():
+        shop.sample(minutes, written=(1500, 9000) if after else (1500, 1500))
+    labelled = [
+        row_ | {"sample_id": "s1", "label": "broker-a 1"} if row_["sampled_at"] == at(NOW) else row_
+        for row_ in shop.rows[WATERMARKS]
+    ]
+    shop.rows[WATERMARKS] = labelled
+    shop.write()
+    [its] = news(NOW)
+    cause = backlogs_of(lake, verdicts(), [replace(its, system=ROCKETMQ)])[KEY].cause
+    assert cause is not None
+    assert cause.sentence.startswith("orders broker-a 1 has received 86%")
 
 
 def test_each_round_at_first_and_then_once_a_minute() -> None:

@@ -1,4 +1,4 @@
-"""The hottest partition's share, from the hours of a real lake."""
+"""The hottest partition's share, and the forecast from now on, from the hours of a real lake."""
 
 import random
 from collections.abc import Sequence
@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from lagwise.tables.capacity import TOPIC_HOURS
+from lagwise.domain.capacity.verdict import DemandAhead
+from lagwise.tables.capacity import FORECASTS, TOPIC_HOURS
 from lagwise.tables.store import Lake
-from lagwise.tables.topic_facts import skew_of
+from lagwise.tables.topic_facts import demand_ahead, skew_of
 from tests.app.judged import HOSTILE, append, row
 
 NOW = datetime(2026, 11, 22, 12, 20, tzinfo=UTC)
@@ -20,7 +21,7 @@ ORDERS = ("shop", "orders")
 @pytest.fixture
 def lake(tmp_path: Path) -> Lake:
     made = Lake(str(tmp_path / "lake"))
-    made.create(TOPIC_HOURS)
+    made.create(TOPIC_HOURS, FORECASTS)
     return made
 
 
@@ -86,3 +87,27 @@ def test_chance_is_no_skew(lake: Lake, per_second: float) -> None:
     found = skew_of(lake, {ORDERS}, NOW)[ORDERS]
     assert found.hottest_share == pytest.approx(1 / 12, rel=0.03)
     assert found.records > 100_000
+
+
+@pytest.mark.parametrize("later", [timedelta(hours=1), timedelta(hours=23, minutes=59)])
+def test_the_peak_of_the_24_hours_that_have_begun_is_still_ahead(lake: Lake, later: timedelta) -> None:
+    """It stands in the row in which they begin, and may come until they are over. An hour that has begun is past."""
+    about = {"cluster": "shop", "topic": "orders", "made_at": THE_HOUR, "hours": 1}
+    rows = [
+        row(
+            FORECASTS, **about, at=THE_HOUR + timedelta(hours=hour), busiest_per_second=10.0 + hour,
+            busiest_high_per_second=20.0 + hour,
+            **({"peak_per_second": 100.0 + hour, "peak_high_per_second": 200.0 + hour} if hour % 24 == 0 else {}),
+        )
+        for hour in range(72)
+    ]  # fmt: skip
+    append(lake, FORECASTS, *rows)
+    now = THE_HOUR + later
+    found = demand_ahead(lake, now)[ORDERS]
+    ends = [THE_HOUR + timedelta(days=day) for day in (1, 2)]
+    assert found.minutes == (
+        DemandAhead(now, 100.0, 200.0), DemandAhead(ends[0], 124.0, 224.0), DemandAhead(ends[1], 148.0, 248.0),
+    )  # fmt: skip
+    first = -(-later // timedelta(hours=1))
+    assert [point.mean for point in found.hours] == [10.0 + hour for hour in range(first, 72)]
+    assert demand_ahead(lake, ends[0])[ORDERS].minutes[0] == DemandAhead(ends[0], 124.0, 224.0), "the first is over"

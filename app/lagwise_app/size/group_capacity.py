@@ -74,7 +74,7 @@ def load_measured_group(
             until = now + timedelta(seconds=horizon_seconds)
             ahead = _ahead_within(row, ahead, horizon_seconds, now)
             inputs["peak_rate_per_second"], sources["peak_rate_per_second"] = _planned_peak(row, ahead.minutes)
-            outlook = replace(outlook, days=tuple(day for day in outlook.days if day.at <= until))
+            outlook = _outlook_within(outlook, ahead, until)
         asked = row["objective_seconds"] if objective_seconds is None else objective_seconds
         takes = objective_takes(outlook.demand, asked, ahead.hours) if outlook.demand and asked is not None else None
         load = PlannedLoad.of(row["peak_rate_per_second"], ahead.minutes, takes, size_by)
@@ -169,6 +169,19 @@ def _ahead_within(row: Mapping[str, Any], ahead: TopicAhead, horizon_seconds: fl
             f"the forecast begins at {ahead.minutes[0].at:%Y-%m-%d %H:%M} UTC: --horizon must reach that."
         )
     return within
+
+
+def _outlook_within(outlook: Outlook, ahead: TopicAhead, until: datetime) -> Outlook:
+    """The outlook up to a nearer horizon: what an objective takes is bounded by the peak that is planned with then."""
+    demand = outlook.demand
+    if demand is not None:
+        demand = {
+            **demand,
+            "forecast_peak_per_second": max(point.mean for point in ahead.minutes),
+            "forecast_peak_high_per_second": max(point.upper for point in ahead.minutes),
+        }
+    days = tuple(day for day in outlook.days if day.at <= until)
+    return replace(outlook, demand=demand, days=days, hours=ahead.hours)
 
 
 def _planned_peak(row: Mapping[str, Any], ahead: tuple[DemandAhead, ...]) -> tuple[float, str]:

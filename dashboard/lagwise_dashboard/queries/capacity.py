@@ -110,26 +110,33 @@ _NEWEST_FORECAST = timedelta(days=4)
 
 @reads(DEMAND, FORECASTS)
 def outlook(lake: Lake, cluster: str, topic: str, now: datetime) -> Outlook:
-    """The newest forecast of a topic, day by day from now on."""
+    """The newest forecast of a topic, day by day from now on. The first day (of 24 hours) is the one that has begun:
+    its peak may still come."""
     about = {"cluster": cluster, "topic": topic}
     demand = first_row(lake, {DEMAND: None}, "select * from demand where cluster = $cluster and topic = $topic", about)
-    if demand is None or demand["forecast_peak_per_second"] is None:
-        return Outlook(demand, ())
+    if demand is None:
+        return Outlook(None, ())
     ahead = rows(
         lake,
         {FORECASTS: days(now - _NEWEST_FORECAST, now)},
         """
         select "at", peak_low_per_second, peak_per_second, peak_high_per_second, busiest_per_second,
-            busiest_high_per_second
+            busiest_high_per_second, low_per_second / nullif(produce_rate_per_second, 0) as low_share
         from forecasts where cluster = $cluster and topic = $topic
-        qualify made_at = max(made_at) over () and "at" >= $now order by "at"
+        qualify made_at = max(made_at) over ()
+            and ("at" >= $now or peak_per_second is not null and "at" > $now - interval 24 hours)
+        order by "at"
         """,
         about | {"now": now},
     )
     found = (
         DayAhead(row["at"], row["peak_low_per_second"], row["peak_per_second"], row["peak_high_per_second"])
         for row in ahead
-        if row["peak_per_second"] is not None
+        # With little history, hours are forecast, but not up to the horizon, and no peak is.
+        if row["peak_per_second"] is not None and demand["forecast_peak_per_second"] is not None
     )
-    hours = busy_hours((row["at"], row["busiest_per_second"], row["busiest_high_per_second"]) for row in ahead)
-    return Outlook(demand, tuple(found), hours)
+    hours = busy_hours(
+        (row["at"], row["busiest_per_second"], row["busiest_high_per_second"]) for row in ahead if row["at"] >= now
+    )
+    low_shares = {row["at"]: row["low_share"] or 0.0 for row in ahead}
+    return Outlook(demand, tuple(found), hours, low_shares)

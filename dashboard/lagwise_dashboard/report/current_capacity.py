@@ -70,10 +70,7 @@ def objective_label(row: Row) -> str:
 
 def forecast_note(row: Row, outlook: Outlook, now: datetime) -> str:
     """Where the forecast that is drawn comes from."""
-    said = provenance(outlook, now)
-    if row["size_by"] != SizeBy.OBJECTIVE or not outlook.days:
-        return said
-    return f"{said} Drawn is what the objective takes: as much more than so far as the busy hours are busier."
+    return provenance(outlook, now, SizeBy(row["size_by"]))
 
 
 def per_second(rate: float | None) -> str:

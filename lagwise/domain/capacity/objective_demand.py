@@ -3,7 +3,8 @@
 The forecast is of hours; how the minutes of an hour differ is in the recorded ones. So these are scaled by as much as
 the busy hours to come are above those recorded, at the upper end of the forecast's interval. They are never scaled
 down: what happened once may come again. And a longer burst than any so far may come: what is planned for is the upper
-end of what a week takes, by how much the recorded weeks differ, if the highest minute is not less.
+end of what a week takes, by how much the recorded weeks differ. None of this asks for more than the highest minute, so
+far or forecast: with that capacity nothing ever waits.
 """
 
 from collections.abc import Sequence
@@ -28,11 +29,15 @@ class ObjectiveDemand:
     week_per_second: float
     #: What was recorded, scaled by the forecast, in order of time; the upper ends are those of a week.
     ahead: tuple[DemandAhead, ...]
+    #: The highest minute, so far or forecast: what a plan by the peak is made with.
+    peak_per_second: float
 
     @property
     def planned_per_second(self) -> float:
-        """The most of the upper ends, now and ahead."""
-        return max([self.week_per_second, *(point.upper for point in self.ahead)])
+        """The most of the upper ends, now and ahead. Never more than the peak, for which its own upper end is not
+        planned either."""
+        highest = max([self.week_per_second, *(point.upper for point in self.ahead)])
+        return max(self.recorded.rate_per_second, min(highest, self.peak_per_second))
 
     @property
     def evidence(self) -> str:
@@ -47,11 +52,13 @@ class ObjectiveDemand:
         planned = self.planned_per_second
         if planned <= self.recorded.rate_per_second:
             return self.evidence
-        said = f"{self.evidence}; times {significant(planned / self.recorded.rate_per_second)}, the upper end of "
-        if planned <= self.week_per_second:
-            return f"{said}what a week takes"
-        highest = max(self.ahead, key=lambda point: point.upper)
-        return f"{said}what a week takes by the forecast for {highest.at.astimezone(UTC):%Y-%m-%d}"
+        said = f"{self.evidence}; raised by a factor of {significant(planned / self.recorded.rate_per_second)} to"
+        highest = max(self.ahead, key=lambda point: point.upper, default=None)
+        if planned >= self.peak_per_second:
+            return f"{said} the highest minute so far or forecast"
+        if highest is None or planned <= self.week_per_second:
+            return f"{said} the upper end of what a week takes"
+        return f"{said} the upper end of the forecast for {highest.at.astimezone(UTC):%Y-%m-%d}"
 
 
 def objective_demand(
@@ -60,28 +67,32 @@ def objective_demand(
     *,
     minutes: int,
     peak_per_second: float,
+    peak_high_per_second: float,
     busy_hour_per_second: float,
     hours_ahead: Sequence[DemandAhead],
 ) -> ObjectiveDemand | None:
     """What an objective takes, from the kept ones of the topic; None without any, where too little is recorded.
 
-    ``minutes`` are known ones. ``peak_per_second`` is the highest minute, so far or to come: longer bursts than the
-    recorded ones are planned for up to that. ``busy_hour_per_second`` is the level of the recorded busy hours,
-    ``hours_ahead`` are the mean rates of the hours to come. Raises OutOfRange where the objective is negative.
+    ``minutes`` are known ones. ``peak_per_second`` is the highest minute, so far or forecast, and
+    ``peak_high_per_second`` is at the upper end of that forecast: no more is taken. ``busy_hour_per_second`` is the
+    level of the recorded busy hours, ``hours_ahead`` are the mean rates of the hours to come. Raises OutOfRange where
+    the objective is negative.
     """
     recorded = rate_for(kept, objective_seconds)
     if recorded is None:
         return None
     rate, high = recorded.rate_per_second, recorded.high_per_second
-
-    def week(growth: float) -> float:
-        return max(rate * growth, min(high * growth, peak_per_second))
-
+    # What was recorded was needed, so it is never cut.
+    most, most_at_worst = max(rate, peak_per_second), max(rate, peak_per_second, peak_high_per_second)
     ahead = tuple(
-        DemandAhead(point.at, rate * point.mean / busy_hour_per_second, week(point.upper / busy_hour_per_second))
+        DemandAhead(
+            point.at,
+            min(rate * point.mean / busy_hour_per_second, most),
+            min(max(rate, high) * point.upper / busy_hour_per_second, most_at_worst),
+        )
         for point in (hours_ahead if busy_hour_per_second > 0.0 else ())
     )
-    return ObjectiveDemand(recorded, minutes, week(1.0), ahead)
+    return ObjectiveDemand(recorded, minutes, max(rate, min(high, most)), ahead, most)
 
 
 class PlannedLoad(NamedTuple):

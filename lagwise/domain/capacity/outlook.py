@@ -1,19 +1,22 @@
 """What will arrive, day by day, and in words where that comes from and how good it was."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
+from lagwise.domain.capacity.objective_demand import ObjectiveDemand
 from lagwise.domain.capacity.verdict import DemandAhead
 from lagwise.domain.humanise import duration, since
+from lagwise.domain.sizing.workload import SizeBy
 
 _DAY = timedelta(days=1)
 
 
 @dataclass(frozen=True, slots=True)
 class DayAhead:
-    """The busiest minute of a day to come, messages per second, with the ends of its 90 % interval."""
+    """The busiest minute of a day to come, or what a lag objective takes of it, messages per second, with the ends of
+    its 90 % interval."""
 
     at: datetime
     low: float
@@ -23,26 +26,27 @@ class DayAhead:
 
 @dataclass(frozen=True, slots=True)
 class Outlook:
-    """What a topic will be sent. ``demand`` is its row of that table; no ``days`` is no forecast. ``hours`` are the
-    mean rates of the busy hours."""
+    """What a topic will be sent. ``demand`` is its row of that table; no ``days`` is no forecast of peaks. ``hours``
+    are the mean rates of the busy hours, which a short history has, too. ``low_shares`` has, by their starts, the lower
+    ends of their 90 % intervals as shares of the means."""
 
     demand: Mapping[str, Any] | None
     days: tuple[DayAhead, ...]
     hours: tuple[DemandAhead, ...] = ()
+    low_shares: Mapping[datetime, float] = field(default_factory=dict)
 
 
-def days_by_objective(outlook: Outlook, objective_rate_per_second: float) -> tuple[DayAhead, ...]:
-    """The days ahead as the verdict by a lag objective sees them: what it takes so far, scaled by each day's busiest
-    hour, in place of the busiest minutes. The lower ends are as far below as those of the minutes."""
-    if outlook.demand is None or not outlook.demand["busy_hour_per_second"]:
-        return outlook.days
-    scale = objective_rate_per_second / outlook.demand["busy_hour_per_second"]
+def days_by_objective(outlook: Outlook, takes: ObjectiveDemand) -> tuple[DayAhead, ...]:
+    """The days ahead as the verdict by a lag objective sees them, in place of the busiest minutes: of each day the
+    most that it takes, and at the upper end. The lower end is as far below as that of the busy hour."""
     found = []
     for day in outlook.days:
-        its = [hour for hour in outlook.hours if day.at <= hour.at < day.at + _DAY]
-        busiest = max(its, key=lambda hour: hour.mean)
-        low = day.low / day.peak if day.peak else 0.0
-        found.append(DayAhead(day.at, busiest.mean * scale * low, busiest.mean * scale, busiest.upper * scale))
+        its = [point for point in takes.ahead if day.at <= point.at < day.at + _DAY]
+        if not its:
+            continue  # the last hour of the day has begun
+        busiest = max(its, key=lambda point: point.mean)
+        low = busiest.mean * min(1.0, outlook.low_shares.get(busiest.at, 0.0))
+        found.append(DayAhead(day.at, low, busiest.mean, max(point.upper for point in its)))
     return tuple(found)
 
 
@@ -53,16 +57,19 @@ def why_not(outlook: Outlook) -> str:
     return f"No forecast: {outlook.demand['reason'] or 'the newest one is too old'}."
 
 
-def provenance(outlook: Outlook, now: datetime) -> str:
-    """From how much history, how good it was, and by which models."""
+def provenance(outlook: Outlook, now: datetime, size_by: SizeBy = SizeBy.PEAK) -> str:
+    """From how much history, how good it was, and by which models; of what the objective takes, or of the peaks."""
     demand = outlook.demand
     if demand is None or not outlook.days:
         return why_not(outlook)
-    history = duration(demand["history_hours"] * 3_600.0)
-    said = (
-        f"The busiest minute of each day, from {history} of history, made {since(demand['as_of'], now)} ago. The band "
-        "holds 90 % of the outcomes."
-    )
+    source = f"from {duration(demand['history_hours'] * 3_600.0)} of history, made {since(demand['as_of'], now)} ago"
+    if size_by is SizeBy.OBJECTIVE:
+        said = (
+            "The chart shows what the objective takes, scaled by how much busier the busy hours become: "
+            f"{source}. The band holds 90 % of the outcomes for them; its upper end allows for longer bursts as well."
+        )
+    else:
+        said = f"The busiest minute of each day, {source}. The band holds 90 % of the outcomes."
     if demand["mase"] is not None and demand["baseline_mase"] is not None and demand["tested_days"] is not None:
         said += (
             f" Compared with what came, up to {duration(demand['tested_days'] * 86_400.0)} ahead, the mean error of "

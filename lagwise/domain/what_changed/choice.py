@@ -17,6 +17,8 @@ _SAME_MOMENT = timedelta(seconds=90)
 _CAUSED_BY_CODE = frozenset(
     {ChangeKind.CPU_ROSE, ChangeKind.WAITING_ROSE, ChangeKind.WORK_ROSE, ChangeKind.CONSUME_RATE_FELL}
 )
+#: In each of these, members may have come back with other code.
+_RESTARTS = frozenset({ChangeKind.DEPLOYMENT, ChangeKind.REBALANCES, ChangeKind.MEMBERS_LEFT})
 _KINDS = tuple(ChangeKind)
 
 
@@ -33,14 +35,15 @@ def likely_cause(changes: Sequence[Change], now: datetime) -> Change | None:
     near = [c for c in occasions if -_OCCASION_AFTER <= found.at - c.at <= _OCCASION_BEFORE]
     if near and found.kind in _CAUSED_BY_CODE:
         return _with_occasion(found, near[-1])
-    if found.kind is ChangeKind.CPU_ROSE and not occasions:
+    if found.kind is ChangeKind.CPU_ROSE and not any(c.kind in _RESTARTS for c in changes):
         last = clock(now - LOOK_BACK, now)
-        return _said(found, f"{found.sentence} No member was restarted since {last}: rather the input than the code.")
+        return _said(found, f"{found.sentence} No restart was seen since {last}: rather the input than the code.")
     return found
 
 
 def _with_occasion(found: Change, occasion: Change) -> Change:
-    return _said(found, f"{found.sentence} Shortly before: {_lower(occasion.sentence)}")
+    when = "Shortly before" if occasion.at <= found.at else "At about the same time"
+    return _said(found, f"{found.sentence} {when}: {_lower(occasion.sentence)}")
 
 
 def _alone(occasion: Change) -> Change:

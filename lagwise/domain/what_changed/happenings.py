@@ -23,6 +23,7 @@ _OF_EXPLANATION = {
     "deployment": ChangeKind.DEPLOYMENT,
     "restart": ChangeKind.DEPLOYMENT,
     "replacement": ChangeKind.DEPLOYMENT,
+    "static_member_returned": ChangeKind.DEPLOYMENT,
 }
 
 
@@ -37,13 +38,14 @@ class TopicEvent:
     after: str
 
 
-def of_rebalances(rebalances: Sequence[Rebalance], now: datetime) -> Iterator[Change]:
-    """What a group's rebalances, in order of time, amount to; nothing if they explain no backlog."""
+def of_rebalances(rebalances: Sequence[Rebalance], setup: Setup, now: datetime) -> Iterator[Change]:
+    """What the rebalances of a group that is set up so, in order of time, amount to; nothing if they explain no
+    backlog."""
     # Members that came before the first one went are no part of it.
     told = [*dropwhile(lambda rebalance: not rebalance.left, rebalances)] or rebalances
     if not told:
         return
-    stats = stats_of_hour(Hour(tuple(told), tuple(told)), Setup())
+    stats = stats_of_hour(Hour(tuple(told), tuple(told)), setup)
     kind = _OF_EXPLANATION.get(stats.finding.cause)
     if kind is ChangeKind.MEMBERS_LEFT and stats.left <= stats.joined:
         return

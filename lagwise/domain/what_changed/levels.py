@@ -70,16 +70,15 @@ class TopicWork:
     #: The partition to which most was written, whose records ``written`` tells apart, and what its system calls it.
     hottest: str = ""
     partitions: int = 1
-    #: Cores of a node, and threads at work in all; None is not known.
+    #: Cores of a node; None is not known.
     cores: float | None = None
-    threads: int | None = None
     #: What a full downstream does, messages per second; None where it is not known to be full.
     downstream_rate_per_second: float | None = None
 
 
 def changes_of(work: TopicWork, since: datetime, now: datetime) -> Iterator[Change]:
     """What changed at or after ``since`` and still holds, of all kinds that can be measured."""
-    steps = telling_of(work.work)
+    steps = with_enough_work(work.work)
     yield from _hot_partition(work, since, now)
     service = list(_time_per_message(work, steps, since, now))
     yield from service
@@ -107,7 +106,7 @@ def _at(seconds: float) -> datetime:
     return datetime.fromtimestamp(seconds, UTC)
 
 
-def telling_of(steps: Sequence[WorkStep]) -> list[WorkStep]:
+def with_enough_work(steps: Sequence[WorkStep]) -> list[WorkStep]:
     """Steps with enough work: a mean of few messages scatters. What is spent on messages counts, not their number."""
     spent = [step.messages * (step.t1_seconds + (step.t2_seconds or 0.0)) for step in steps]
     middle = sorted(spent)[len(spent) // 2] if spent else 0.0
@@ -199,8 +198,8 @@ def _fetching(work: TopicWork, since: datetime, now: datetime) -> Iterator[Chang
         at=busy.at,
         sentence=(
             f"Handlers on {work.topic} have been busy for {busy.now:.0%} of the time since {clock(busy.at, now)} "
-            f"({busy.before:.0%} before), at unchanged T1 and T2: records reach them slowly, from the broker or over "
-            "the network, or the consumers are held up outside their handlers."
+            f"({busy.before:.0%} before), while T1 and T2 did not rise: records reach them slowly, from the broker or "
+            "over the network, or the consumers are held up outside their handlers."
         ),
         remedy="Look at the broker's load and disks, its quotas, the network, and what the poll loop does besides.",
     )
@@ -223,8 +222,8 @@ def _hot_partition(work: TopicWork, since: datetime, now: datetime) -> Iterator[
         kind=ChangeKind.HOT_PARTITION,
         at=share.at,
         sentence=(
-            f"{work.hottest} has got {share.now:.0%} of what is written to {work.topic} since {clock(share.at, now)} "
-            f"({share.before:.0%} before): a hot key, which one member has to read alone."
+            f"{work.hottest} has received {share.now:.0%} of what is written to {work.topic} since "
+            f"{clock(share.at, now)} ({share.before:.0%} before): a hot key, which one member has to read alone."
         ),
         remedy="Find the key, and spread it or have its records processed elsewhere. More members do not help.",
     )
@@ -256,8 +255,8 @@ def _read(work: TopicWork, since: datetime, now: datetime) -> Iterator[Change]:
         at=read.at,
         sentence=(
             f"Since {clock(read.at, now)} it has read {significant_rate(read.now)} of {work.topic} "
-            f"({significant_rate(read.before)} before), with no other change seen: each message takes longer, or "
-            "records reach it slowly."
+            f"({significant_rate(read.before)} before): each message takes longer, or records reach it slowly. "
+            "Which of the two is not measured."
         ),
         remedy="Look at what the handlers call, at the CPU of the consumers and at the broker. A probe tells which.",
     )

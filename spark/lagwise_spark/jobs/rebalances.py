@@ -52,7 +52,7 @@ def sum_up(lake: Lake, news: Sequence[News]) -> int:
     fresh = {key for key in hours if key not in before or before[key]["events"] != len(told[key])}
     if not fresh:
         return 0
-    setups = _setups(lake, news)
+    setups = setups_of(lake, news)
     exposures = _exposures(lake, [event for key in fresh for event in told[key]])
     made = {}
     neighbours = {(cluster, group, at + step) for cluster, group, at in fresh for step in (-_HOUR, _HOUR)}
@@ -88,7 +88,7 @@ def rebalance_of(event: Row) -> Rebalance:
     )
 
 
-def _setups(lake: Lake, news: Sequence[News]) -> dict[tuple[str, str], Setup]:
+def setups_of(lake: Lake, news: Sequence[News]) -> dict[tuple[str, str], Setup]:
     """How each group of the latest samples is set up."""
     ids = [n.latest_id for n in news]
     start = latest_from(news)

@@ -5,16 +5,16 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from itertools import accumulate
 from typing import Any
 
 import pyarrow as pa
 
 from lagwise.domain.group_record import record_of
 from lagwise.domain.groups import GroupVerdict
+from lagwise.domain.rebalances.explanation import Setup
 from lagwise.domain.sizing.downstream import RATE_INPUT
 from lagwise.domain.vocabulary import EventKind, Status
-from lagwise.domain.what_changed.backlog import Backlog, backlog_now
+from lagwise.domain.what_changed.backlog import TOLD_WITH, Backlog, backlog_now
 from lagwise.domain.what_changed.change import Change
 from lagwise.domain.what_changed.choice import LOOK_BACK
 from lagwise.domain.what_changed.happenings import TopicEvent, of_rebalances, of_topic_events
@@ -27,7 +27,8 @@ from lagwise.tables.schema import TEXT, Table
 from lagwise.tables.service_times import JOBS, SERVICE_TIMES
 from lagwise.tables.store import Lake
 from lagwise_spark.jobs.progress import News
-from lagwise_spark.jobs.rebalances import rebalance_of
+from lagwise_spark.jobs.read import labels
+from lagwise_spark.jobs.rebalances import rebalance_of, setups_of
 
 Group = tuple[str, str]
 Row = Mapping[str, Any]
@@ -80,17 +81,19 @@ _OF_TOPIC = {"offset": "high_watermark", "group": "null::varchar", "using": "clu
 _OF_GROUP = {"offset": "committed", "group": '"group"', "using": 'cluster, "group", topic'}
 _WORK = """
     with told as (
-        select distinct cluster, "group", topic, coalesce(host, '') as host, coalesce(member_id, '') as member,
-               measured_at, messages, coalesce(t1_seconds, seconds_per_message) as t1_seconds, t2_seconds,
-               coalesce(run_queue_seconds, 0) as queued, threads, window_seconds, cores
+        -- by the collector's clock: those of the consumers may be minutes off
+        select cluster, "group", topic, coalesce(host, '') as host, coalesce(member_id, '') as member, measured_at,
+               messages, coalesce(t1_seconds, seconds_per_message) as t1_seconds, t2_seconds,
+               coalesce(run_queue_seconds, 0) as queued, threads, window_seconds, cores, min(sampled_at) as seen_at
         from service_times semi join behind using (cluster, "group", topic)
         where sampled_at >= $since and messages > 0 and coalesce(t1_seconds, seconds_per_message) is not null
+        group by all
     )
-    select cluster, "group", topic, time_bucket(to_seconds($step::int), measured_at) as start,
+    select cluster, "group", topic, time_bucket(to_seconds($step::int), seen_at) as start,
            sum(messages)::bigint as messages, sum(t1_seconds * messages) / sum(messages) as t1_seconds,
            case when bool_and(t2_seconds is not null) then sum(t2_seconds * messages) / sum(messages) end as t2_seconds,
            sum((t1_seconds + t2_seconds + queued) * messages) / sum(threads * window_seconds) as busy_share,
-           max(cores) as cores, sum(threads)::int as threads
+           max(cores) as cores
     from told group by all order by start
 """
 #: The work of Flink jobs: the busy time of a record in the vertex that is busiest now.
@@ -105,7 +108,7 @@ _JOBS = """
     select cluster, "group", vertex.name as topic, sampled_at - to_seconds($step::int) as start,
            greatest(1, round(vertex.records_in_per_second * $step))::bigint as messages, null as t2_seconds,
            vertex.busy_share * vertex.parallelism / vertex.records_in_per_second as t1_seconds, null as busy_share,
-           null as cores, null as threads
+           null as cores
     from seen join busiest using (cluster, "group")
     where vertex.name = busiest.name and vertex.busy_share > 0 and vertex.records_in_per_second > 0 order by sampled_at
 """
@@ -139,15 +142,18 @@ def backlogs_of(
     result, young = {}, []
     for group, (_, verdict) in verdicts.items():
         its = of[group[0]]
-        seconds, interval = verdict.numbers.lag_seconds, its.interval_seconds
-        backlog = backlog_now(before.get(group), verdict.status, seconds, interval, its.as_of)
+        waited, interval = verdict.lag_seconds_at_commit, its.interval_seconds
+        backlog = backlog_now(before.get(group), verdict.status, waited, interval, its.as_of)
         if backlog is None:
             continue
         result[group] = backlog
         one = Behind(group, verdict.topics, verdict.partitions, verdict.status, backlog, its.as_of)
-        if one.is_due(interval):
+        # Of a cluster that is not collected any more nothing new is known.
+        if its.new_samples and one.is_due(interval):
             young.append(one)
-    changes = _changes(lake, young, max(n.interval_seconds for n in news))
+    changes: dict[Group, list[Change]] = {}
+    for its in news:
+        changes |= _changes(lake, [one for one in young if one.group[0] == its.cluster], its)
     explained = {
         one.group: one.backlog.explained(changes[one.group], one.status, one.now)
         for one in young
@@ -174,14 +180,14 @@ def _before(lake: Lake) -> dict[Group, Backlog]:
     return backlogs
 
 
-def _changes(lake: Lake, behind: Sequence[Behind], interval_seconds: float) -> dict[Group, list[Change]]:
-    """What changed before groups fell behind, by cluster and group."""
-    newest = _within_bounds(sorted(behind, key=lambda one: one.backlog.since, reverse=True))
+def _changes(lake: Lake, behind: Sequence[Behind], its: News) -> dict[Group, list[Change]]:
+    """What changed before these groups of a cluster fell behind, by cluster and group."""
+    newest = _within_bounds(behind)
     if not newest:
         return {}
     since = min(one.backlog.since for one in newest) - LOOK_BACK
     named = _named(newest)
-    begin, raw, step = since - _BEFORE, max(one.now for one in newest) - _RAW, max(_STEP_SECONDS, interval_seconds)
+    begin, raw, step = since - _BEFORE, its.as_of - _RAW, max(_STEP_SECONDS, its.interval_seconds)
     measured: dict[str, object] = {"since": begin, "step": step}
     work = _by(lake.query(_WORK, measured, over=[SERVICE_TIMES], since=begin, given={"behind": named}))
 
@@ -196,29 +202,47 @@ def _changes(lake: Lake, behind: Sequence[Behind], interval_seconds: float) -> d
     jobs = _by(lake.query(_JOBS, of_jobs, over=[JOBS], since=begin, given={"behind": named}))
     written, read = records(WATERMARKS, WATERMARK_MINUTES, _OF_TOPIC), records(COMMITS, MINUTES, _OF_GROUP)
     rebalances, events = _happenings(lake, newest, since)
-    full = _full_downstreams(lake)
+    setups = setups_of(lake, [its]) if rebalances else {}
+    full, called = _full_downstreams(lake), _called(lake, its, written)
     found: dict[Group, list[Change]] = {}
     for one in newest:
         began, cluster = one.backlog.since - LOOK_BACK, one.group[0]
         changes = found.setdefault(one.group, [])
         for topic in one.topics:
             key = (*one.group, topic)
-            its = _topic_work(topic, work[key], written[cluster, None, topic], read[key], full.get(key))
-            changes += changes_of(its, began, one.now)
+            ours = _topic_work(topic, work[key], written[cluster, None, topic], read[key], full.get(key), called)
+            changes += changes_of(ours, began, one.now)
             changes += of_topic_events([e for e in events[cluster, topic] if e.at >= began], one.now)
         for (*group, vertex), steps in jobs.items():
             if tuple(group) == one.group:
-                its = _topic_work(f"the vertex {vertex}", steps, (), (), None)
-                changes += changes_of(its, began, one.now)
+                changes += changes_of(_topic_work(f"the vertex {vertex}", steps, (), (), None, {}), began, one.now)
         mine = [rebalance_of(event) for event in rebalances[one.group] if event["at"] >= began]
-        changes += of_rebalances(mine, one.now)
+        changes += of_rebalances(mine, setups.get(one.group, Setup()), one.now)
     return found
 
 
 def _within_bounds(behind: Sequence[Behind]) -> list[Behind]:
-    """The first of them, as many as a round looks at."""
-    sizes = accumulate(one.partitions for one in behind)
-    return [one for one, size in zip(behind[:MOST_GROUPS], sizes, strict=False) if size <= MOST_PARTITIONS]
+    """As many as a round looks at: those in trouble first, then those that fell behind last; one of any size."""
+    ordered = sorted(behind, key=lambda one: one.backlog.since, reverse=True)
+    ordered.sort(key=lambda one: one.status not in TOLD_WITH)
+    chosen: list[Behind] = []
+    partitions = 0
+    for one in ordered:
+        if len(chosen) < MOST_GROUPS and (not chosen or partitions + one.partitions <= MOST_PARTITIONS):
+            chosen.append(one)
+            partitions += one.partitions
+    return chosen
+
+
+def _called(lake: Lake, its: News, written: Mapping[TopicKey, Sequence[Row]]) -> dict[tuple[str, int], str]:
+    """What people call the partitions to which most was written, by topic and partition."""
+    hottest = [(topic, rows[-1]["hottest"]) for (_, _, topic), rows in written.items() if rows]
+    names = labels(lake, [its], [(its.cluster, topic, partition) for topic, partition in hottest])
+    return {
+        (topic, partition): f"{topic} {name}" if name is not None else f"{topic}-{partition}"
+        for topic, partition in hottest
+        for name in [names.get((its.cluster, topic, partition))]
+    }
 
 
 def _named(behind: Iterable[Behind]) -> pa.Table:
@@ -238,17 +262,21 @@ def _by(found: pa.Table) -> defaultdict[TopicKey, list[Row]]:
 
 
 def _topic_work(
-    topic: str, work: Sequence[Row], written: Sequence[Row], read: Sequence[Row], full: float | None
+    topic: str,
+    work: Sequence[Row],
+    written: Sequence[Row],
+    read: Sequence[Row],
+    full: float | None,
+    called: Mapping[tuple[str, int], str],
 ) -> TopicWork:
     return TopicWork(
         topic=topic,
         work=[WorkStep(**{name: row[name] for name in WorkStep.__slots__}) for row in work],
         written=_steps(written),
         read=_steps(read),
-        hottest=f"{topic}-{written[-1]['hottest']}" if written else "",
+        hottest=called[topic, written[-1]["hottest"]] if written else "",
         partitions=written[-1]["partitions"] if written else 1,
         cores=work[-1]["cores"] if work else None,
-        threads=work[-1]["threads"] if work else None,
         downstream_rate_per_second=full,
     )
 

@@ -26,6 +26,9 @@ HOURLY = 2 * WEEK
 #: The level of the busy hours is the rate that this share of all hours do not exceed. One burst is no level.
 BUSY_HOURS = 0.995
 
+#: A week with less than this share of the middle one's traffic says nothing of how busy a week may get.
+IDLE_WEEK = 0.1
+
 _HOUR = 3_600_000_000
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 #: Columns of `topic_hours` that a history consists of.
@@ -127,11 +130,12 @@ def _of_minutes(history: pa.Table, peak: float) -> dict[str, Any]:
     names = ("p50_per_second", "p95_per_second", "p99_per_second")
     row: dict[str, Any] = {name: min(peak, float(rate)) for name, rate in zip(names, quantiles, strict=True)}
     row["minutes"] = len(known)
-    return row | {"objective_rates": _objective_rates(history, rates) if len(known) >= LEAST_MINUTES else []}
+    return row | {"objective_rates": _objective_rates(history, rates, peak) if len(known) >= LEAST_MINUTES else []}
 
 
-def _objective_rates(history: pa.Table, rates: Array) -> list[dict[str, Any]]:
-    """Hours of which nothing is known are left out of the rates, as the minutes are that are not known."""
+def _objective_rates(history: pa.Table, rates: Array, peak: float) -> list[dict[str, Any]]:
+    """Hours of which nothing is known are left out of the rates, as the minutes are that are not known. The minutes are
+    rounded up, the peak is not: no objective takes more than that."""
     hours = history["hour"].cast(pa.int64()).to_numpy()
 
     def start_of(minute: int) -> datetime:
@@ -142,8 +146,8 @@ def _objective_rates(history: pa.Table, rates: Array) -> list[dict[str, Any]]:
     return [
         {
             "objective_seconds": objective,
-            "rate_per_second": stretch.rate_per_second,
-            "high_per_second": max(stretch.rate_per_second, float(high)),
+            "rate_per_second": min(peak, stretch.rate_per_second),
+            "high_per_second": max(min(peak, stretch.rate_per_second), float(high)),
             "start": start_of(stretch.first),
             "until": start_of(stretch.last) + timedelta(minutes=1),
         }
@@ -153,14 +157,28 @@ def _objective_rates(history: pa.Table, rates: Array) -> list[dict[str, Any]]:
 
 def _week_to_come(rates: Array) -> Array:
     """For each kept objective the upper end of the 90 % interval of what a week to come takes, by how much the recorded
-    weeks differ: their logarithms are taken as normal. With less than two weeks, it is that of a day, of two at
-    least."""
-    length = (WEEK if len(rates) >= 2 * WEEK * MINUTES_OF_HOUR else DAY) * MINUTES_OF_HOUR
-    blocks = rates[len(rates) % length :].reshape(-1, length)
-    logs = np.log([[max(1e-9, one.rate_per_second) for one in least_capacities(block)] for block in blocks])
+    weeks differ: their logarithms are taken as normal. With less than two weeks that are not idle, it is that of a day,
+    of two at least; of fewer nothing follows."""
+    weeks = _not_idle(rates, WEEK)
+    blocks = weeks if len(weeks) >= 2 else _not_idle(rates, DAY)
+    if len(blocks) < 2:
+        return np.zeros(len(KEPT_OBJECTIVES_SECONDS))
+    logs = np.log([[one.rate_per_second for one in least_capacities(block)] for block in blocks])
     spread = logs.std(axis=0, ddof=1) * math.sqrt(1 + 1 / len(logs))
     high: Array = np.exp(logs.mean(axis=0) + stats.t.ppf(forecasting.HIGH, len(logs) - 1) * spread)
     return high
+
+
+def _not_idle(rates: Array, hours: int) -> Array:
+    """The minutes in blocks of so many hours, counted back from the end, without those (before a topic was used, or in
+    an outage) with next to no traffic: the logarithm of nothing would make them differ beyond all measure."""
+    length = hours * MINUTES_OF_HOUR
+    blocks = rates[len(rates) % length :].reshape(-1, length)
+    traffic = np.nansum(blocks, axis=1) / np.maximum(1, np.isfinite(blocks).sum(axis=1))
+    if not traffic.any():
+        return blocks[:0]
+    busy: Array = blocks[traffic >= IDLE_WEEK * np.median(traffic[traffic > 0.0])]
+    return busy
 
 
 def _peak(made: RateForecast) -> dict[str, Any]:

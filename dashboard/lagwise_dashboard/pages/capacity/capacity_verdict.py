@@ -51,7 +51,8 @@ def _metrics(row: Row) -> list[tiles.Tile]:
         (
             objective_label(row),
             per_second(row["planned_objective_rate_per_second"]),
-            "The least capacity that keeps the lag objective, at the upper end of what a week takes by the forecast.",
+            "The least capacity that keeps the lag objective, at the upper end of what a week takes by the "
+            "forecast, up to the highest minute so far or forecast.",
         ),
         ("Can do", can_do(row), f"All members together, with this skew; {_source(row)}."),
         (
@@ -87,6 +88,6 @@ def show_forecast(row: Row, outlook: Outlook, target: float, now: datetime) -> N
         forecast_chart.chart(row, outlook, target),
         key="capacity_forecast",
         config=plot_theme.CONFIG,
-        alt="Forecast of the busiest minute of each day, with what the group can do today",
+        alt="Forecast, day by day, with what the group can do today",
     )
     st.caption(escaping.markdown(forecast_note(row, outlook, now)))

@@ -10,7 +10,7 @@ import pyarrow as pa
 from lagwise.domain import humanise
 from lagwise.domain.capacity.saturation import Block
 from lagwise.domain.what_changed.change import Level
-from lagwise.domain.what_changed.levels import WorkStep, levels_between, per_message, telling_of
+from lagwise.domain.what_changed.levels import WorkStep, levels_between, per_message, with_enough_work
 from lagwise_dashboard.pages.group.group_charts import ChartMark
 
 Shift = tuple[datetime, str]
@@ -36,7 +36,7 @@ def sentence(shifts: list[Shift], now: datetime, *, most: int = 5) -> str:
 
 
 def _of_work(rows: list[Mapping[str, Any]]) -> Iterator[Shift]:
-    steps = telling_of(
+    steps = with_enough_work(
         [
             WorkStep(
                 start=row["at"], messages=row["messages"], t1_seconds=row["t1_seconds"], t2_seconds=row["t2_seconds"]

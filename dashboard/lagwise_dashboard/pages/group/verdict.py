@@ -39,7 +39,7 @@ def show(snapshot: GroupSnapshot, described: Row, now: datetime) -> None:
         f"**{appearance.label(row['status'], row['reason'])}** &nbsp; {escaping.markdown(row['sentence'])}  \n"
         f"Since {humanise.clock(row['since'], now)}, for {humanise.since(row['since'], row['as_of'])}."
     )
-    findings = _what_changed(row) + [
+    findings = _what_would_help(row) + [
         f"- {escaping.markdown(f['sentence'])}" + (f" *{escaping.markdown(f['remedy'])}*" if f["remedy"] else "")
         for f in row["findings"]
     ]
@@ -51,14 +51,12 @@ def show(snapshot: GroupSnapshot, described: Row, now: datetime) -> None:
     )
 
 
-def _what_changed(row: Row) -> list[str]:
-    """The likely cause and what would help, as an item of the list; the sentence of a verdict of trouble has it."""
+def _what_would_help(row: Row) -> list[str]:
+    """What would help against the likely cause, as an item of the list, if the sentence names one."""
     sentence, remedy = row["what_changed_sentence"], row["what_changed_remedy"]
-    if sentence is None:
+    if not remedy or not row["sentence"].endswith(sentence):
         return []
-    told = "" if row["sentence"].endswith(sentence) else escaping.markdown(sentence)
-    words = " ".join(filter(None, (told, f"*What would help: {escaping.markdown(remedy)}*" if remedy else "")))
-    return [f"- {words}"] if words else []
+    return [f"- *What would help: {escaping.markdown(remedy)}*"]
 
 
 def _catch_up_help(row: Row) -> str:
