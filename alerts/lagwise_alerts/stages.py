@@ -19,6 +19,7 @@ and 8 run in a thread per channel. docs/architecture.md ("The alert goes out") s
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import datetime
 from types import MappingProxyType
 
@@ -42,13 +43,15 @@ def decide_and_mute(
 ) -> MuteResult:
     """Stages 1 to 5. Arguments are those of :func:`decide`; ``mute_state`` is what mutes alerts at this moment.
 
-    A shared incident is muted as any alert is, after its members have been gathered.
+    A shared incident is muted as any alert is, after its members have been gathered. But an acknowledgement withholds
+    neither what goes to channels that have not heard of it, nor another trouble, which ends the acknowledgement.
     """
     shared = {key: alert for key, alert in alerts.items() if alert.subject.kind is AlertKind.SHARED_INCIDENT}
     others = {key: alert for key, alert in alerts.items() if key not in shared}
     muted = mute(decide(book, situation, others, now, ended), others, mute_state, now)
-    found = correlate(muted.decision, others, shared, situation, book, now)
-    of_shared = mute(found.shared, shared, mute_state, now)
+    found = correlate(muted.decision, others, shared, situation, mute_state, book, now)
+    given = {key: one for key, one in mute_state.acknowledgements.items() if key not in found.past_acknowledgement}
+    of_shared = mute(found.shared, shared, replace(mute_state, acknowledgements=given), now)
     notifications = (*of_shared.decision.notifications, *found.members.notifications)
     decision = Decision(
         (*found.members.changed, *of_shared.decision.changed),
@@ -59,6 +62,7 @@ def decide_and_mute(
         decision,
         (*muted.withheld, *of_shared.withheld),
         (*muted.no_longer_withheld, *of_shared.no_longer_withheld),
+        tuple(sorted(found.back & mute_state.acknowledgements.keys())),
     )
 
 

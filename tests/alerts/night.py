@@ -1,7 +1,7 @@
 """A night in which groups get worse together: rounds of the stages that decide, on alerts kept from round to round."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from lagwise.domain.correlation import GroupKey, GroupTraits
 from lagwise.domain.group_record import GroupNumbers
@@ -61,6 +61,9 @@ class Night:
         self.ended |= {alert.fingerprint: alert for alert in ended}
         self.withheld = {k: v for k, v in self.withheld.items() if k not in result.no_longer_withheld}
         self.withheld |= {one.incident_id: one for one in result.withheld}
+        gone = set(result.no_longer_acknowledged)
+        given = {key: one for key, one in self.state.acknowledgements.items() if key not in gone}
+        self.state = replace(self.state, acknowledgements=given)
         return list(result.decision.notifications)
 
     @property

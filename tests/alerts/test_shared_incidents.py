@@ -213,6 +213,126 @@ class TestItsLife:
         assert ends == [("resolved", "topic clicks", ALL)]
 
 
+def acknowledged(night: Night, second: float, severity: Severity = Severity.PAGE) -> MuteState:
+    """The state in which somebody has acknowledged the shared incident."""
+    (shared,) = night.shared
+    return MuteState(
+        acknowledgements={shared.incident_id: Acknowledgement(shared.incident_id, severity, "me", at(second), "")}
+    )
+
+
+def play(
+    night: Night, first: float, last: float, statuses: Mapping[str, str]
+) -> list[tuple[str, str, tuple[str, ...]]]:
+    """What is told while a minute after the other brings the same."""
+    seconds = [*range(int(first), int(last), 60), last]
+    return [one for second in seconds for one in told(night.see(second, statuses))]
+
+
+WORSE = [("escalated", "topic clicks", ALL)]
+HOUR = 3600.0
+
+
+class TestNoPageIsLost:
+    """Stories in which a shared incident might swallow a page that its members would have sent by themselves."""
+
+    @pytest.fixture
+    def night(self, tmp_path: Path) -> Night:
+        """Without repeats, which would hide what is not told."""
+        made = Night(rules_of(tmp_path, RULES.replace("repeat_every: {page: 1h}\n", "")))
+        made.see(0, {})
+        return made
+
+    def test_it_drops_to_a_warning_and_becomes_a_page_again(self, night: Night) -> None:
+        assert told(night.see(15, dict.fromkeys(TWENTY, "stopped"))) == ONCE
+        assert not play(night, 75, 615, dict.fromkeys(TWENTY, "falling_behind"))
+        assert night.shared[0].severity is Severity.WARN
+        assert play(night, 675, 7800, dict.fromkeys(TWENTY, "stopped")) == WORSE
+
+    def test_a_member_gets_worse_hours_after_the_others(self, night: Night) -> None:
+        first = dict.fromkeys(TWENTY, "falling_behind") | {TWENTY[0]: "stopped"}
+        assert told(night.see(15, first)) == ONCE
+        two = {TWENTY[0]: "stopped", TWENTY[1]: "falling_behind"}
+        assert not play(night, 75, 6 * HOUR, two)
+        assert told(night.see(6 * HOUR + 60, dict.fromkeys(TWENTY[:2], "stopped"))) == WORSE
+        assert not play(night, 6 * HOUR + 120, 7 * HOUR, dict.fromkeys(TWENTY[:2], "stopped")), "once"
+
+    def test_a_silenced_member_says_nothing_about_the_others(self, night: Night) -> None:
+        night.state = MuteState(silences=(Silence(1, Matcher(group=TWENTY[0]), at(0), at(HOUR), "", "me", at(0)),))
+        ill = dict.fromkeys(TWENTY, "falling_behind") | {TWENTY[0]: "stopped"}
+        (warning,) = night.see(15, ill)
+        assert (told([warning]), warning.severity, warning.status) == (ONCE, Severity.WARN, "falling_behind")
+        assert not told(night.see(30, ill))
+        (page,) = night.see(45, ill | {TWENTY[1]: "stopped"})
+        assert (told([page]), page.severity) == (WORSE, Severity.PAGE)
+
+    def test_what_an_acknowledged_member_is_like_says_nothing_about_the_others(self, night: Night) -> None:
+        ill = dict.fromkeys(TWENTY, "falling_behind") | {TWENTY[0]: "stopped"}
+        assert told(night.see(15, ill)) == ONCE
+        mine = next(one.incident_id for one in night.alerts.values() if one.subject.group == TWENTY[0])
+        night.state = MuteState(acknowledgements={mine: Acknowledgement(mine, Severity.PAGE, "me", at(20), "")})
+        assert not told(night.see(30, ill))
+        assert told(night.see(45, ill | {TWENTY[1]: "stopped"})) == WORSE
+
+    def test_where_all_members_are_silenced_what_was_notified_stays_what_the_next_is_compared_with(
+        self, night: Night
+    ) -> None:
+        night.state = MuteState(silences=(Silence(1, Matcher(group=TWENTY[0]), at(0), at(HOUR), "", "me", at(0)),))
+        first = dict.fromkeys(TWENTY[:12], "falling_behind") | {TWENTY[0]: "stopped"}
+        assert told(night.see(15, first)) == ONCE
+        assert not play(night, 30, 210, {TWENTY[0]: "stopped"}), "all others have ended"
+        assert told(night.see(240, {TWENTY[0]: "stopped", TWENTY[15]: "stopped"})) == WORSE
+
+    def test_what_a_silence_hid_is_notified_when_the_silence_ends(self, night: Night) -> None:
+        """A second outbreak of silenced groups is not what was notified of the first."""
+        night.state = MuteState(silences=(Silence(1, Matcher(group="clicks-1.*"), at(0), at(9600), "", "me", at(0)),))
+        first = dict.fromkeys(TWENTY[:8], "stopped")
+        assert told(night.see(15, first)) == ONCE
+        assert not play(night, 75, 9000, first)
+        assert not play(night, 9060, 9540, first | dict.fromkeys(TWENTY[10:], "stopped"))
+        assert told(night.see(9600, first | dict.fromkeys(TWENTY[10:], "stopped"))) == WORSE
+
+    def test_an_acknowledgement_is_not_one_of_a_later_outbreak(self, night: Night) -> None:
+        assert told(night.see(15, dict.fromkeys(TWENTY[:8], "stopped"))) == ONCE
+        night.state = acknowledged(night, 30)
+        one = {TWENTY[0]: "stopped"}
+        assert not play(night, 75, 6 * HOUR, one)
+        two = one | {TWENTY[8]: "stopped"}
+        assert told(night.see(6 * HOUR + 60, two)) == [("firing", TWENTY[8], ALL)]
+        assert told(night.see(6 * HOUR + 600, dict.fromkeys([TWENTY[0], *TWENTY[8:]], "stopped"))) == WORSE
+        assert not night.state.acknowledgements, "nobody has taken on what came back: it is repeated again"
+
+    def test_an_acknowledgement_is_not_one_by_those_who_have_not_heard_of_it(self, tmp_path: Path) -> None:
+        owner = 'owners: [{groups: {include: ["clicks-0.*"]}, channels: [ops]}]\n'
+        made = Night(rules_of(tmp_path, owner + RULES[RULES.index("rules:") :]))
+        made.see(0, {})
+        some = dict.fromkeys(TWENTY[:10], "stopped")
+        assert told(made.see(15, some)) == [("firing", "topic clicks", ("ops",))]
+        made.state = acknowledged(made, 30)
+        assert told(made.see(75, dict.fromkeys(TWENTY, "stopped"))) == [("firing", "topic clicks", ("billing",))]
+        assert not told(made.see(90, dict.fromkeys(TWENTY, "stopped")))
+        assert made.state.acknowledgements, "ops goes on with it"
+
+    def test_a_renamed_channel_is_repeated_to_under_its_new_name(self, tmp_path: Path) -> None:
+        made = Night(rules_of(tmp_path))
+        made.see(0, {})
+        all_ = dict.fromkeys(TWENTY, "stopped")
+        assert told(made.see(15, all_)) == ONCE
+        text = write_yaml(tmp_path / "rules.yaml", RULES.replace("[billing]", "[money]"))
+        made.book = load_rules(text, ["ops", "money"])
+        assert play(made, 75, HOUR + 60, all_) == [("repeated", "topic clicks", ("ops", "money"))]
+
+    def test_it_is_repeated_as_often_as_the_most_often_repeated_member(self, tmp_path: Path) -> None:
+        text = RULES.replace(
+            "when: {statuses: [falling_behind]}", "repeat_every: 10m, when: {statuses: [falling_behind]}"
+        )
+        made = Night(rules_of(tmp_path, text))
+        made.see(0, {})
+        ill = dict.fromkeys(TWENTY, "falling_behind") | {TWENTY[0]: "stopped"}
+        assert told(made.see(15, ill)) == ONCE
+        assert play(made, 75, 1300, ill) == [("repeated", "topic clicks", ALL)] * 2
+
+
 class TestOperators:
     def silence(self, until: float, **pattern: str) -> Silence:
         return Silence(1, Matcher(**pattern), at(0), at(until), "deploy", "me", at(0))
