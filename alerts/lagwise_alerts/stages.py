@@ -48,7 +48,8 @@ def decide_and_mute(
     """
     shared = {key: alert for key, alert in alerts.items() if alert.subject.kind is AlertKind.SHARED_INCIDENT}
     others = {key: alert for key, alert in alerts.items() if key not in shared}
-    muted = mute(decide(book, situation, others, now, ended), others, mute_state, now)
+    by_id = {alert.incident_id: alert for alert in shared.values()}
+    muted = mute(decide(book, situation, others, now, ended, by_id), others, mute_state, now)
     found = correlate(muted.decision, others, shared, situation, mute_state, book, now)
     given = {key: one for key, one in mute_state.acknowledgements.items() if key not in found.past_acknowledgement}
     of_shared = mute(found.shared, shared, replace(mute_state, acknowledgements=given), now)
@@ -72,11 +73,13 @@ def decide(
     alerts: Mapping[str, Alert],
     now: datetime,
     ended: Mapping[str, Alert] = MappingProxyType({}),
+    shared: Mapping[str, Alert] = MappingProxyType({}),
 ) -> Decision:
     """Stages 1 to 3: the alerts that change, and the notifications, the loudest first.
 
     ``alerts`` are the pending and firing alerts by fingerprint, ``ended`` the latest one of each subject that ended
-    recently. The same situation again, with the resulting alerts, changes nothing and sends nothing.
+    recently, ``shared`` the open shared incidents by their ids. The same situation again, with the resulting alerts,
+    changes nothing and sends nothing.
     """
     changed: list[Alert] = []
     cancelled: list[str] = []
@@ -86,7 +89,7 @@ def decide(
         if evaluated.is_cancelled:
             cancelled.append(evaluated.after.incident_id)
             continue
-        alert, notification = notify(inhibit(evaluated, by_subject), book, now)
+        alert, notification = notify(inhibit(evaluated, by_subject, shared), book, now)
         by_subject[alert.subject] = alert
         if alert != evaluated.before:
             changed.append(alert)

@@ -24,6 +24,8 @@ class Night:
     numbers: GroupNumbers | None = None
     #: From this second on, groups that are losing data have the finding that they lost some.
     lost_from: float = 0
+    #: When groups got the status that they are seen with, where that is earlier.
+    since: Mapping[str, float] = field(default_factory=dict)
     traits: Mapping[GroupKey, GroupTraits] = field(default_factory=dict)
     state: MuteState = field(default_factory=MuteState)
     alerts: dict[str, Alert] = field(default_factory=dict)
@@ -44,6 +46,7 @@ class Night:
                 status,
                 group=group,
                 numbers=self.numbers,
+                since=self.since.get(group),
                 topics=("clicks",) if group.startswith("clicks") else (),
             )
             for group, status in every.items()

@@ -333,6 +333,63 @@ class TestNoPageIsLost:
         assert play(made, 75, 1300, ill) == [("repeated", "topic clicks", ALL)] * 2
 
 
+class TestWhoJoins:
+    """Joining is silent, so that it needs as much as the evidence did."""
+
+    BROKERS = tuple(SharedThing(ThingKind.BROKER, str(n), CLUSTER) for n in range(1, 4))
+
+    @pytest.mark.parametrize("where", [(3,), (1, 2, 3), (1, 3), ()])
+    def test_a_group_with_trouble_on_several_brokers_is_another_trouble(
+        self, night: Night, where: tuple[int, ...]
+    ) -> None:
+        broker = self.BROKERS[2]
+        ill = [*TWENTY[:5], *OTHERS[20:25]]
+        late = OTHERS[11]
+        night.traits = {(CLUSTER, group): GroupTraits(frozenset(self.BROKERS), None, 1 / 3) for group in OTHERS}
+        night.traits |= {(CLUSTER, group): GroupTraits(frozenset({broker}), broker, 1 / 3) for group in ill}
+        its = frozenset(self.BROKERS[n - 1] for n in where)
+        night.traits |= {(CLUSTER, late): GroupTraits(its, broker if where == (3,) else None, 1 / 3)}
+        assert told(night.see(15, dict.fromkeys(ill, "stalled"))) == [("firing", "broker 3", ALL)]
+        expected = [] if where == (3,) else [("firing", late, ALL)]
+        assert told(night.see(75, dict.fromkeys([*ill, late], "stalled"))) == expected
+
+    def test_no_single_group_joins_that_of_a_whole_cluster(self, night: Night) -> None:
+        """Every group is on the cluster."""
+        ill = dict.fromkeys([*TWENTY, *OTHERS[:25]], "stopped")
+        assert told(night.see(15, ill)) == [("firing", "cluster kafka", ALL)]
+        assert told(night.see(300, ill | {OTHERS[27]: "stopped"})) == [("firing", OTHERS[27], ALL)]
+
+    def test_groups_that_are_unknown_or_were_ill_before_did_not_get_worse_with_the_cluster(self, night: Night) -> None:
+        before = dict.fromkeys(OTHERS[10:20], "unknown") | dict.fromkeys(OTHERS[20:], "falling_behind")
+        play(night, 15, 2000, before)
+        ill = [*TWENTY[:14], *OTHERS[:7]]
+        seen = told(night.see(2060, before | dict.fromkeys(ill, "stopped")))
+        assert sorted(subject for _, subject, _ in seen) == sorted(ill), "21 of 27 that were well, but of 50 in all"
+
+    def test_a_newer_alert_on_something_else_hides_nothing(self, night: Night) -> None:
+        night.since = dict.fromkeys(TWENTY, 15.0)
+        seen = told(night.see(300, dict.fromkeys([*TWENTY, "other-20"], "stopped")))
+        assert sorted(seen) == [("firing", "other-20", ALL), ("firing", "topic clicks", ALL)]
+
+    def test_what_got_worse_long_before_is_another_trouble(self, night: Night) -> None:
+        some = dict.fromkeys(TWENTY[:12], "stopped")
+        play(night, 60, 3000, {})
+        assert told(night.see(3060, some)) == ONCE
+        night.since = {TWENTY[15]: 3060 - 119.0}
+        assert not told(night.see(3075, some | {TWENTY[15]: "stopped"})), "two minutes before: it joins"
+        night.since = {TWENTY[16]: 600.0}
+        early = [("firing", TWENTY[16], ALL)]
+        assert told(night.see(3090, some | dict.fromkeys(TWENTY[15:17], "stopped"))) == early
+
+    def test_a_finding_is_not_inhibited_for_a_channel_that_has_heard_of_no_loss(self, tmp_path: Path) -> None:
+        text = RULES.replace("when: {statuses: [losing_data]}", "channels: [ops], when: {statuses: [losing_data]}")
+        made = Night(rules_of(tmp_path, text), lost_from=30)
+        made.see(0, {})
+        losing = dict.fromkeys(TWENTY, "losing_data")
+        assert told(made.see(15, losing)) == [("firing", "topic clicks", ("ops",))]
+        assert sorted(told(made.see(30, losing))) == [("firing", group, ALL) for group in TWENTY]
+
+
 class TestOperators:
     def silence(self, until: float, **pattern: str) -> Silence:
         return Silence(1, Matcher(**pattern), at(0), at(until), "deploy", "me", at(0))

@@ -79,10 +79,10 @@ def correlate(
         changed[alert.incident_id] = open_alerts[alert.incident_id] = alert
     for alert in open_alerts.values():
         if alert.state is AlertState.FIRING and alert.shared_incident in incidents:
-            incident = incidents[alert.shared_incident]
-            incident.members.append(alert)
+            joined = incidents[alert.shared_incident]
+            joined.members.append(alert)
             if mute_state.mute_of(alert.subject, alert.severity, now) is None and not mute_state.is_acknowledged(alert):
-                incident.audible.append(alert)
+                joined.audible.append(alert)
 
     sent = []
     for notification in decision.notifications:

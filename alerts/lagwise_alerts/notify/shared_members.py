@@ -20,6 +20,8 @@ from lagwise_alerts.rules.rule_file import RuleBook
 
 #: What is found in the first minutes of watching a cluster began before, at any time: it did not get worse together.
 _WATCHED_FOR = timedelta(minutes=15)
+#: In a round, what groups share is sought around so many moments: each takes long where there are many groups.
+_MOST_MOMENTS = 10
 #: A group with one of these statuses and without an alert is well.
 _WELL = frozenset({Status.OK, Status.CATCHING_UP})
 
@@ -79,33 +81,55 @@ def find_members(
             incident.alert = _grown(incident.alert, [*members, *joined], traits, well)
 
     for incident in incidents.values():
-        until = worsened_at(incident.alert) + timedelta(seconds=rules.join_within)
+        first = incident.alert.since - timedelta(seconds=rules.within)
+        last = worsened_at(incident.alert) + timedelta(seconds=rules.join_within)
         things = incident.alert.subject.things
         join(
             incident,
             [
                 key
                 for key in new & alone.keys()
-                if worsened_at(alone[key]) <= until and not traits[key].things.isdisjoint(things)
+                if first <= worsened_at(alone[key]) <= last and _may_join(traits[key], things)
             ],
         )
-    while new & alone.keys():
-        latest = max(worsened_at(alone[key]) for key in new & alone.keys())
+    set_aside: set[GroupKey] = set()
+    for _ in range(_MOST_MOMENTS):
+        left = (new & alone.keys()) - set_aside
+        if not left:
+            break
+        latest = max(worsened_at(alone[key]) for key in left)
         together = {
             key: traits[key]
             for key, alert in alone.items()
             if abs(worsened_at(alert) - latest).total_seconds() <= rules.within and _was_watched(alert, situation)
         }
-        correlation = find_shared(together, well, rules.groups)
+        correlation = find_shared(together, well, rules.groups, traits.keys())
         if correlation is None:
-            break
-        first = min((alone[key] for key in correlation.groups), key=worsened_at)
-        incident = _incident_of(correlation.things, first, incidents, now)
+            # Something else may have happened before it.
+            set_aside |= {key for key in left if worsened_at(alone[key]) == latest}
+            continue
+        earliest = min((alone[key] for key in correlation.groups), key=worsened_at)
+        incident = _incident_of(correlation.things, earliest, incidents, now)
         # Who joins without this evidence does not put it off: otherwise a busy fleet would join an incident for ever.
-        last = max(worsened_at(alone[key]) for key in correlation.groups)
+        latest = max(worsened_at(alone[key]) for key in correlation.groups)
         join(incident, correlation.groups)
-        incident.alert = replace(incident.alert, worsened_at=last)
+        incident.alert = replace(incident.alert, worsened_at=latest)
     return found
+
+
+def _may_join(traits: GroupTraits, things: tuple[SharedThing, ...]) -> bool:
+    """Whether a group that got worse later may have the trouble of a shared incident about these things.
+
+    Nobody is notified of who joins. Having any trouble on a broker or a cluster, as every group may, is too little.
+    """
+    brokers = sum(thing.kind is ThingKind.BROKER for thing in traits.things)
+
+    def has(thing: SharedThing) -> bool:
+        if thing.kind is ThingKind.CLUSTER or thing not in traits.things:
+            return False
+        return thing.kind is not ThingKind.BROKER or brokers == 1 or traits.only_broker == thing
+
+    return any(map(has, things))
 
 
 def _key(about: Alert | GroupCondition) -> GroupKey:
