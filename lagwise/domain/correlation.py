@@ -5,8 +5,9 @@ fleet has thousands of topics and hosts to choose from. So a thing is named only
 nearly all of the troubled groups, at most half as large a share of the well ones has it, and a draw of as many groups
 at random would seldom hit so many that have it (:func:`chance_of`, Fisher's exact test, one-sided). That chance is
 multiplied by the number of things that could pass at all (Tarone's correction: R. E. Tarone, "A modified Bonferroni
-method for discrete data", Biometrics 46, 1990), so that independent troubles are called shared in at most
-``HIGHEST_CHANCE`` of the cases. Things that the same groups have are one candidate.
+method for discrete data", Biometrics 46, 1990), so that independent troubles pass this test in at most
+``HIGHEST_CHANCE`` of the cases. Things that the same groups have are one candidate. Where nothing passes, there is a
+second test for a broker, with the same bar, and one for a whole cluster, without a chance.
 """
 
 import math
@@ -26,7 +27,7 @@ GroupKey = tuple[str, str]
 COVERED_SHARE = 0.8
 #: The share of the well groups that has a thing is at most this part of the share of the troubled ones.
 HIGHEST_WELL_RATIO = 0.5
-#: How often independent troubles may be taken for a shared one.
+#: How often independent troubles may pass one of the two tests.
 HIGHEST_CHANCE = 0.01
 #: Of equally good explanations as many are named.
 _MOST_THINGS = 3

@@ -26,6 +26,8 @@ class Night:
     lost_from: float = 0
     #: When groups got the status that they are seen with, where that is earlier.
     since: Mapping[str, float] = field(default_factory=dict)
+    #: Groups that are not there any more.
+    gone: set[str] = field(default_factory=set)
     traits: Mapping[GroupKey, GroupTraits] = field(default_factory=dict)
     state: MuteState = field(default_factory=MuteState)
     alerts: dict[str, Alert] = field(default_factory=dict)
@@ -50,6 +52,7 @@ class Night:
                 topics=("clicks",) if group.startswith("clicks") else (),
             )
             for group, status in every.items()
+            if group not in self.gone
         ]
         watched = None if self.watched_since is None else at(self.watched_since)
         views = {CLUSTER: ClusterView(at(second), 120.0, True, watched)}

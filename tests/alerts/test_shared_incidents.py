@@ -20,11 +20,8 @@ from lagwise.tables.raw import MEMBERS
 from lagwise.tables.schema import Table
 from lagwise.tables.store import Lake
 from lagwise_alerts.evaluate.lake_reader import LakeReader
-from lagwise_alerts.model import (
-    AlertState,
-    Notification,
-    Severity,
-)
+from lagwise_alerts.model import AlertKind, AlertState, Notification, Resolution, Severity
+from lagwise_alerts.notify.message import document, summary
 from lagwise_alerts.notify.mute_state import Acknowledgement, Matcher, MuteState, Silence
 from lagwise_alerts.operate import queries
 from lagwise_alerts.outbox import store
@@ -333,6 +330,55 @@ class TestNoPageIsLost:
         assert play(made, 75, 1300, ill) == [("repeated", "topic clicks", ALL)] * 2
 
 
+class TestItsEnd:
+    @staticmethod
+    def end(night: Night, first: float) -> Notification:
+        """Its end, while groups recover."""
+        seen = [one for second in range(int(first), int(first) + 300, 15) for one in night.see(second, {})]
+        (end,) = (one for one in seen if one.alert.subject.kind is AlertKind.SHARED_INCIDENT)
+        return end
+
+    def test_where_all_groups_recover_it_is_over(self, night: Night) -> None:
+        night.see(15, dict.fromkeys(TWENTY, "stopped"))
+        end = self.end(night, 30)
+        assert end.alert.resolution is Resolution.RECOVERED
+        assert summary(end) == "Shared incident on topic clicks on kafka is over"
+        assert end.sentence == "The alerts of all its groups have ended."
+
+    def test_a_group_that_vanished_long_before_the_others_recovered_is_not_over(self, night: Night) -> None:
+        night.see(15, dict.fromkeys(TWENTY, "stopped"))
+        night.gone = {TWENTY[3]}
+        rest = dict.fromkeys(set(TWENTY) - night.gone, "stopped")
+        play(night, 30, 630, rest)
+        assert len(night.members) == 19
+        (shared,) = night.shared
+        assert shared.state is AlertState.FIRING
+        end = self.end(night, 690)
+        assert end.alert.resolution is Resolution.GROUP_GONE
+        said = "Shared incident on topic clicks on kafka: alerts ended, not all by recovery (group gone)"
+        assert summary(end) == said
+        assert end.sentence.endswith(
+            "Not all groups have recovered: one at least no longer exists, or is no longer watched."
+        )
+
+    def test_a_message_before_the_end_has_no_resolution(self, night: Night) -> None:
+        settings = Config.model_validate({"clusters": [{"name": CLUSTER, "bootstrap": "broker:9092"}]})
+        night.see(15, dict.fromkeys(TWENTY, "falling_behind"))
+        play(night, 30, 330, {TWENTY[3]: "falling_behind"})
+        (worse,) = night.see(360, {TWENTY[3]: "stopped"})
+        assert worse.alert.resolution is Resolution.RECOVERED, "of the others, so far"
+        assert document(worse, settings)["resolution"] is None
+
+    @pytest.mark.parametrize("traits", ["host", "cluster"])
+    def test_a_title_names_a_cluster_once_and_only_where_there_is_one(self, night: Night, traits: str) -> None:
+        host = GroupTraits(frozenset({SharedThing(ThingKind.HOST, "10.0.0.7")}))
+        ill = [*TWENTY[:5], *OTHERS[20:25]] if traits == "host" else [*TWENTY, *OTHERS]
+        night.traits = {(CLUSTER, group): host for group in ill} if traits == "host" else {}
+        (begin,) = night.see(15, dict.fromkeys(ill, "stopped"))
+        name = "host 10.0.0.7" if traits == "host" else "cluster kafka"
+        assert summary(begin) == f"Shared incident on {name}: {len(ill)} groups in trouble, the worst stopped"
+
+
 class TestWhoJoins:
     """Joining is silent, so that it needs as much as the evidence did."""
 
@@ -489,7 +535,7 @@ class TestOnARealLakeAndDatabase:
         (begin,) = documents(ops.got)
         _schema("lagwise.alert.v1.schema.json").validate(begin)
         assert (begin["event"], begin["kind"], begin["severity"]) == ("firing", "shared_incident", "page")
-        assert begin["summary"] == "Shared incident of topic clicks: 20 groups in trouble, the worst stopped"
+        assert begin["summary"] == "Shared incident on topic clicks on kafka: 20 groups in trouble, the worst stopped"
         shared = begin["shared_incident"]
         assert shared["id"] == begin["incident_id"]
         assert shared["shared_by"] == [{"kind": "topic", "name": "clicks", "cluster": CLUSTER}]
@@ -553,7 +599,7 @@ class TestOnARealLakeAndDatabase:
             file.write_bytes(b"not Parquet")
         self.round(settings, writer, 15, dict.fromkeys(TWENTY, "stopped"))
         (begin,) = documents(ops.got)
-        assert begin["summary"].startswith("Shared incident of topic clicks:")
+        assert begin["summary"].startswith("Shared incident on topic clicks on kafka:")
         reader = LakeReader(lake)
         snapshot = reader.read(at(20))
         reader.close()

@@ -33,8 +33,20 @@ from lagwise_alerts.notify.notify import report, union
 from lagwise_alerts.notify.shared_members import RoundIncident, find_members, worsened_at
 from lagwise_alerts.rules.rule_file import RuleBook
 
-#: Ends of members, from the one that says most about the shared incident.
-_ENDS = tuple(Resolution)
+#: Ends of members, the worst first: the trouble may go on, nobody can tell, or it is over.
+_ENDS = (
+    Resolution.UNKNOWN,
+    Resolution.CLUSTER_REMOVED,
+    Resolution.GROUP_GONE,
+    Resolution.RULE_CHANGED,
+    Resolution.RECOVERED,
+)
+_WHY = {
+    Resolution.UNKNOWN: "of one at least it is not known whether it has",
+    Resolution.CLUSTER_REMOVED: "the cluster of one at least is no longer watched",
+    Resolution.GROUP_GONE: "one at least no longer exists, or is no longer watched",
+    Resolution.RULE_CHANGED: "the rule that raised the alert of one at least was changed or removed",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,8 +141,13 @@ def _decide(
     incident: RoundIncident, ended: Sequence[Alert], mute_state: MuteState, book: RuleBook, now: datetime
 ) -> tuple[Alert, Notification | None]:
     """The shared incident after this round, and the notification of it; None where there is nothing to report."""
+    ends = {
+        incident.alert.resolution,
+        *(one.resolution for one in ended if one.shared_incident == incident.alert.incident_id),
+    }
+    incident.alert = replace(incident.alert, resolution=next((one for one in _ENDS if one in ends), None))
     if not incident.members:
-        return _end(incident, ended, book, now)
+        return _end(incident, book, now)
     before, members = incident.alert, incident.members
     for some in (members, incident.audible):
         some.sort(key=lambda one: (*book.rank(one.rule, one.severity), one.subject))
@@ -213,12 +230,10 @@ def _numbers(members: Iterable[Alert]) -> GroupNumbers:
     )
 
 
-def _end(
-    incident: RoundIncident, ended: Sequence[Alert], book: RuleBook, now: datetime
-) -> tuple[Alert, Notification | None]:
+def _end(incident: RoundIncident, book: RuleBook, now: datetime) -> tuple[Alert, Notification | None]:
     before = incident.alert
-    ends = {one.resolution for one in ended if one.shared_incident == before.incident_id}
-    resolution = next((one for one in _ENDS if one in ends), Resolution.RECOVERED)
+    resolution = before.resolution or Resolution.RECOVERED
+    why = f" Not all groups have recovered: {_WHY[resolution]}." if resolution in _WHY else ""
     alert = replace(
         before,
         state=AlertState.RESOLVED,
@@ -237,7 +252,7 @@ def _end(
         status=None,
         reason=None,
         severity=before.peak_severity or before.severity,
-        sentence="The alerts of all its groups have ended.",
+        sentence=f"The alerts of all its groups have ended.{why}",
         numbers=GroupNumbers(),
         previous_status=before.status,
         previous_severity=before.severity,
