@@ -51,7 +51,14 @@ def decide_and_mute(
     by_id = {alert.incident_id: alert for alert in shared.values()}
     muted = mute(decide(book, situation, others, now, ended, by_id), others, mute_state, now)
     found = correlate(muted.decision, others, shared, situation, mute_state, book, now)
-    given = {key: one for key, one in mute_state.acknowledgements.items() if key not in found.past_acknowledgement}
+    # What a silence withheld is still due to channels that have not heard of it.
+    untold = {
+        key
+        for key, one in by_id.items()
+        if key in mute_state.withheld and not set(mute_state.withheld[key].channels) <= set(one.channels)
+    }
+    past = found.past_acknowledgement | untold
+    given = {key: one for key, one in mute_state.acknowledgements.items() if key not in past}
     of_shared = mute(found.shared, shared, replace(mute_state, acknowledgements=given), now)
     notifications = (*of_shared.decision.notifications, *found.members.notifications)
     decision = Decision(

@@ -3,6 +3,7 @@
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from datetime import timedelta
 from importlib import resources
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator
-from sqlalchemy import Engine, select
+from sqlalchemy import Engine, insert, select
 
 from lagwise.config import Config
 from lagwise.domain.correlation import GroupTraits, SharedThing, ThingKind
@@ -20,12 +21,14 @@ from lagwise.tables.raw import MEMBERS
 from lagwise.tables.schema import Table
 from lagwise.tables.store import Lake
 from lagwise_alerts.evaluate.lake_reader import LakeReader
-from lagwise_alerts.model import AlertKind, AlertState, Notification, Resolution, Severity
+from lagwise_alerts.model import AlertKind, AlertState, Decision, Notification, Resolution, Severity
 from lagwise_alerts.notify.message import document, summary
+from lagwise_alerts.notify.mute import MuteResult
 from lagwise_alerts.notify.mute_state import Acknowledgement, Matcher, MuteState, Silence
 from lagwise_alerts.operate import queries
 from lagwise_alerts.outbox import store
-from lagwise_alerts.outbox.database import DELIVERIES, transaction
+from lagwise_alerts.outbox.database import ACKNOWLEDGEMENTS, DELIVERIES, columns_of, transaction
+from lagwise_alerts.outbox.operator_store import load_mute_state
 from lagwise_alerts.rules.rule_file import RuleBook, load_rules
 from lagwise_alerts.run import alert_once
 from lagwise_alerts.stages import decide_and_mute
@@ -310,6 +313,20 @@ class TestNoPageIsLost:
         assert not told(made.see(90, dict.fromkeys(TWENTY, "stopped")))
         assert made.state.acknowledgements, "ops goes on with it"
 
+    def test_what_a_silence_withheld_from_a_channel_is_sent_though_others_have_acknowledged_it(
+        self, tmp_path: Path
+    ) -> None:
+        owner = 'owners: [{groups: {include: ["clicks-0.*"]}, channels: [ops]}]\n'
+        made = Night(rules_of(tmp_path, owner + RULES[RULES.index("rules:") :]))
+        made.see(0, {})
+        assert told(made.see(15, dict.fromkeys(TWENTY[:10], "stopped"))) == [("firing", "topic clicks", ("ops",))]
+        silence = Silence(1, Matcher(kind="shared_incident"), at(0), at(200), "", "me", at(0))
+        made.state = replace(acknowledged(made, 30), silences=(silence,))
+        all_ = dict.fromkeys(TWENTY, "stopped")
+        assert not play(made, 75, 190, all_)
+        assert [channels for _, _, channels in told(made.see(200, all_))] == [("billing",)]
+        assert not told(made.see(215, all_))
+
     def test_a_renamed_channel_is_repeated_to_under_its_new_name(self, tmp_path: Path) -> None:
         made = Night(rules_of(tmp_path))
         made.see(0, {})
@@ -470,6 +487,16 @@ class TestOperators:
         )
         for second in range(30, 3700, 60):
             assert not told(night.see(second, dict.fromkeys(TWENTY, "stopped"))), "nothing left to repeat"
+
+
+def test_an_acknowledgement_that_is_void_is_deleted(engine: Engine) -> None:
+    given = [Acknowledgement(name, Severity.PAGE, "me", at(0), "") for name in ("one", "other")]
+    with transaction(engine) as connection:
+        connection.execute(insert(ACKNOWLEDGEMENTS), [columns_of(one) for one in given])
+    result = MuteResult(Decision(), no_longer_acknowledged=("one",))
+    store.decide_and_queue(engine, lambda *_: result, lambda _: "", now=at(0))
+    with transaction(engine, read_only=True) as connection:
+        assert set(load_mute_state(connection, (), at(0)).acknowledgements) == {"other"}
 
 
 def test_what_is_kept_in_a_database_decides_the_same(engine: Engine, tmp_path: Path) -> None:
