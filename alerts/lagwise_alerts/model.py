@@ -202,7 +202,7 @@ class Alert:
     fired_at: datetime | None = None
     #: When it ended, by the wall clock; None while it is open.
     resolved_at: datetime | None = None
-    #: Why it ended; None while it is open.
+    #: Why it ended; None while it is open. Of an open shared incident, the worst end of a member so far.
     resolution: Resolution | None = None
     #: Names of the rules that were notified.
     notified_rules: tuple[str, ...] = ()

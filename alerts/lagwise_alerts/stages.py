@@ -19,6 +19,7 @@ and 8 run in a thread per channel. docs/architecture.md ("The alert goes out") s
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import datetime
 from types import MappingProxyType
 
@@ -42,13 +43,23 @@ def decide_and_mute(
 ) -> MuteResult:
     """Stages 1 to 5. Arguments are those of :func:`decide`; ``mute_state`` is what mutes alerts at this moment.
 
-    A shared incident is muted as any alert is, after its members have been gathered.
+    A shared incident is muted as any alert is, after its members have been gathered. But an acknowledgement withholds
+    neither what goes to channels that have not heard of it, nor another trouble, which ends the acknowledgement.
     """
     shared = {key: alert for key, alert in alerts.items() if alert.subject.kind is AlertKind.SHARED_INCIDENT}
     others = {key: alert for key, alert in alerts.items() if key not in shared}
-    muted = mute(decide(book, situation, others, now, ended), others, mute_state, now)
-    found = correlate(muted.decision, others, shared, situation, book, now)
-    of_shared = mute(found.shared, shared, mute_state, now)
+    by_id = {alert.incident_id: alert for alert in shared.values()}
+    muted = mute(decide(book, situation, others, now, ended, by_id), others, mute_state, now)
+    found = correlate(muted.decision, others, shared, situation, mute_state, book, now)
+    # What a silence withheld is still due to channels that have not heard of it.
+    untold = {
+        key
+        for key, one in by_id.items()
+        if key in mute_state.withheld and not set(mute_state.withheld[key].channels) <= set(one.channels)
+    }
+    past = found.past_acknowledgement | untold
+    given = {key: one for key, one in mute_state.acknowledgements.items() if key not in past}
+    of_shared = mute(found.shared, shared, replace(mute_state, acknowledgements=given), now)
     notifications = (*of_shared.decision.notifications, *found.members.notifications)
     decision = Decision(
         (*found.members.changed, *of_shared.decision.changed),
@@ -59,6 +70,7 @@ def decide_and_mute(
         decision,
         (*muted.withheld, *of_shared.withheld),
         (*muted.no_longer_withheld, *of_shared.no_longer_withheld),
+        tuple(sorted(found.back & mute_state.acknowledgements.keys())),
     )
 
 
@@ -68,11 +80,13 @@ def decide(
     alerts: Mapping[str, Alert],
     now: datetime,
     ended: Mapping[str, Alert] = MappingProxyType({}),
+    shared: Mapping[str, Alert] = MappingProxyType({}),
 ) -> Decision:
     """Stages 1 to 3: the alerts that change, and the notifications, the loudest first.
 
     ``alerts`` are the pending and firing alerts by fingerprint, ``ended`` the latest one of each subject that ended
-    recently. The same situation again, with the resulting alerts, changes nothing and sends nothing.
+    recently, ``shared`` the open shared incidents by their ids. The same situation again, with the resulting alerts,
+    changes nothing and sends nothing.
     """
     changed: list[Alert] = []
     cancelled: list[str] = []
@@ -82,7 +96,7 @@ def decide(
         if evaluated.is_cancelled:
             cancelled.append(evaluated.after.incident_id)
             continue
-        alert, notification = notify(inhibit(evaluated, by_subject), book, now)
+        alert, notification = notify(inhibit(evaluated, by_subject, shared), book, now)
         by_subject[alert.subject] = alert
         if alert != evaluated.before:
             changed.append(alert)

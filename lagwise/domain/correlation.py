@@ -5,11 +5,13 @@ fleet has thousands of topics and hosts to choose from. So a thing is named only
 nearly all of the troubled groups, at most half as large a share of the well ones has it, and a draw of as many groups
 at random would seldom hit so many that have it (:func:`chance_of`, Fisher's exact test, one-sided). That chance is
 multiplied by the number of things that could pass at all (Tarone's correction: R. E. Tarone, "A modified Bonferroni
-method for discrete data", Biometrics 46, 1990), so that independent troubles are called shared in at most
-``HIGHEST_CHANCE`` of the cases. Things that the same groups have are one candidate.
+method for discrete data", Biometrics 46, 1990), so that independent troubles pass this test in at most
+``HIGHEST_CHANCE`` of the cases. Things that the same groups have are one candidate. Where nothing passes, there is a
+second test for a broker, with the same bar, and one for a whole cluster, without a chance.
 """
 
 import math
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -25,7 +27,7 @@ GroupKey = tuple[str, str]
 COVERED_SHARE = 0.8
 #: The share of the well groups that has a thing is at most this part of the share of the troubled ones.
 HIGHEST_WELL_RATIO = 0.5
-#: How often independent troubles may be taken for a shared one.
+#: How often independent troubles may pass one of the two tests.
 HIGHEST_CHANCE = 0.01
 #: Of equally good explanations as many are named.
 _MOST_THINGS = 3
@@ -82,13 +84,17 @@ class Correlation:
 
 
 def find_shared(
-    troubled: Mapping[GroupKey, GroupTraits], well: Mapping[GroupKey, GroupTraits], minimum_groups: int
+    troubled: Mapping[GroupKey, GroupTraits],
+    well: Mapping[GroupKey, GroupTraits],
+    minimum_groups: int,
+    observed: Iterable[GroupKey] = (),
 ) -> Correlation | None:
     """What sets the groups that got worse together apart from those that are well; None where nothing is certain.
 
     Of all things that pass the bars, the one that fits best: with the fewest groups that are well and have it, or are
     in trouble and lack it. Where none passes, the cluster, if nearly all of its groups got worse: that so many do so by
-    chance is not computed, as the rate of troubles is not known.
+    chance is not computed, as the rate of troubles is not known. ``observed`` are all groups, also those that are
+    unknown or have been in trouble for longer.
     """
     need = max(minimum_groups, math.ceil(COVERED_SHARE * len(troubled)))
     if len(troubled) < need:
@@ -104,7 +110,7 @@ def find_shared(
     tied = [thing for things, misfit in misfits.items() if misfit == best for thing in things]
     things = _most_specific(tied)
     if not things or things[0].kind is ThingKind.CLUSTER:
-        things = _one_broker(troubled, need) or things or _whole_cluster(troubled, well, need)
+        things = _one_broker(troubled, need) or things or _whole_cluster(troubled, {*well, *observed}, need)
     if not things:
         return None
     return Correlation(things, frozenset(key for key, one in troubled.items() if not one.things.isdisjoint(things)))
@@ -149,8 +155,8 @@ def _number_of_tests(sizes: Sequence[int], drawn: int, total: int) -> int:
 
     ``sizes`` say how many groups have each candidate.
     """
-    least = [chance_of(min(size, drawn), drawn, size, total) for size in sizes]
-    enough = (k for k in range(1, len(least)) if sum(chance <= HIGHEST_CHANCE / k for chance in least) <= k)
+    least = sorted(chance_of(min(size, drawn), drawn, size, total) for size in sizes)
+    enough = (k for k in range(1, len(least)) if bisect_right(least, HIGHEST_CHANCE / k) <= k)
     return next(enough, max(1, len(least)))
 
 
@@ -178,12 +184,12 @@ def _most_specific(things: Iterable[SharedThing]) -> tuple[SharedThing, ...]:
 
 
 def _whole_cluster(
-    troubled: Mapping[GroupKey, GroupTraits], well: Mapping[GroupKey, GroupTraits], need: int
+    troubled: Mapping[GroupKey, GroupTraits], others: set[GroupKey], need: int
 ) -> tuple[SharedThing, ...]:
     """The cluster of nearly all troubled groups, if nearly all groups of it got worse."""
     for cluster in sorted({cluster for cluster, _ in troubled}):
         worse = sum(one == cluster for one, _ in troubled)
-        rest = sum(one == cluster for one, _ in well)
+        rest = sum(key[0] == cluster for key in others - troubled.keys())
         if worse >= max(need, COVERED_SHARE * (worse + rest)):
             return (SharedThing(ThingKind.CLUSTER, cluster, cluster),)
     return ()

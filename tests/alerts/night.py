@@ -1,7 +1,7 @@
 """A night in which groups get worse together: rounds of the stages that decide, on alerts kept from round to round."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from lagwise.domain.correlation import GroupKey, GroupTraits
 from lagwise.domain.group_record import GroupNumbers
@@ -24,6 +24,10 @@ class Night:
     numbers: GroupNumbers | None = None
     #: From this second on, groups that are losing data have the finding that they lost some.
     lost_from: float = 0
+    #: When groups got the status that they are seen with, where that is earlier.
+    since: Mapping[str, float] = field(default_factory=dict)
+    #: Groups that are not there any more.
+    gone: set[str] = field(default_factory=set)
     traits: Mapping[GroupKey, GroupTraits] = field(default_factory=dict)
     state: MuteState = field(default_factory=MuteState)
     alerts: dict[str, Alert] = field(default_factory=dict)
@@ -44,9 +48,11 @@ class Night:
                 status,
                 group=group,
                 numbers=self.numbers,
+                since=self.since.get(group),
                 topics=("clicks",) if group.startswith("clicks") else (),
             )
             for group, status in every.items()
+            if group not in self.gone
         ]
         watched = None if self.watched_since is None else at(self.watched_since)
         views = {CLUSTER: ClusterView(at(second), 120.0, True, watched)}
@@ -61,6 +67,9 @@ class Night:
         self.ended |= {alert.fingerprint: alert for alert in ended}
         self.withheld = {k: v for k, v in self.withheld.items() if k not in result.no_longer_withheld}
         self.withheld |= {one.incident_id: one for one in result.withheld}
+        gone = set(result.no_longer_acknowledged)
+        given = {key: one for key, one in self.state.acknowledgements.items() if key not in gone}
+        self.state = replace(self.state, acknowledgements=given)
         return list(result.decision.notifications)
 
     @property

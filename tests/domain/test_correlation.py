@@ -2,12 +2,15 @@
 
 import math
 import random
+from bisect import bisect_right
+from collections import Counter
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from itertools import combinations
 
 import pytest
 
+from lagwise.domain import correlation
 from lagwise.domain.correlation import (
     HIGHEST_CHANCE,
     Correlation,
@@ -110,6 +113,30 @@ def test_a_group_in_trouble_by_itself_at_that_time_changes_nothing_and_is_no_mem
     assert found.groups == set(having)
 
 
+@pytest.mark.parametrize("seed", range(20))
+def test_the_correction_is_that_of_the_plain_definition(seed: int) -> None:
+    random_ = random.Random(seed)
+    sizes = [random_.randint(3, 60) for _ in range(random_.randint(0, 80))]
+    drawn, total = random_.randint(3, 20), 80
+    least = [chance_of(min(size, drawn), drawn, size, total) for size in sizes]
+    plain_ = [k for k in range(1, len(least)) if sum(one <= HIGHEST_CHANCE / k for one in least) <= k]
+    assert correlation._number_of_tests(sizes, drawn, total) == (plain_[0] if plain_ else max(1, len(least)))
+
+
+def test_the_correction_of_many_candidates_looks_at_each_but_a_few_times(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Counted, not timed: a large fleet has 10,000 candidates, and a round waits for this."""
+    counted = Counter[str]()
+
+    def search(least: list[float], chance: float) -> int:
+        counted["searches"] += 1
+        return bisect_right(least, chance)
+
+    monkeypatch.setattr(correlation, "bisect_right", search)
+    sizes = [3 + n % 7 for n in range(10_000)]
+    assert correlation._number_of_tests(sizes, 5, 10_000) == 10_000
+    assert counted["searches"] <= 10_000
+
+
 def plain(names: str, *things: SharedThing, cluster: str = "a") -> Fleet:
     return {(cluster, name): GroupTraits(frozenset({*things, thing("cluster", cluster, cluster)})) for name in names}
 
@@ -156,6 +183,14 @@ def test_where_nearly_all_groups_of_a_cluster_got_worse_it_is_the_cluster() -> N
     assert found is not None
     assert found.things == (thing("cluster", "a", "a"),)
     assert len(found.groups) == 9
+
+
+def test_all_groups_of_a_cluster_count_also_those_that_are_not_well() -> None:
+    fleet = plain("abcdefgh")
+    troubled, _ = split(fleet, fleet)
+    unknown = [("a", name) for name in "klm"]
+    assert find_shared(troubled, {}, 3, [*fleet, *unknown[:2]]) is not None, "8 of 10"
+    assert find_shared(troubled, {}, 3, [*fleet, *unknown]) is None, "8 of 11"
 
 
 def test_one_cluster_of_two_is_named_even_where_some_of_its_groups_are_well() -> None:

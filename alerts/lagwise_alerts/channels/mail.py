@@ -20,6 +20,7 @@ from email.utils import format_datetime
 from typing import Any
 
 from lagwise.config.channels import Email
+from lagwise.domain.correlation import ThingKind
 from lagwise.platform.errors import ConfigError
 from lagwise.platform.logs import escape
 from lagwise.platform.secrets import resolve
@@ -79,7 +80,10 @@ def _about(document: Mapping[str, Any]) -> str:
     if kind is AlertKind.COLLECTION:
         return escape(f"The collection from {document['cluster']}")
     if kind is AlertKind.SHARED_INCIDENT:
-        return escape(f"Shared incident: {shared_by(document)}")
+        kinds = {one["kind"] for one in document["shared_incident"]["shared_by"]}
+        is_named = document["cluster"] is None or ThingKind.CLUSTER in kinds
+        where = "" if is_named else f" on {document['cluster']}"
+        return escape(f"Shared incident on {shared_by(document)}{where}")
     topic = "" if kind is AlertKind.GROUP else f": {kind.value.replace('_', ' ')}"
     return escape(f"Group {document['group']} on {document['cluster']}") + topic
 

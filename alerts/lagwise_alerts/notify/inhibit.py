@@ -2,7 +2,8 @@
 
 - An alert on the collection from a cluster inhibits the alerts of the cluster's groups. It keeps doing so for a moment
   after samples come again: consumers that lost the same cluster stand still, and are about to continue.
-- An alert on a group that is losing data inhibits the findings that report the same loss, for as long as they last.
+- An alert on a group that is losing data inhibits the findings that report the same loss, for as long as they last. It
+  does so where all channels of a finding have heard of it, by itself or of its shared incident.
 
 An inhibited alert is evaluated and stored like any other.
 """
@@ -19,14 +20,17 @@ BACK_AFTER_SECONDS = 60.0
 _REPORTED_AS_LOSS = frozenset({AlertKind.LOSS, AlertKind.SKIPPED})
 
 
-def inhibit(transition: Transition, open_alerts: Mapping[AlertSubject, Alert]) -> Transition:
+def inhibit(
+    transition: Transition, open_alerts: Mapping[AlertSubject, Alert], shared: Mapping[str, Alert]
+) -> Transition:
     """The transition, without its event where another alert already reports the trouble.
 
-    ``open_alerts`` are the alerts as they are after the transitions before this one.
+    ``open_alerts`` are the alerts as they are after the transitions before this one. ``shared`` are the open shared
+    incidents by their ids.
     """
     if transition.event in (None, AlertEvent.RESOLVED):
         return transition
-    inhibitor = _inhibitor_of(transition.after, transition.channels, open_alerts)
+    inhibitor = _inhibitor_of(transition.after, transition.channels, open_alerts, shared)
     if inhibitor is not None:
         withheld = transition.without_event()
         return replace(withheld, after=replace(withheld.after, inhibited_by=inhibitor.incident_id))
@@ -35,7 +39,12 @@ def inhibit(transition: Transition, open_alerts: Mapping[AlertSubject, Alert]) -
     return transition
 
 
-def _inhibitor_of(alert: Alert, channels: tuple[str, ...], open_alerts: Mapping[AlertSubject, Alert]) -> Alert | None:
+def _inhibitor_of(
+    alert: Alert,
+    channels: tuple[str, ...],
+    open_alerts: Mapping[AlertSubject, Alert],
+    shared: Mapping[str, Alert],
+) -> Alert | None:
     """The alert that reports the same trouble to these channels; None where there is none."""
     subject = alert.subject
     if subject.group is None:
@@ -49,9 +58,10 @@ def _inhibitor_of(alert: Alert, channels: tuple[str, ...], open_alerts: Mapping[
     if loss is None or loss.state is not AlertState.FIRING or loss.status != Status.LOSING_DATA:
         return None
     is_as_loud = (loss.peak_severity or loss.severity).rank <= alert.severity.rank
-    # Whoever would be notified of a member is notified of its shared incident.
-    is_told = loss.shared_incident is not None or set(channels) <= set(loss.channels)
-    return loss if is_as_loud and is_told else None
+    # Channels hear of a member by itself, or of its shared incident.
+    instead = shared.get(loss.shared_incident or "")
+    told = {*loss.channels, *(instead.channels if instead is not None else ())}
+    return loss if is_as_loud and told.issuperset(channels) else None
 
 
 def _stays_inhibited(alert: Alert) -> bool:

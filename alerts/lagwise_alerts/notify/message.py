@@ -10,12 +10,22 @@ from datetime import datetime
 from typing import Any
 
 from lagwise.config import AnyCluster, Config
+from lagwise.domain.correlation import ThingKind
 from lagwise.domain.group_record import GroupNumbers, sent_numbers
 from lagwise.domain.humanise import count, duration, plural
 from lagwise.domain.vocabulary import LossCause, Status
 from lagwise.links import first_commands, pages, parameters
 from lagwise.platform.timestamps import timestamp
-from lagwise_alerts.model import FRESH, STALE, AlertEvent, AlertKind, AlertSubject, Notification, SharedIncident
+from lagwise_alerts.model import (
+    FRESH,
+    STALE,
+    AlertEvent,
+    AlertKind,
+    AlertSubject,
+    Notification,
+    Resolution,
+    SharedIncident,
+)
 from lagwise_alerts.rules.owners import TEAM
 
 SCHEMA = "lagwise.alert.v1"
@@ -53,7 +63,7 @@ def document(notification: Notification, config: Config) -> dict[str, Any]:
         "sentence": notification.sentence,
         "outlook": _outlook(notification.event, numbers),
         "rule": alert.rule,
-        "resolution": alert.resolution.value if alert.resolution else None,
+        "resolution": alert.resolution.value if alert.resolution and alert.resolved_at else None,
         "since": _time(alert.since),
         "started_at": _time(alert.started_at),
         "fired_at": _time(alert.fired_at),
@@ -190,7 +200,13 @@ def _what(notification: Notification) -> str:
 
 
 def _what_is_shared(notification: Notification) -> str:
-    what, shared = f"Shared incident of {notification.alert.subject.shared_by}", notification.shared_incident
+    alert, shared = notification.alert, notification.shared_incident
+    subject = alert.subject
+    is_cluster = any(thing.kind is ThingKind.CLUSTER for thing in subject.things)
+    where = "" if subject.cluster is None or is_cluster else f" on {subject.cluster}"
+    what = f"Shared incident on {subject.shared_by}{where}"
+    if notification.event is AlertEvent.RESOLVED and alert.resolution not in (None, Resolution.RECOVERED):
+        return f"{what}: alerts ended, not all by recovery ({_words(alert.resolution)})"
     if notification.event is AlertEvent.RESOLVED or shared is None:
         return f"{what} is over"
     still = "still " if notification.event is AlertEvent.REPEATED else ""

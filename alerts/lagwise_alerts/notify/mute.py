@@ -25,6 +25,8 @@ class MuteResult:
     #: Notifications that are withheld from now on, or differently than before.
     withheld: tuple[Withheld, ...] = ()
     no_longer_withheld: tuple[str, ...] = ()
+    #: Incidents whose acknowledgement is void: they have got a trouble that nobody has taken on.
+    no_longer_acknowledged: tuple[str, ...] = ()
 
 
 def mute(decision: Decision, alerts: Mapping[str, Alert], state: MuteState, now: datetime) -> MuteResult:

@@ -20,6 +20,8 @@ from lagwise_alerts.rules.rule_file import RuleBook
 
 #: What is found in the first minutes of watching a cluster began before, at any time: it did not get worse together.
 _WATCHED_FOR = timedelta(minutes=15)
+#: In a round, what groups share is sought around so many moments: each takes long where there are many groups.
+_MOST_MOMENTS = 10
 #: A group with one of these statuses and without an alert is well.
 _WELL = frozenset({Status.OK, Status.CATCHING_UP})
 
@@ -31,10 +33,14 @@ class RoundIncident:
     alert: Alert
     #: The alerts in it that fire.
     members: list[Alert] = field(default_factory=list)
+    #: Those of them that neither a mute nor an acknowledgement keeps from notifying.
+    audible: list[Alert] = field(default_factory=list)
     #: Notifications of members that it replaces.
     covered: list[Notification] = field(default_factory=list)
-    #: Several groups have joined at once, long after the others.
+    #: Several groups have joined at once, or a member has got worse, long after the others: another trouble.
     is_back: bool = False
+    #: An acknowledgement does not withhold its notification.
+    is_past_acknowledgement: bool = False
 
 
 def find_members(
@@ -75,33 +81,55 @@ def find_members(
             incident.alert = _grown(incident.alert, [*members, *joined], traits, well)
 
     for incident in incidents.values():
-        until = _worsened_at(incident.alert) + timedelta(seconds=rules.join_within)
+        first = incident.alert.since - timedelta(seconds=rules.within)
+        last = worsened_at(incident.alert) + timedelta(seconds=rules.join_within)
         things = incident.alert.subject.things
         join(
             incident,
             [
                 key
                 for key in new & alone.keys()
-                if _worsened_at(alone[key]) <= until and not traits[key].things.isdisjoint(things)
+                if first <= worsened_at(alone[key]) <= last and _may_join(traits[key], things)
             ],
         )
-    while new & alone.keys():
-        latest = max(_worsened_at(alone[key]) for key in new & alone.keys())
+    set_aside: set[GroupKey] = set()
+    for _ in range(_MOST_MOMENTS):
+        left = (new & alone.keys()) - set_aside
+        if not left:
+            break
+        latest = max(worsened_at(alone[key]) for key in left)
         together = {
             key: traits[key]
             for key, alert in alone.items()
-            if abs(_worsened_at(alert) - latest).total_seconds() <= rules.within and _was_watched(alert, situation)
+            if abs(worsened_at(alert) - latest).total_seconds() <= rules.within and _was_watched(alert, situation)
         }
-        correlation = find_shared(together, well, rules.groups)
+        correlation = find_shared(together, well, rules.groups, traits.keys())
         if correlation is None:
-            break
-        first = min((alone[key] for key in correlation.groups), key=_worsened_at)
-        incident = _incident_of(correlation.things, first, incidents, now)
+            # Something else may have happened before it.
+            set_aside |= {key for key in left if worsened_at(alone[key]) == latest}
+            continue
+        earliest = min((alone[key] for key in correlation.groups), key=worsened_at)
+        incident = _incident_of(correlation.things, earliest, incidents, now)
         # Who joins without this evidence does not put it off: otherwise a busy fleet would join an incident for ever.
-        last = max(_worsened_at(alone[key]) for key in correlation.groups)
+        latest = max(worsened_at(alone[key]) for key in correlation.groups)
         join(incident, correlation.groups)
-        incident.alert = replace(incident.alert, worsened_at=last)
+        incident.alert = replace(incident.alert, worsened_at=latest)
     return found
+
+
+def _may_join(traits: GroupTraits, things: tuple[SharedThing, ...]) -> bool:
+    """Whether a group that got worse later may have the trouble of a shared incident about these things.
+
+    Nobody is notified of who joins. Having any trouble on a broker or a cluster, as every group may, is too little.
+    """
+    brokers = sum(thing.kind is ThingKind.BROKER for thing in traits.things)
+
+    def has(thing: SharedThing) -> bool:
+        if thing.kind is ThingKind.CLUSTER or thing not in traits.things:
+            return False
+        return thing.kind is not ThingKind.BROKER or brokers == 1 or traits.only_broker == thing
+
+    return any(map(has, things))
 
 
 def _key(about: Alert | GroupCondition) -> GroupKey:
@@ -114,7 +142,8 @@ def _is_new(alert: Alert, former: Alert | None) -> bool:
     return former is None or former.state is not AlertState.FIRING or former.worsened_at != alert.worsened_at
 
 
-def _worsened_at(alert: Alert) -> datetime:
+def worsened_at(alert: Alert) -> datetime:
+    """When an alert got worse, in the time of the data."""
     return alert.worsened_at or alert.started_at
 
 
@@ -122,7 +151,7 @@ def _was_watched(alert: Alert, situation: Situation) -> bool:
     """Whether the cluster had been watched for long enough when the group got worse."""
     view = situation.clusters.get(alert.subject.cluster or "")
     return (
-        view is not None and view.watched_since is not None and _worsened_at(alert) - view.watched_since >= _WATCHED_FOR
+        view is not None and view.watched_since is not None and worsened_at(alert) - view.watched_since >= _WATCHED_FOR
     )
 
 
@@ -180,7 +209,7 @@ def _incident_of(
         fingerprint=subject.fingerprint,
         incident_id=f"{subject.fingerprint}-{now:%Y%m%dT%H%M%S.%fZ}",
         subject=subject,
-        since=_worsened_at(first),
+        since=worsened_at(first),
         started_at=now,
         numbers=GroupNumbers(),
         clear_timer=None,
@@ -204,7 +233,7 @@ def _grown(
     well: Mapping[GroupKey, GroupTraits],
 ) -> Alert:
     """The shared incident with these members, and a sentence on all of them."""
-    began = {_key(alert): _worsened_at(alert) for alert in members}
+    began = {_key(alert): worsened_at(alert) for alert in members}
     worse = {key: traits[key] for key in began if key in traits}
     return replace(
         shared,

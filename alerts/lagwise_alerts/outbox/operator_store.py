@@ -51,10 +51,12 @@ def prune_operator_data(connection: Connection, before: datetime) -> None:
 
 
 def store_withheld(connection: Connection, before: MuteState, result: MuteResult) -> None:
-    """Store which notifications are withheld after a decision."""
+    """Store which notifications are withheld after a decision, and which acknowledgements count no more."""
     replaced = [one.incident_id for one in result.withheld if one.incident_id in before.withheld]
     for incidents in in_batches([*result.no_longer_withheld, *replaced]):
         connection.execute(delete(WITHHELD).where(WITHHELD.c.incident_id.in_(incidents)))
+    for incidents in in_batches(result.no_longer_acknowledged):
+        connection.execute(delete(ACKNOWLEDGEMENTS).where(ACKNOWLEDGEMENTS.c.incident_id.in_(incidents)))
     if result.withheld:
         connection.execute(insert(WITHHELD), [columns_of(one) for one in result.withheld])
 
