@@ -455,6 +455,15 @@ class TestWhoJoins:
         early = [("firing", TWENTY[16], ALL)]
         assert told(night.see(3090, some | dict.fromkeys(TWENTY[15:17], "stopped"))) == early
 
+    def test_what_fires_hours_later_is_news_though_its_trouble_began_with_the_others(self, night: Night) -> None:
+        """As with a rule that asks for hours of trouble: its alert is dated back by these."""
+        some = dict.fromkeys(TWENTY[:12], "stopped")
+        for second in range(15, 7000, 60):
+            night.see(second, some)
+        night.since = {TWENTY[15]: 30.0}
+        late = [("firing", TWENTY[15], ALL)]
+        assert told(night.see(7000, some | {TWENTY[15]: "stopped"})) == late
+
     def test_a_finding_is_not_inhibited_for_a_channel_that_has_heard_of_no_loss(self, tmp_path: Path) -> None:
         text = RULES.replace("when: {statuses: [losing_data]}", "channels: [ops], when: {statuses: [losing_data]}")
         made = Night(rules_of(tmp_path, text), lost_from=30)

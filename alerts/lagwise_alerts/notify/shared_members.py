@@ -83,6 +83,9 @@ def find_members(
     for incident in incidents.values():
         first = incident.alert.since - timedelta(seconds=rules.within)
         last = worsened_at(incident.alert) + timedelta(seconds=rules.join_within)
+        if now > last + timedelta(seconds=rules.within):
+            # An alert whose rule asks for hours of trouble is dated back by these: it is news all the same.
+            continue
         things = incident.alert.subject.things
         join(
             incident,
