@@ -248,6 +248,7 @@ class LakeWriter:
                 "topic": topic,
                 "as_of": moment,
                 "verdict": verdict,
+                "size_by": "peak",
                 "sentence": f"It can do what it can on {topic}.",
                 "partitions": 1,
                 "members": 1,

@@ -113,7 +113,7 @@ class TestGroups:
     def test_every_kind_of_finding_is_one_of_alert(self, reader: LakeReader, writer: LakeWriter) -> None:
         writer.all_well(at(0), {"g": "ok"})
         kinds = {c.subject.kind for c in seen(reader.read(at(5)), 5).conditions if c.subject.group == "g"}
-        assert kinds == set(AlertKind) - {AlertKind.COLLECTION, AlertKind.ANALYSIS}
+        assert kinds == set(AlertKind) - {AlertKind.COLLECTION, AlertKind.ANALYSIS, AlertKind.SHARED_INCIDENT}
         assert {kind.value for kind in FindingKind} < {kind.value for kind in kinds}
 
     def test_idle_members_are_found_while_it_is_settled_who_owns_what(
