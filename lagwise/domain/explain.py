@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from lagwise.domain.causes import Cause, Scope
-from lagwise.domain.humanise import ago, count, duration, in_brackets, plural, rate
+from lagwise.domain.humanise import ago, count, duration, in_brackets, lower_first, plural, rate
 from lagwise.domain.lag_forecast import Forecast
 from lagwise.domain.partition_rollup import PartitionsInStatus, first_loss, last_catch_up, soonest_breach, total
 from lagwise.domain.sentence_subject import Subject, worst_of
@@ -178,7 +178,7 @@ def _no_progress(who: Subject, all_of_status: Subject, not_read: NotRead) -> str
     if stopped and stopped == who.number:
         return f". {not_read.reason(all_of_status, all_of_status.verb('it', 'them'))}"
     if stalled and stalled == who.number:
-        return f". No commits on {who.verb('it', 'any of them')}; {_lower(_owners(who, cause))}"
+        return f". No commits on {who.verb('it', 'any of them')}; {lower_first(_owners(who, cause))}"
     if stopped or stalled:
         return f"; no commits on {stopped + stalled} of them"
     return _common(who, cause)
@@ -201,10 +201,6 @@ def _owners(who: Subject, cause: Cause | None) -> str:
         return owners
     others = "the other one" if cause.well == 1 else f"the {cause.well} others"
     return f"{owners}, which makes progress on {others}{' it owns' if who.number == 1 else ''}"
-
-
-def _lower(sentence: str) -> str:
-    return sentence[0].lower() + sentence[1:]
 
 
 def _common(who: Subject, cause: Cause | None) -> str:

@@ -200,9 +200,7 @@ def verdict_of(
         seconds_to_loss_at_latest=nearest.seconds_to_loss_at_latest if nearest else None,
         lost=of_partitions(p.lost for p in counted),
         cause=cause,
-        lag_seconds_at_commit=max((p.lag_seconds or 0.0) - (p.unmoved_seconds or 0.0) for p in counted)
-        if counted
-        else 0.0,
+        lag_seconds_at_commit=max(((p.lag_seconds or 0.0) - (p.unmoved_seconds or 0.0) for p in counted), default=0.0),
     )
 
 

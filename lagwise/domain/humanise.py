@@ -179,6 +179,11 @@ def since(at: datetime | None, now: datetime) -> str:
     return DASH if at is None else duration(float(int(max(0.0, (now - at).total_seconds()))))
 
 
+def lower_first(sentence: str) -> str:
+    """A sentence as it stands after a colon or a semicolon."""
+    return sentence[:1].lower() + sentence[1:]
+
+
 def plural(number: int, one: str, many: str | None = None) -> str:
     """``1 group``, ``12 groups``."""
     return f"{count(number)} {one if number == 1 else many or one + 's'}"

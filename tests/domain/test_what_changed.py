@@ -14,7 +14,8 @@ from lagwise.domain.what_changed.backlog import Backlog, backlog_now
 from lagwise.domain.what_changed.change import Change, ChangeKind
 from lagwise.domain.what_changed.choice import LOOK_BACK, likely_cause
 from lagwise.domain.what_changed.happenings import TopicEvent, of_rebalances, of_topic_events
-from lagwise.domain.what_changed.levels import RecordsStep, TopicWork, WorkStep, changes_of
+from lagwise.domain.what_changed.levels import WorkStep
+from lagwise.domain.what_changed.measured import RecordsStep, TopicWork, changes_of
 
 START = datetime(2026, 11, 26, 14, tzinfo=UTC)
 STEP = timedelta(seconds=15)

@@ -49,17 +49,3 @@ class Change:
     sentence: str
     #: What helps, or what to look at; None where the sentence says it.
     remedy: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Level:
-    """That a quantity has had another level since ``at``: what it was before, and what it has been since."""
-
-    at: datetime
-    before: float
-    now: float
-
-    @property
-    def factor(self) -> float:
-        """How many times what it was before; infinite if that was nothing."""
-        return self.now / self.before if self.before else float("inf")

@@ -1,9 +1,10 @@
 """Which of several changes is named as the likely cause of a backlog, and how."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 
-from lagwise.domain.humanise import clock
+from lagwise.domain.humanise import clock, lower_first
 from lagwise.domain.what_changed.change import LAST_RESORTS, OCCASIONS, Change, ChangeKind
 
 #: A backlog shows so much later than what caused it, at most: rates have to be measured, and records to become old.
@@ -37,22 +38,15 @@ def likely_cause(changes: Sequence[Change], now: datetime) -> Change | None:
         return _with_occasion(found, near[-1])
     if found.kind is ChangeKind.CPU_ROSE and not any(c.kind in _RESTARTS for c in changes):
         last = clock(now - LOOK_BACK, now)
-        return _said(found, f"{found.sentence} No restart was seen since {last}: rather the input than the code.")
+        told = f"{found.sentence} No restart was seen since {last}: rather the input than the code."
+        return replace(found, sentence=told)
     return found
 
 
 def _with_occasion(found: Change, occasion: Change) -> Change:
     when = "Shortly before" if occasion.at <= found.at else "At about the same time"
-    return _said(found, f"{found.sentence} {when}: {_lower(occasion.sentence)}")
+    return replace(found, sentence=f"{found.sentence} {when}: {lower_first(occasion.sentence)}")
 
 
 def _alone(occasion: Change) -> Change:
-    return _said(occasion, f"It may have to do with this: {_lower(occasion.sentence)}")
-
-
-def _said(change: Change, sentence: str) -> Change:
-    return Change(kind=change.kind, at=change.at, sentence=sentence, remedy=change.remedy)
-
-
-def _lower(sentence: str) -> str:
-    return sentence[0].lower() + sentence[1:]
+    return replace(occasion, sentence=f"It may have to do with this: {lower_first(occasion.sentence)}")

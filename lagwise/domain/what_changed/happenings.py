@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from itertools import dropwhile
 
-from lagwise.domain.humanise import clock
+from lagwise.domain.humanise import clock, lower_first
 from lagwise.domain.rebalances.activity import Hour, stats_of_hour
 from lagwise.domain.rebalances.explanation import Setup
 from lagwise.domain.rebalances.model import Rebalance
@@ -52,7 +52,7 @@ def of_rebalances(rebalances: Sequence[Rebalance], setup: Setup, now: datetime) 
     if kind is not None:
         began = told[0].at
         since = f"Since {clock(began, now)}: " if len(told) > 1 else f"At {clock(began, now)}: "
-        sentence = since + stats.finding.sentence[0].lower() + stats.finding.sentence[1:]
+        sentence = since + lower_first(stats.finding.sentence)
         yield Change(kind=kind, at=began, sentence=sentence, remedy=stats.finding.remedy)
 
 

@@ -18,7 +18,8 @@ from lagwise.domain.what_changed.backlog import TOLD_WITH, Backlog, backlog_now
 from lagwise.domain.what_changed.change import Change
 from lagwise.domain.what_changed.choice import LOOK_BACK
 from lagwise.domain.what_changed.happenings import TopicEvent, of_rebalances, of_topic_events
-from lagwise.domain.what_changed.levels import RecordsStep, TopicWork, WorkStep, changes_of
+from lagwise.domain.what_changed.levels import WorkStep
+from lagwise.domain.what_changed.measured import RecordsStep, TopicWork, changes_of
 from lagwise.tables.analysis import GROUP_STATUS
 from lagwise.tables.capacity import CAPACITY
 from lagwise.tables.minutes import MINUTES, WATERMARK_MINUTES

@@ -9,8 +9,7 @@ import pyarrow as pa
 
 from lagwise.domain import humanise
 from lagwise.domain.capacity.saturation import Block
-from lagwise.domain.what_changed.change import Level
-from lagwise.domain.what_changed.levels import WorkStep, levels_between, per_message, with_enough_work
+from lagwise.domain.what_changed.levels import Level, WorkStep, levels_between, per_message, with_enough_work
 from lagwise_dashboard.pages.group.group_charts import ChartMark
 
 Shift = tuple[datetime, str]
