@@ -1,10 +1,10 @@
 """Findings about a group besides its status: one sentence each, the most urgent first."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from lagwise.domain.humanise import clock, count, duration, plural, rate
 from lagwise.domain.loss.records import Lost
@@ -36,6 +36,11 @@ class Finding:
     kind: FindingKind
     sentence: str
     remedy: str | None = None
+
+
+def not_told_by(sentence: str, findings: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """The stored findings without those whose sentence stands in that of the group already, as its likely cause."""
+    return [finding for finding in findings if finding["sentence"][1:] not in sentence]
 
 
 _GET_THEM = "They are no longer in the log: if they matter, restore them from their source."

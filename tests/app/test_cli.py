@@ -181,6 +181,21 @@ def test_lag_says_what_would_help_against_the_likely_cause(data: str) -> None:
     assert (document["what_changed"], document["what_changed_remedy"]) == ("waiting_rose", "Look.")
 
 
+def test_a_finding_that_the_sentence_tells_as_the_cause_is_not_told_twice(data: str) -> None:
+    lake = Lake(f"{data}/lake")
+    rows = lake.read(GROUP_STATUS).to_pylist()
+    for one in rows:
+        if one["group"] == HOSTILE:
+            one["sentence"] += " At 12:05:33 UTC, members crashed: once."
+            kinds = (("rebalances", "Members crashed: once."), ("assignment", "2 members are idle."))
+            one["findings"] = [{"kind": kind, "sentence": text, "remedy": None} for kind, text in kinds]
+    lake.replace(GROUP_STATUS, GROUP_STATUS.from_rows(rows))
+    shown = " ".join(lagwise("lag", HOSTILE, "--data", data).stdout.split())
+    assert shown.count("embers crashed: once.") == 1
+    assert "Also: 2 members are idle." in shown
+    assert len(answer("lag", HOSTILE, "--data", data, "--json")["findings"]) == 2, "machines get both"
+
+
 def test_lag_shows_its_growth(data: str) -> None:
     """Five minutes in which it grew by ten a second."""
     judged = answer("lag", HOSTILE, "--data", data, "--json")

@@ -171,7 +171,7 @@ def test_a_deployment_shortly_before_is_named_with_it() -> None:
     assert found is not None
     assert found.kind is ChangeKind.CPU_ROSE
     assert "T2 on orders rose from 3 ms to 9 ms at 14:15:00 UTC" in found.sentence
-    assert "Shortly before: since 14:13:20 UTC: 4 members left and came back once each" in found.sentence
+    assert "Shortly before: since 14:13:20 UTC, 4 members left and came back once each" in found.sentence
     alone = likely_cause(changes[:1], NOW)
     assert alone is not None
     assert alone.sentence.endswith("No restart was seen since 14:07:00 UTC: rather the input than the code.")
@@ -241,7 +241,7 @@ def test_a_crash_loop_or_static_members_that_came_back_are_restarts() -> None:
     returned = [Rebalance(FAULT - STEP, cause=RebalanceCause.STATIC_MEMBER_RETURNED, members=3)]
     told = likely_cause([cpu, *of_rebalances(returned, Setup(has_static_members=True), NOW)], NOW)
     assert told is not None
-    assert "Shortly before: at 14:14:45 UTC: static members came back" in told.sentence
+    assert "Shortly before: at 14:14:45 UTC, static members came back" in told.sentence
 
 
 def test_what_came_a_little_later_is_not_called_earlier() -> None:

@@ -9,6 +9,7 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from lagwise.config import AnyCluster
+from lagwise.domain.findings import not_told_by
 from lagwise.domain.humanise import duration
 from lagwise.domain.vocabulary import Status
 from lagwise.links.first_commands import first_command
@@ -31,7 +32,7 @@ def group_lines(row: dict[str, Any], clusters: Sequence[AnyCluster], page: str, 
     yield verdict.append(" — ").append_text(plain(row["sentence"]))
     if row["what_changed_remedy"] and row["sentence"].endswith(row["what_changed_sentence"]):
         yield _labelled("What would help", row["what_changed_remedy"])
-    for finding in row["findings"]:
+    for finding in not_told_by(row["sentence"], row["findings"]):
         yield _labelled("Also", f"{finding['sentence']} {finding['remedy'] or ''}".rstrip())
     if row["status"] not in (Status.OK, Status.CATCHING_UP, Status.GHOST):
         command = first_command(

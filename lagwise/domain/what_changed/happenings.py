@@ -51,7 +51,7 @@ def of_rebalances(rebalances: Sequence[Rebalance], setup: Setup, now: datetime) 
         return
     if kind is not None:
         began = told[0].at
-        since = f"Since {clock(began, now)}: " if len(told) > 1 else f"At {clock(began, now)}: "
+        since = f"Since {clock(began, now)}, " if len(told) > 1 else f"At {clock(began, now)}, "
         sentence = since + lower_first(stats.finding.sentence)
         yield Change(kind=kind, at=began, sentence=sentence, remedy=stats.finding.remedy)
 

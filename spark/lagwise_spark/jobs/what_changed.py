@@ -47,7 +47,8 @@ _RAW = timedelta(minutes=3)
 #: Steps are as long as this, or as the time between two samples.
 _STEP_SECONDS = 15.0
 
-_RECORDS = """
+#: Records by partition and step, of the topics or groups that are behind.
+_COUNTED = """
     with marks as (
         select cluster, topic, partition, {group} as "group", sampled_at, {offset} as mark
         from {table} semi join behind using ({using}) where sampled_at >= $newest and {offset} is not null
@@ -57,22 +58,28 @@ _RECORDS = """
         from marks window its as (partition by cluster, topic, "group", partition order by sampled_at)
     ), counted as (
         select * from steps where began is not null and records >= 0
-    ), hottest as (
-        select cluster, topic, "group", arg_max(partition, records) as partition, count(*) as partitions from (
-            select cluster, topic, "group", partition, sum(records) as records from counted
+    )
+"""
+_READ = f"""{_COUNTED}
+    select cluster, topic, "group", min(began) as start, max(sampled_at) as "end", sum(records)::bigint as records,
+           0 as of_partition
+    from counted group by cluster, topic, "group", floor(epoch(sampled_at) / $step) order by "end"
+"""  # noqa: S608 (our own text)
+#: With those of the partition to which most was written in the last two minutes.
+_WRITTEN = f"""{_COUNTED}, hottest as (
+        select cluster, topic, arg_max(partition, records) as partition, count(*) as partitions from (
+            select cluster, topic, partition, sum(records) as records from counted
             semi join (select cluster, max(sampled_at) as last from counted group by cluster) as newest
                 on counted.cluster = newest.cluster and counted.sampled_at > newest.last - interval '2 minutes'
             group by all
-        ) group by cluster, topic, "group"
+        ) group by cluster, topic
     )
-    select c.cluster, c.topic, c."group", min(c.began) as start, max(c.sampled_at) as "end",
-           sum(c.records)::bigint as records,
-           coalesce(sum(c.records) filter (c.partition = h.partition), 0)::bigint as of_partition,
-           any_value(h.partition) as hottest, any_value(h.partitions) as partitions
-    from counted c join hottest h
-        on c.cluster = h.cluster and c.topic = h.topic and c."group" is not distinct from h."group"
-    group by c.cluster, c.topic, c."group", floor(epoch(c.sampled_at) / $step) order by "end"
-"""
+    select cluster, topic, "group", min(began) as start, max(sampled_at) as "end", sum(records)::bigint as records,
+           coalesce(sum(records) filter (counted.partition = hottest.partition), 0)::bigint as of_partition,
+           any_value(hottest.partition) as hottest, any_value(partitions) as partitions
+    from counted join hottest using (cluster, topic)
+    group by cluster, topic, "group", floor(epoch(sampled_at) / $step) order by "end"
+"""  # noqa: S608 (our own text)
 _OLDER = """
     select cluster, topic, partition, {group} as "group", last_at as sampled_at, last_{offset} as mark
     from {minutes} semi join behind using ({using})
@@ -192,16 +199,21 @@ def _changes(lake: Lake, behind: Sequence[Behind], its: News) -> dict[Group, lis
     measured: dict[str, object] = {"since": begin, "step": step}
     work = _by(lake.query(_WORK, measured, over=[SERVICE_TIMES], since=begin, given={"behind": named}))
 
-    def records(table: Table, minutes: Table, names: Mapping[str, str]) -> defaultdict[TopicKey, list[Row]]:
+    def records(
+        counting: str, table: Table, minutes: Table, names: Mapping[str, str]
+    ) -> defaultdict[TopicKey, list[Row]]:
         told: dict[str, object] = {"since": begin, "newest": raw}
         sql = _OLDER.format(minutes=minutes.name, **names)
         older = lake.query(sql, told, over=[minutes], since=begin, given={"behind": named})
-        sql, told = _RECORDS.format(table=table.name, **names), {"newest": raw, "step": step}
+        sql, told = counting.format(table=table.name, **names), {"newest": raw, "step": step}
         return _by(lake.query(sql, told, over=[table], since=raw, given={"behind": named, "older": older}))
 
     of_jobs = {"since": begin, "newest": raw, "step": step}
     jobs = _by(lake.query(_JOBS, of_jobs, over=[JOBS], since=begin, given={"behind": named}))
-    written, read = records(WATERMARKS, WATERMARK_MINUTES, _OF_TOPIC), records(COMMITS, MINUTES, _OF_GROUP)
+    written, read = (
+        records(_WRITTEN, WATERMARKS, WATERMARK_MINUTES, _OF_TOPIC),
+        records(_READ, COMMITS, MINUTES, _OF_GROUP),
+    )
     rebalances, events = _happenings(lake, newest, since)
     setups = setups_of(lake, [its]) if rebalances else {}
     full, called = _full_downstreams(lake), _called(lake, its, written)

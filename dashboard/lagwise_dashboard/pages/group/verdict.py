@@ -6,6 +6,7 @@ from datetime import datetime
 import streamlit as st
 
 from lagwise.domain import humanise
+from lagwise.domain.findings import not_told_by
 from lagwise.domain.subscription_findings import ALL, Subscription
 from lagwise.domain.vocabulary import BROADCAST_HINT, LOCAL_FILES, LossCause, Status
 from lagwise_dashboard import appearance, escaping
@@ -41,7 +42,7 @@ def show(snapshot: GroupSnapshot, described: Row, now: datetime) -> None:
     )
     findings = _what_would_help(row) + [
         f"- {escaping.markdown(f['sentence'])}" + (f" *{escaping.markdown(f['remedy'])}*" if f["remedy"] else "")
-        for f in row["findings"]
+        for f in not_told_by(row["sentence"], row["findings"])
     ]
     if findings:
         st.markdown("\n".join(findings))
