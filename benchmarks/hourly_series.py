@@ -57,7 +57,7 @@ def _table(name: str, at: str, value: str, form: str) -> Callable[[Path], Iterat
     def read(path: Path) -> Iterator[HourlySeries]:
         with path.open() as lines:
             rows = [row for row in csv.DictReader(lines) if row[value]]
-        local = [datetime.strptime(row[at], form).replace(tzinfo=None) for row in rows]  # noqa: DTZ007
+        local = [datetime.strptime(row[at], form).replace(tzinfo=None) for row in rows]  # noqa: DTZ007 (local time)
         yield _by_hours(name, list(zip(local, (float(row[value]) for row in rows), strict=True)))
 
     return read
@@ -66,14 +66,14 @@ def _table(name: str, at: str, value: str, form: str) -> Callable[[Path], Iterat
 def _household(path: Path) -> Iterator[HourlySeries]:
     with lzma.open(path, "rt") as lines:
         rows = [row for row in csv.DictReader(lines) if row["Global_active_power"] not in ("", "?")]
-    at = [datetime.strptime(row["Date"] + row["Time"], "%d/%m/%Y%H:%M:%S") for row in rows]  # noqa: DTZ007
+    at = [datetime.strptime(row["Date"] + row["Time"], "%d/%m/%Y%H:%M:%S") for row in rows]  # noqa: DTZ007 (local time)
     yield _by_minutes("household", zip(at, (float(row["Global_active_power"]) for row in rows), strict=True))
 
 
 def _orders(path: Path) -> Iterator[HourlySeries]:
     with lzma.open(path, "rt", encoding="utf-8", errors="replace") as lines:
         rows = [row["InvoiceDate"] for row in csv.DictReader(lines)]
-    yield _by_minutes("lines of orders", ((datetime.strptime(at, "%m/%d/%Y %H:%M"), 1.0) for at in rows))  # noqa: DTZ007
+    yield _by_minutes("lines of orders", ((datetime.strptime(at, "%m/%d/%Y %H:%M"), 1.0) for at in rows))  # noqa: DTZ007 (local time)
 
 
 def _flights(path: Path) -> Iterator[HourlySeries]:
@@ -85,7 +85,7 @@ def _flights(path: Path) -> Iterator[HourlySeries]:
 
 
 def _departure(row: dict[str, str]) -> datetime:
-    day = datetime(*(int(row[part]) for part in ("year", "month", "day")))  # noqa: DTZ001
+    day = datetime(*(int(row[part]) for part in ("year", "month", "day")))  # noqa: DTZ001 (local time)
     hour, minute = divmod(int(row["sched_dep_time"]), 100)
     return day + timedelta(hours=hour, minutes=minute)
 

@@ -7,7 +7,8 @@ from typing import Any
 
 from sqlalchemy import insert, update
 
-from lagwise.domain.correlation import GroupTraits, SharedThing, ThingKind, correlation_sentence
+from lagwise.domain.correlation import GroupTraits, SharedThing, ThingKind
+from lagwise.domain.correlation_text import correlation_sentence
 from lagwise.domain.group_record import GroupNumbers
 from lagwise.domain.vocabulary import Status
 from lagwise_alerts.model import AlertKind, AlertState, AlertSubject

@@ -19,9 +19,9 @@ from lagwise.domain.correlation import (
     SharedThing,
     ThingKind,
     chance_of,
-    correlation_sentence,
     find_shared,
 )
+from lagwise.domain.correlation_text import correlation_sentence
 
 START = datetime(2026, 11, 21, 3, 0, tzinfo=UTC)
 Fleet = dict[GroupKey, GroupTraits]

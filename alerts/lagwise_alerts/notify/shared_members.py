@@ -9,9 +9,9 @@ from lagwise.domain.correlation import (
     GroupTraits,
     SharedThing,
     ThingKind,
-    correlation_sentence,
     find_shared,
 )
+from lagwise.domain.correlation_text import correlation_sentence
 from lagwise.domain.group_record import GroupNumbers
 from lagwise.domain.vocabulary import Status
 from lagwise_alerts.evaluate.rule_matching import is_too_old
