@@ -112,8 +112,8 @@ def bound(
     def chosen() -> None:
         given = st.session_state[key]
         if required and given is None:
-            # No reader can choose nothing here: a slow browser has drawn the control and not been told its value yet.
-            # The next drawing tells it again.
+            # No reader can choose nothing here. A browser reports it that has not been told the value yet, as after a
+            # run with a query from before the last choice. The next drawing tells it again.
             return
         value = tuple(given) if isinstance(given, list) else given
         change(dict.fromkeys(resets) | {parameter: value}, replace=typed)
