@@ -48,6 +48,11 @@ docs: ## Rewrite docs/reference from the code
 	@scripts/setup.sh python
 	@$(PYTHON) scripts/reference.py
 
+.PHONY: pictures
+pictures: ## Take the pictures of README and docs anew (a quarter of an hour)
+	@scripts/setup.sh
+	@$(PYTHON) -m tests.dashboard.pictures $(ARGS)
+
 .PHONY: bench
 bench: ## Measure what the README promises
 	@scripts/setup.sh python java

@@ -38,6 +38,7 @@ PARTS = {
     "pages": ("benchmarks.pages", "the dashboard's pages over a large lake: first paint, refresh, payload, memory"),
     "pages-wire": ("benchmarks.pages_wire", "bytes that a cold browser fetches for the overview and a group's page"),
     "status": ("benchmarks.status", "`lagwise status` over 5,001 and 10,000 groups: wall time of the whole command"),
+    "finding": ("benchmarks.finding", "a keystroke in Find: CPU of its queries over 1,000 groups of 100 partitions"),
     "scaling": ("benchmarks.scaling", "CPU of an answer to an autoscaler, over a lake of 1,000 groups"),
     "demo": ("benchmarks.demo", "from the kill of a consumer to the page and the webhook; memory of the product"),
 }

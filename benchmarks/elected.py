@@ -77,7 +77,8 @@ def _theta(y: Array, hours: int) -> Array:
     level = np.maximum(Theta(7).forecast(y=days, h=hours // DAY)["mean"], 0.0)
     shape = _mean(y, hours)
     means = shape.reshape(-1, DAY).mean(axis=1)
-    return shape * np.repeat(np.divide(level, means, out=np.zeros_like(level), where=means > 0), DAY)
+    factors: Array = np.divide(level, means, out=np.zeros_like(level), where=means > 0)
+    return shape * np.repeat(factors, DAY)
 
 
 _MODELS: dict[str, Callable[[Array, int], Array]] = {

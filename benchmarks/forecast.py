@@ -77,7 +77,8 @@ def _wander(rng: np.random.Generator, length: int, per_hour: float = 0.98, size:
 def peaks_of(rates: Array, seed: int) -> Array:
     """The highest minute rates of the hours: the minutes of an hour differ by a tenth or by half, as topics do."""
     rng = np.random.default_rng([seed, 99])
-    return rates * np.exp(rng.normal(0, rng.uniform(0.1, 0.5), (len(rates), 60))).max(axis=1)
+    highest: Array = np.exp(rng.normal(0, rng.uniform(0.1, 0.5), (len(rates), 60))).max(axis=1)
+    return rates * highest
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +114,7 @@ def outcome(rates: Array, peaks: Array, history: int, ahead: int) -> Outcome | N
     is_known = np.isfinite(truth).mean() > 0.5 and np.nansum(truth) > 0 and np.nansum(highest[-7:]) > 0
     if predicted is None or predicted.maxima is None or predicted.peak is None or not is_known:
         return None
-    scale = np.nanmean(np.abs(rates[WEEK:history] - rates[: history - WEEK]))
+    scale = float(np.nanmean(np.abs(rates[WEEK:history] - rates[: history - WEEK])))
     if not scale > 0:
         return None
     began = time.process_time()

@@ -85,7 +85,7 @@ def _flights(path: Path) -> Iterator[HourlySeries]:
 
 
 def _departure(row: dict[str, str]) -> datetime:
-    day = datetime(*(int(row[part]) for part in ("year", "month", "day")))  # noqa: DTZ001 (local time)
+    day = datetime(int(row["year"]), int(row["month"]), int(row["day"]))  # noqa: DTZ001 (local time)
     hour, minute = divmod(int(row["sched_dep_time"]), 100)
     return day + timedelta(hours=hour, minutes=minute)
 

@@ -126,6 +126,7 @@ def line(name: str, objective_seconds: float, its: Sequence[Outcome]) -> str:
 def main() -> int:
     options = options_parser(__doc__, "a smoke test: few and short series").parse_args()
     series, cuts = (2, CUTS[:1]) if options.small else (SERIES, CUTS)
+    its: Sequence[Outcome]
     print(
         "| kind, days known + ahead | objective | planned by it / just enough, median (least to most) | kept | kept "
         "with slack | planned by the peak / just enough | kept | kept with slack |"

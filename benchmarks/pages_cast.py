@@ -14,6 +14,8 @@ from lagwise.domain.vocabulary import Status
 CLUSTER = "bench"
 #: The group that has a whole day of minutes, and its topic.
 GROUP, TOPIC = "group-0000", "topic-000"
+#: The group whose topic has very many partitions.
+WIDE_GROUP, WIDE_TOPIC = "group-wide", "topic-wide"
 INTERVAL_SECONDS = 15.0
 #: Of a hundred groups so many are in this status; the rest is ok.
 _TROUBLED = (
@@ -30,7 +32,8 @@ _TROUBLED = (
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """``groups`` that read ``partitions`` each, of one of ``topics``; how much of the past there is."""
+    """``groups`` that read ``partitions`` each, of one of ``topics``, and one more that reads a topic of ``wide``
+    partitions (0: there is none); how much of the past there is."""
 
     groups: int = 1000
     partitions: int = 100
@@ -39,13 +42,14 @@ class Size:
     hours: int = 7 * 24
     #: Of one group, and of the history of all.
     day_minutes: int = 24 * 60
+    wide: int = 0
 
     @property
     def pairs(self) -> int:
-        return self.groups * self.partitions
+        return self.groups * self.partitions + self.wide
 
 
-SMALL = Size(groups=40, partitions=10, topics=4, minutes=30, hours=6, day_minutes=120)
+SMALL = Size(groups=40, partitions=10, topics=4, minutes=30, hours=6, day_minutes=120, wide=300)
 
 
 class Cast:
@@ -53,29 +57,42 @@ class Cast:
 
     def __init__(self, size: Size) -> None:
         self.size = size
-        index = np.arange(size.pairs)
-        group, partition = index % size.groups, index // size.groups
-        order = np.lexsort((group, partition, group % size.topics))
-        self.group, self.partition = group[order], partition[order].astype(np.int32)
+        index = np.arange(size.groups * size.partitions)
+        wide = np.full(size.wide, size.groups)
+        group = np.concatenate([index % size.groups, wide])
+        partition = np.concatenate([index // size.groups, np.arange(size.wide)])
+        topic = np.where(group < size.groups, group % size.topics, size.topics)
+        order = np.lexsort((group, partition, topic))
+        self.group, self.topic, self.partition = group[order], topic[order], partition[order].astype(np.int32)
         self.by_group = np.lexsort((self.partition, self.group))
-        self.groups = pa.array([f"group-{g:04d}" for g in range(size.groups)])
-        self.topics = pa.array([f"topic-{t:03d}" for t in range(size.topics)])
+        has_wide = size.wide > 0
+        self.groups = pa.array([f"group-{g:04d}" for g in range(size.groups)] + [WIDE_GROUP] * has_wide)
+        self.topics = pa.array([f"topic-{t:03d}" for t in range(size.topics)] + [WIDE_TOPIC] * has_wide)
+        #: Of each partition of each topic: the number of its topic, and its own.
+        self.log_topic = np.concatenate(
+            [np.repeat(np.arange(size.topics), size.partitions), np.full(size.wide, size.topics)]
+        )
+        self.log_partition = np.concatenate([np.tile(np.arange(size.partitions), size.topics), np.arange(size.wide)])
         shares = [status for status, share in _TROUBLED for _ in range(share)]
         shares += [Status.OK] * (100 - len(shares))
         #: By the number of the group.
-        self.status = [shares[(g * 37) % 100] for g in range(size.groups)]
+        self.status = [shares[(g * 37) % 100] for g in range(len(self.groups))]
+
+    def partitions_of(self, group: int) -> int:
+        """How many partitions a group reads."""
+        return self.size.partitions if group < self.size.groups else self.size.wide
 
     def topic_of(self, group: int) -> str:
         """The topic that a group reads."""
-        return f"topic-{group % self.size.topics:03d}"
+        return f"topic-{group % self.size.topics:03d}" if group < self.size.groups else WIDE_TOPIC
 
     def names(self, which: Any = slice(None)) -> dict[str, Any]:
         """The columns that name some of the group-partitions."""
-        group, partition = self.group[which], self.partition[which]
+        group, topic, partition = self.group[which], self.topic[which], self.partition[which]
         return {
             "cluster": pa.array([CLUSTER]).take(pa.array(np.zeros(len(group), np.int32))),
             "group": named(group, self.groups),
-            "topic": named(group % self.size.topics, self.topics),
+            "topic": named(topic, self.topics),
             "partition": partition,
         }
 

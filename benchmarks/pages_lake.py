@@ -17,6 +17,7 @@ from benchmarks.pages_cast import CLUSTER, GROUP, INTERVAL_SECONDS, Cast, Size, 
 from lagwise.domain.vocabulary import Status
 from lagwise.tables import ALL_TABLES
 from lagwise.tables.analysis import GROUP_HISTORY, GROUP_STATUS, PARTITION_STATUS, STATUS_CHANGES
+from lagwise.tables.capacity import CAPACITY
 from lagwise.tables.membership import REBALANCE_STATS
 from lagwise.tables.minutes import FIVE_MINUTES, HOURS, MINUTES, WATERMARK_FIVE_MINUTES, WATERMARK_MINUTES
 from lagwise.tables.raw import EVENTS, GROUPS, MEMBERS, SAMPLES, TOPICS, WATERMARKS
@@ -67,6 +68,34 @@ class PagesLake:
         self._bulk.commit()
         self.tick(self._now)
 
+    def write_capacity(self) -> None:
+        """A verdict on each group: a quarter is undecided, others are enough for ever, for some weeks, or too small."""
+        rows: list[dict[str, Any]] = []
+        for g, name in enumerate(self._cast.groups.to_pylist()):
+            can_do, demand = 1_000.0, float(300 + 12 * (g % 90))
+            verdict = (
+                "undecided" if g % 4 == 3 else "short" if demand > can_do else "tight" if demand > 700 else "enough"
+            )
+            ends = self._now + timedelta(days=g % 90) if verdict == "tight" else None
+            rows.append({
+                "cluster": CLUSTER, "group": name, "topic": self._cast.topic_of(g), "as_of": self._now,
+                "verdict": verdict, "sentence": "What it can do and what it must do, in a sentence.",
+                "is_exceeded": verdict == "short", "enough_until": ends, "partitions": self._cast.partitions_of(g),
+                "members": 4, "nodes": 4, "hottest_share": 0.02, "lag": 1000, "produce_rate_per_second": demand / 2,
+                "peak_rate_per_second": demand, "forecast_peak_rate_per_second": 1.1 * demand, "size_by": "objective",
+                "demand_per_second": demand, "forecast_demand_per_second": 1.1 * demand,
+                "forecast_demand_high_per_second": 1.3 * demand, "objective_seconds": 300.0,
+                "objective_rate_per_second": demand, "planned_objective_rate_per_second": 1.2 * demand,
+                "member_rate_per_second": 250.0, "unit": "node", "capacity_source": "saturation",
+                "capacity_low_per_second": None if verdict == "undecided" else can_do,
+                "capacity_high_per_second": None if verdict == "undecided" else 1.1 * can_do,
+                "t1_seconds": 0.02, "t2_seconds": 0.001, "cores": 2.0, "threads_per_node": 8,
+                "max_threads_per_node": 1000, "concurrency": "pool", "advised_nodes": 5,
+                "advised_threads_per_node": 12, "advised_partitions": self._cast.partitions_of(g), "binds": "cpu",
+                "change": "One more node.", "advice": "What to do, in a sentence.", "confidence": "high", "inputs": [],
+            })  # fmt: skip
+        self._lake.append(CAPACITY, CAPACITY.from_rows(rows))
+
     def tick(self, at: datetime) -> None:
         """What a round of the analysis leaves: the present state, and the newest of the history."""
         for table, rows in ((GROUP_STATUS, self._group_status(at)), (PARTITION_STATUS, self._partition_status(at))):
@@ -105,13 +134,13 @@ class PagesLake:
         })  # fmt: skip
 
     def _logs(self, at: datetime, seconds: int) -> pa.Table:
-        size = self._size
-        rows = size.topics * size.partitions
+        cast = self._cast
+        rows = len(cast.log_topic)
         end = (np.arange(rows) % 97 + 3) * int(at.timestamp() - 1.7e9)
         return rows_of(WATERMARK_MINUTES, rows, {
             "cluster": pa.array([CLUSTER] * rows),
-            "topic": named(np.arange(rows) // size.partitions, self._cast.topics),
-            "partition": (np.arange(rows) % size.partitions).astype(np.int32),
+            "topic": named(cast.log_topic, cast.topics),
+            "partition": cast.log_partition.astype(np.int32),
             "minute": same(at, rows),
             "first_high_watermark": end,
             "last_high_watermark": end + (np.arange(rows) % 97 + 3) * (seconds - 15),
@@ -141,7 +170,7 @@ class PagesLake:
             self._append(STATUS_CHANGES, STATUS_CHANGES.from_rows(changes))
 
     def _points(self, times: list[datetime]) -> pa.Table:
-        groups = self._size.groups
+        groups = len(self._cast.groups)
         rows = groups * len(times)
         each = np.tile(np.arange(groups), len(times))
         lag = self._random.integers(0, 100_000, rows)
@@ -158,8 +187,8 @@ class PagesLake:
         })  # fmt: skip
 
     def _samples(self) -> None:
-        size = self._size
-        names, ends = self._cast.groups.to_pylist(), size.topics * size.partitions
+        cast = self._cast
+        names, ends = cast.groups.to_pylist(), len(cast.log_topic)
         for number, at in enumerate(back(self._now, INTERVAL_SECONDS, 40)):
             sample = {"sample_id": f"{number:08d}", "cluster": CLUSTER, "sampled_at": at}
             self._append(SAMPLES, SAMPLES.from_rows([self._sample(at)]))
@@ -169,9 +198,8 @@ class PagesLake:
             ]))  # fmt: skip
             self._append(MEMBERS, MEMBERS.from_rows([
                 {**sample, "group": g, "member_id": f"{g}-{m}", "client_id": f"worker-{m}", "host": f"/10.0.0.{m}",
-                 "assignment": [{"topic": self._cast.topic_of(i),
-                                 "partitions": list(range(m, size.partitions, 4))}],
-                 "assigned_partitions": len(range(m, size.partitions, 4))}
+                 "assignment": [{"topic": cast.topic_of(i), "partitions": list(range(m, cast.partitions_of(i), 4))}],
+                 "assigned_partitions": len(range(m, cast.partitions_of(i), 4))}
                 for i, g in enumerate(names) for m in range(4)
             ]))  # fmt: skip
             high = (np.arange(ends) % 97 + 3) * int(at.timestamp() - 1.7e9)
@@ -179,9 +207,9 @@ class PagesLake:
                 "sample_id": pa.array([sample["sample_id"]] * ends),
                 "cluster": pa.array([CLUSTER] * ends),
                 "sampled_at": same(at, ends),
-                "topic": named(np.arange(ends) // size.partitions, self._cast.topics),
-                "partition": (np.arange(ends) % size.partitions).astype(np.int32),
-                "topic_id": named(np.arange(ends) // size.partitions, self._cast.topics),
+                "topic": named(cast.log_topic, cast.topics),
+                "partition": cast.log_partition.astype(np.int32),
+                "topic_id": named(cast.log_topic, cast.topics),
                 "log_start": np.zeros(ends, np.int64),
                 "high_watermark": high,
                 "leader": (np.arange(ends) % 5).astype(np.int32),
@@ -193,17 +221,18 @@ class PagesLake:
         size = self._size
         return {
             "sample_id": f"{at:%H%M%S}", "cluster": CLUSTER, "system": "kafka", "started_at": at, "finished_at": at,
-            "written_at": at, "interval_seconds": INTERVAL_SECONDS, "groups": size.groups,
-            "group_partitions": size.pairs, "partitions": size.topics * size.partitions, "wall_seconds": 0.6,
+            "written_at": at, "interval_seconds": INTERVAL_SECONDS, "groups": len(self._cast.groups),
+            "group_partitions": size.pairs, "partitions": len(self._cast.log_topic), "wall_seconds": 0.6,
             "cpu_seconds": 0.5, "errors": [],
         }  # fmt: skip
 
     def _topic_settings(self) -> pa.Table:
+        partitions = np.bincount(self._cast.log_topic).tolist()
         return TOPICS.from_rows([
             {"sample_id": "0", "cluster": CLUSTER, "sampled_at": self._now, "topic": t, "retention_bytes": -1,
-             "partitions": self._size.partitions, "replication_factor": 3, "retention_ms": _RETENTION_MS,
+             "partitions": partitions[number], "replication_factor": 3, "retention_ms": _RETENTION_MS,
              "cleanup_policy": "delete", "min_isr": 2}
-            for t in self._cast.topics.to_pylist()
+            for number, t in enumerate(self._cast.topics.to_pylist())
         ])  # fmt: skip
 
     def _shaken(self) -> None:
@@ -225,14 +254,14 @@ class PagesLake:
     def _group_status(self, at: datetime) -> pa.Table:
         rows = []
         for g, status in enumerate(self._cast.status):
-            known = status is not Status.UNKNOWN
+            known, partitions = status is not Status.UNKNOWN, self._cast.partitions_of(g)
             rows.append({
                 "cluster": CLUSTER, "group": self._cast.groups[g].as_py(), "as_of": at, "status": status,
                 "reason": None if known else "no_commit", "since": at - timedelta(minutes=20 + g % 60),
-                "sentence": f"{self._size.partitions} partitions: what happened to this group, in one sentence.",
+                "sentence": f"{g} of {partitions} partitions: what happened to this group, in a sentence.",
                 "state": "Stable", "type": "classic", "members": 4, "idle_members": 0,
-                "topics": [self._cast.topic_of(g)], "partitions": self._size.partitions,
-                "partitions_by_status": [{"status": status, "partitions": self._size.partitions}],
+                "topics": [self._cast.topic_of(g)], "partitions": partitions,
+                "partitions_by_status": [{"status": status, "partitions": partitions}],
                 "lag": int(self._random.integers(0, 100_000)) if known else None,
                 "lag_seconds": float(self._random.random() * 900) if known else None,
                 "lag_seconds_is_lower_bound": False, "produce_rate_per_second": 900.0, "consume_rate_per_second": 870.0,

@@ -25,7 +25,7 @@ _READY_MS = 60_000
 _SETTLE_MS = 3_000
 _PAGES = {
     "overview": "/",
-    "group": "/group?" + urlencode({"cluster": CLUSTER, "group": GROUP, "range": "24 h"}),
+    "group": "/group?" + urlencode({"cluster": CLUSTER, "group": GROUP, "range": "24h"}),
 }
 
 

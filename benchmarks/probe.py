@@ -256,8 +256,14 @@ def together(reported: list[ServiceTimes]) -> ServiceTimes:
         assert None not in values, f"this system does not report {name}"
         return statistics.fmean(values, messages)
 
-    names = ("t1_seconds", "t2_seconds", "run_queue_seconds", "lock_wait_seconds")
-    return replace(reported[0], messages=sum(messages), **{name: mean(name) for name in names})
+    return replace(
+        reported[0],
+        messages=sum(messages),
+        t1_seconds=mean("t1_seconds"),
+        t2_seconds=mean("t2_seconds"),
+        run_queue_seconds=mean("run_queue_seconds"),
+        lock_wait_seconds=mean("lock_wait_seconds"),
+    )
 
 
 def switches_so_far() -> int:

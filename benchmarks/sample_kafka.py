@@ -248,8 +248,10 @@ def plain_sample(admin: AdminClient, layout: str, lake: Lake) -> None:
     metadata = admin.list_topics(timeout=60).topics
     wanted = {row["topic"] for row in commits}
     partitions = [TopicPartition(name, p) for name in sorted(wanted) for p in metadata[name].partitions]
-    ends = {}
-    for column, spec in (("log_start", OffsetSpec.earliest()), ("high_watermark", OffsetSpec.latest())):
+    ends: dict[tuple[str, int], dict[str, int]] = {}
+    earliest = OffsetSpec.earliest()  # type: ignore[no-untyped-call]  # the package types only part of itself
+    latest = OffsetSpec.latest()  # type: ignore[no-untyped-call]  # likewise
+    for column, spec in (("log_start", earliest), ("high_watermark", latest)):
         for tp, future in admin.list_offsets(dict.fromkeys(partitions, spec)).items():
             ends.setdefault((tp.topic, tp.partition), {})[column] = future.result().offset
     marks = [{**common, "topic": topic, "partition": p, **offsets} for (topic, p), offsets in ends.items()]

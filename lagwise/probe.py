@@ -37,8 +37,7 @@ _METER_SECONDS = 0.2
 
 _Sums = tuple[int, ...]  # messages, and their CPU time, run-queue time and wall time in nanoseconds
 _NOTHING: _Sums = (0, 0, 0, 0)
-#: More than the three numbers of a schedstat take.
-_SCHEDSTAT_BYTES = 64
+_SCHEDSTAT_BYTES = 64  # more than its three numbers take
 
 
 def _pread_with_the_lock() -> Callable[..., int] | None:
@@ -111,8 +110,7 @@ class _Measured:
 
     def __init__(self, worker: _Worker, messages: int) -> None:
         self._worker = worker
-        #: How many messages are handled. May be set inside the block.
-        self.messages = messages
+        self.messages = messages  # how many are handled; may be set inside the block
 
     def __enter__(self) -> "_Measured":
         worker = self._worker
@@ -137,8 +135,7 @@ class _LockMeter:
     """
 
     def __init__(self) -> None:
-        #: How many samples, and the sum of them in nanoseconds.
-        self.samples = (0, 0)
+        self.samples = (0, 0)  # how many, and the sum of them in nanoseconds
         self._least: int | None = None
         threading.Thread(target=self._run, name="lagwise-probe", daemon=True).start()
 
@@ -172,6 +169,8 @@ class Probe:
         self._period_seconds = period_seconds
         self._start()
         _PROBES.add(self)
+        for probe in list(_PROBES):
+            probe._is_alone &= len(_PROBES) == 1
 
     def _start(self) -> None:
         """Start from zero: at construction, and in the child of a fork, which has none of the parent's threads."""
@@ -180,7 +179,7 @@ class Probe:
         self._workers: list[_Worker] = []
         self._text = ""
         self._began_at: float | None = None
-        self._began_cpu = 0  # of the process, in nanoseconds
+        self._began_cpu, self._is_alone = 0, True  # nanoseconds of the process; whether they are all of this probe
         self._meter: _LockMeter | None = None
         self._meter_taken = (0, 0)
         #: For the next text: sums, of how many threads, and whether all of them know their time in the run queue.
@@ -241,6 +240,7 @@ class Probe:
             self._workers.append(worker)
             if self._began_at is None:
                 self._began_at, self._began_cpu = time.monotonic(), time.process_time_ns()
+                self._is_alone = len(_PROBES) == 1
                 self._meter = _lock_meter()
                 self._meter_taken = self._meter.samples if self._meter else (0, 0)
         return worker
@@ -275,10 +275,10 @@ class Probe:
             "t1": max(0, wall - cpu - queued) / each, "t2": cpu / each,
             "tq": queued / each if self._queue_known else None, "n": messages, "c": self._threads, "s": seconds,
             "at": int(time.time()), "tl": lock_wait, "cores": usable_cores(),
-            "cpu": (self._began_cpu - began_cpu) / each if len(_PROBES) == 1 else None,  # of several: whose is it?
+            "cpu": (self._began_cpu - began_cpu) / each if self._is_alone else None,  # of several: whose is it?
         }  # fmt: skip
         fields = (f"{k}={v:.6g}" if isinstance(v, float) else f"{k}={v}" for k, v in measured.items() if v is not None)
-        self._text, self._began_at = " ".join((MARK, *fields)), now
+        self._text, self._began_at, self._is_alone = " ".join((MARK, *fields)), now, len(_PROBES) == 1
         self._sums, self._threads, self._queue_known = _NOTHING, 0, True
 
     def _stamped(self, message: Any, offsets: Iterable[Any] | None) -> list[Any]:

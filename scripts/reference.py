@@ -120,7 +120,8 @@ not accept; it never silently shows something else.
 
 ## On every page
 
-These select what is shown. A page that does not use them keeps them for the others: the menu passes them on.
+These select what is shown, how often it is refreshed and in which time zone. A page that does not use them keeps them
+for the others: the menu passes them on.
 
 {_parameters(parameters.KEPT)}
 """

@@ -3,7 +3,7 @@
 Plain immutable values, no I/O, no clock. All times are UTC and timezone-aware; all durations are seconds.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
@@ -145,6 +145,8 @@ class Situation:
     conditions: tuple[Condition, ...]
     clusters: Mapping[str, ClusterView]
     traits: Mapping[GroupKey, GroupTraits] = field(default_factory=dict)
+    #: Further groups, which no rule can match: groups that got worse are compared with them, too. Asked for only then.
+    others: Callable[[], tuple[GroupCondition, ...]] = tuple
 
 
 @dataclass(frozen=True, slots=True)

@@ -71,6 +71,7 @@ def decide_and_mute(
         (*muted.withheld, *of_shared.withheld),
         (*muted.no_longer_withheld, *of_shared.no_longer_withheld),
         tuple(sorted(found.back & mute_state.acknowledgements.keys())),
+        found.covered,
     )
 
 

@@ -40,7 +40,9 @@ from lagwise_spark.start import start_spark
 
 #: T1 : T2, T2 in milliseconds, and whether the times are random.
 MIXES = tuple(
-    (ratio, t2_ms, random) for t2_ms, random in ((5.0, True), (1.0, False), (5.0, False)) for ratio in (1.0, 4.0, 19.0)
+    (ratio, t2_ms, random)
+    for t2_ms, random in ((5.0, True), (2.0, True), (0.5, True), (1.0, False), (5.0, False))
+    for ratio in (1.0, 4.0, 19.0)
 )
 
 
@@ -49,9 +51,12 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=15.0, help="length of a run (default 15)")
     parser.add_argument("--cores", type=int, default=1, help="cores of the consumers' own (default 1)")
     parser.add_argument("--mix", type=float, action="append", help="only mixes with this T1:T2 (1, 4, 19)")
-    parser.add_argument("--t2", type=float, help="only mixes with this T2 in milliseconds (5, and 1 of equal times)")
+    parser.add_argument("--t2", type=float, help="only mixes with this T2 in ms (5; 2 and 0.5 random; 1 constant)")
     parser.add_argument("--times", choices=("random", "constant"), help="only mixes whose times are so")
     parser.add_argument("--one-process", action="store_true", help="consumers as threads of one process")
+    parser.add_argument(
+        "--whole", action="store_true", help="the client library runs on the consumers' cores, too, as it does outside"
+    )
     options = parser.parse_args()
     mine = sorted(os.sched_getaffinity(0))
     if len(mine) <= options.cores:
@@ -70,7 +75,8 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="lagwise-capacity-") as folder, _broker() as broker:
         context = start_spark(SparkSettings())
         try:
-            bench = Bench(broker, Path(folder), cores, 6.0 if options.small else options.seconds)
+            seconds = 6.0 if options.small else options.seconds
+            bench = Bench(broker, Path(folder), cores, seconds, options.whole)
             results = [
                 sweep(bench, context, mix, number, options)
                 for number, mix in enumerate(mixes[:1] if options.small else mixes)

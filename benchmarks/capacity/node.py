@@ -4,8 +4,8 @@ A process of its own, run by :class:`benchmarks.capacity.runs.Node`. It prints `
 messages; a line on its input asks for the messages handled so far and the time; at the end of its input it ends.
 
 The consumers are as many processes as asked for, their threads spread over them. What the client library does for
-itself stays on the cores that this was started on; the thread that handles messages moves to the node's cores before
-its first message.
+itself stays on the cores that this was started on, and the thread that handles messages moves to the node's cores
+before its first message; with ``--whole`` all of it runs on the node's cores.
 """
 
 import argparse
@@ -68,12 +68,14 @@ class Crew:
             thread.join()
 
     def _consume(self, number: int, probe: Probe, stop: threading.Event) -> None:
+        if self.options.whole:
+            pin(self.cores)
         consumer = self._member(number)
         message = _next(consumer, stop)
         pin(self.cores)
         work = Work(self.mix, seed=number)
         handle = probe.handler(work.handle)
-        handled = self.handled.get_obj()
+        handled: Any = self.handled.get_obj()  # an array whose items are numbers, which its type does not say
         self.ready[number] = 1
         while not self.begin.is_set():
             # Who does not poll keeps the others from getting their partitions. What is read here is left out.
@@ -119,7 +121,8 @@ def main() -> int:
         parser.add_argument(f"--{name}", type=int, required=True)
     for name in ("t1", "t2", "probe-period"):
         parser.add_argument(f"--{name}", type=float, required=True)
-    parser.add_argument("--random", action="store_true")
+    for name in ("random", "whole"):
+        parser.add_argument(f"--{name}", action="store_true")
     multiprocessing.set_start_method("fork")
     crew = Crew(parser.parse_args())
     crew.start()

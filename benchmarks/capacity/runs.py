@@ -49,6 +49,8 @@ class Bench:
     #: The cores of the node that is measured; everything else runs on others.
     cores: frozenset[int]
     seconds: float
+    #: Whether what the client library does for itself runs on them, too.
+    whole: bool = False
 
 
 class Node:
@@ -63,6 +65,7 @@ class Node:
             *("--t1", repr(mix.t1_seconds), "--t2", repr(mix.t2_seconds)),
             *("--probe-period", repr(min(5.0, bench.seconds / 2))),
             *(["--random"] if mix.random else []),
+            *(["--whole"] if bench.whole else []),
         ]
         self._process = subprocess.Popen(
             dying_with_parent(command), cwd=REPOSITORY, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
@@ -104,7 +107,7 @@ class Node:
 
 def fill(broker: KafkaBroker, topic: str, records: int) -> None:
     """Make the topic with so many records, evenly over its partitions."""
-    admin = AdminClient(broker.client_settings())
+    admin = AdminClient({**broker.client_settings()})
     admin.create_topics([NewTopic(topic, PARTITIONS, 1)])[topic].result()
     producer = Producer({**broker.client_settings(), "queue.buffering.max.messages": records + 1})
     for number in range(records):
@@ -148,7 +151,8 @@ class Run:
     def advice(self, context: SparkContext) -> Advised:
         """What the product makes of it: a round, the planning, and the command."""
         tick(context, self._lake, self.config)
-        plan(self._lake, self.config.analysis.capacity, datetime.now(UTC))
+        capacity, objective_of = self.config.analysis.capacity, self.config.lag_objective_of
+        plan(self._lake, capacity, datetime.now(UTC), objective_of=objective_of)
         command = [sys.executable, "-m", "lagwise", "size", self._group, "--data", self.config.data]
         asked = [*command, "--peak", str(_PEAK_PER_SECOND), "--json"]
         answer: dict[str, Any] = json.loads(subprocess.run(asked, capture_output=True, text=True, check=True).stdout)
@@ -169,10 +173,10 @@ class Run:
         rows = self._lake.read(SERVICE_TIMES).to_pylist()
         if not rows:
             raise RuntimeError("the collector saw no measurement of the consumers")
-        messages = sum(row["messages"] for row in rows)
+        messages: int = sum(row["messages"] for row in rows)
 
         def mean(name: str) -> float:
-            return float(sum((row[name] or 0.0) * row["messages"] for row in rows)) / messages
+            return sum(float(row[name] or 0.0) * int(row["messages"]) for row in rows) / messages
 
         return Measured(
             threads,

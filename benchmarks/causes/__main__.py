@@ -252,7 +252,8 @@ def run(batch: Sequence[Group], folder: Path, options: argparse.Namespace) -> li
             pipeline.run()
             tick(context, lake, config)
             for row in lake.read(GROUP_STATUS).to_pylist():
-                if row["what_changed"] is not None:
+                # That the cause cannot be told names none.
+                if row["what_changed"] not in (None, ChangeKind.ALREADY_BEHIND):
                     after = time.monotonic() - faulted if faulted else -1.0
                     kind, sentence = ChangeKind(row["what_changed"]), row["what_changed_sentence"]
                     named[row["group"]].see(kind, sentence, after)

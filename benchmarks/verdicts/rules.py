@@ -39,7 +39,7 @@ def baselines(trace: Trace) -> list[Rule]:
 def said_by(rule: Rule, trace: Trace) -> dict[tuple[float, str], str]:
     """What a rule says of every group at every evaluation: after the newest sample at that time."""
     groups = sorted({truth.group for truth in trace.truth})
-    said = {}
+    said: dict[tuple[float, str], str] = {}
     samples = samples_of(trace)
     shown = -1
     for at in trace.evaluation_times:

@@ -195,7 +195,8 @@ class _Lag:
         committed = {p.partition: max(0, p.offset) for p in answer.topic_partitions}
         whole = all(p.offset >= 0 for p in answer.topic_partitions)
         now = time.monotonic()
-        ends = self._admin.list_offsets({p: OffsetSpec.latest() for p in self._partitions}, request_timeout=10.0)
+        latest = OffsetSpec.latest()  # type: ignore[no-untyped-call]  # the package types only part of itself
+        ends = self._admin.list_offsets(dict.fromkeys(self._partitions, latest), request_timeout=10.0)
         lag, oldest = 0, now
         for place, future in ends.items():
             unread = max(0, future.result().offset - committed[place.partition])

@@ -8,11 +8,15 @@ no call: that is done in the browser by a component (:func:`sync_browser`). Othe
 links: ``st.switch_page`` makes two steps, of which the first is the old page with the new page's query.
 """
 
+import time
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
 import streamlit as st
+from streamlit.runtime.scriptrunner import get_script_run_ctx
+from streamlit.runtime.state.common import user_key_from_element_id
 
 from lagwise.links import pages, parameters
 from lagwise.links.pages import Ignored, Page, Values
@@ -23,10 +27,16 @@ Texts = dict[str, list[str]]
 
 _PAGES = Path(__file__).resolve().parent / "pages"
 _PAGE = "address_page"
-#: The query that the present step of the history is to have: written by a callback, done at the next drawing.
-_QUERY_TO_SET = "address_replaced"
 #: What was typed and does not stand in the address yet, by name.
 _TYPED = "address_typed"
+#: The controls that were sent a value which the browser has not reported yet, by key.
+_SENT = "address_sent"
+#: The last choice that was written into the address.
+_WRITTEN = "address_written"
+#: For so long after a run that knew of the last choice, the browser may ask for one with the query from before it.
+_HEARD_WITHIN_SECONDS = 2.0
+#: More choices than this are not made within that time.
+_MAX_EARLIER = 5
 
 _SYNC_SCRIPT = """
 export default ({ data }) => {
@@ -39,8 +49,23 @@ export default ({ data }) => {
 """
 
 
+@dataclass(frozen=True, slots=True)
+class _Written:
+    """A choice that was written into the address of a page: its query afterwards, and those ``before`` that the browser
+    may still have: several after choices in quick succession. ``seen_at`` is when a run last knew of the choice, in
+    seconds of the monotonic clock."""
+
+    page: str
+    before: tuple[Texts, ...]
+    after: Texts
+    seen_at: float
+
+
 def set_current_page(page: Page) -> None:
-    """Say which page is being drawn."""
+    """Say which page is being drawn. What was typed on another one, and is not in its address yet, stays there."""
+    before: Page | None = st.session_state.get(_PAGE)
+    if before is not None and before.path != page.path:
+        st.session_state.pop(_TYPED, None)
     st.session_state[_PAGE] = page
 
 
@@ -59,15 +84,22 @@ def get(parameter: Parameter[T]) -> T:
         return parameter.default
 
 
+def shown_cluster() -> str:
+    """The cluster that the page is limited to; empty where it shows all. Every page keeps the address's cluster for the
+    others; only some are limited to it."""
+    return get(parameters.CLUSTER) if parameters.CLUSTER in current_page().uses else ""
+
+
 def ignored() -> list[Ignored]:
     """What the address says and the page cannot use."""
     return pages.ignored(current_page(), _texts())
 
 
-def change(values: Values, *, replace: bool = False) -> None:
-    """Write what was chosen into the address, and draw the whole page anew. To be called in a callback.
+def change(values: Values, *, typed: bool = False) -> None:
+    """Write what was chosen into the address, and draw the whole page anew. To be called in a callback; if ``typed``,
+    also while the page is drawn.
 
-    It is a new step of the browser's history, or with ``replace`` (for what is typed letter by letter) still the same.
+    It is a new step of the browser's history, or if it is ``typed`` letter by letter still the same.
     Lists whose rows follow from what was chosen start again at their first page. What the page cannot use goes.
     """
     values = dict.fromkeys(current_page().restarted(values)) | dict(values)
@@ -75,13 +107,17 @@ def change(values: Values, *, replace: bool = False) -> None:
     unusable = {one.name for one in ignored()}
     texts = {name: given for name, given in _texts().items() if name not in unusable} | chosen
     texts = {name: given for name, given in texts.items() if given}
-    if texts == _texts():
+    before = _texts()
+    if texts == before:
         return
-    if replace:
-        st.session_state[_TYPED] = chosen
-        st.session_state[_QUERY_TO_SET] = pages.query_string(texts)
+    if typed:
+        st.session_state[_TYPED] = st.session_state.get(_TYPED, {}) | chosen
         return
     st.session_state.pop(_TYPED, None)
+    # It is still here if the browser may not have heard of it.
+    last: _Written | None = st.session_state.get(_WRITTEN)
+    earlier = (*(last.before if last else ()), before)[-_MAX_EARLIER:]
+    st.session_state[_WRITTEN] = _Written(current_page().path, earlier, texts, time.monotonic())
     st.query_params.from_dict(texts)
     st.rerun()
 
@@ -106,27 +142,47 @@ def bound(
     shown: Any = list(value) if isinstance(value, tuple) else value
     if shown in ("", None) or (options is not None and shown not in options):
         shown = empty
-    if key not in st.session_state or st.session_state[key] != shown:
-        st.session_state[key] = shown
+    fill(key, shown)
 
     def chosen() -> None:
         given = st.session_state[key]
         if required and given is None:
-            # No reader can choose nothing here. A browser reports it that has not been told the value yet, as after a
-            # run with a query from before the last choice. The next drawing tells it again.
+            # No reader can choose nothing here. A browser reports it that was not sent the value yet. The next drawing
+            # sends it again.
             return
         value = tuple(given) if isinstance(given, list) else given
-        change(dict.fromkeys(resets) | {parameter: value}, replace=typed)
+        change(dict.fromkeys(resets) | {parameter: value}, typed=typed)
 
     return {"key": key, "on_change": chosen} | ({"required": True} if required else {})
 
 
+def fill(key: str, shown: Any) -> None:
+    """Let a control show a value, and send it with every run until the browser has reported it.
+
+    Streamlit sends a value once, and drops what a run has not sent yet when another run begins. The browser would then
+    draw the control empty, and report it empty with the next run, as if the reader had emptied it.
+    """
+    sent: set[str] = st.session_state.setdefault(_SENT, set())
+    if key not in st.session_state or st.session_state[key] != shown:
+        sent.add(key)
+        st.session_state[key] = shown
+    elif key in sent:
+        if key in _reported():
+            sent.discard(key)
+        else:
+            st.session_state[key] = shown
+
+
+def query() -> str:
+    """The query of what is on the screen, without what the page cannot use."""
+    unusable = {one.name for one in ignored()}
+    return pages.query_string({name: given for name, given in _texts().items() if name not in unusable})
+
+
 def link_parameters(page: Page, values: Values | None = None) -> Texts:
     """The query of a link to another page: these values, and what is looked at here."""
-    texts = {p.name: p.written(get(p)) for p in parameters.KEPT} | {
-        p.name: p.written(v) for p, v in (values or {}).items()
-    }
-    return {name: given for name, given in texts.items() if given and name in page.parameters}
+    (result,) = _link_parameters(page, [values or {}])
+    return result
 
 
 def page_link(
@@ -145,32 +201,89 @@ def script(page: Page) -> str:
 def href(page: Page, values: Values | None = None) -> str:
     """The address of a link within the dashboard, which keeps what the page shows. It is relative: all pages are in one
     folder."""
-    result = pages.query_string(link_parameters(page, values))
-    return f"{page.path}?{result}" if result else page.path
+    (result,) = hrefs(page, [values or {}])
+    return result
 
 
-def group_links(rows: Iterable[Mapping[str, Any]], page: Page = pages.GROUP) -> list[str]:
-    """For each row with a cluster and a group the address of the group's page, or of another page about it."""
-    return [
-        href(page, {parameters.CLUSTER: row["cluster"], parameters.GROUP: row["group"], parameters.TOPIC: None})
-        for row in rows
-    ]
+def hrefs(page: Page, each: Iterable[Values]) -> list[str]:
+    """The addresses of many links to one page; what is looked at here is read once."""
+    queries = [pages.query_string(texts) for texts in _link_parameters(page, each)]
+    return [f"{page.path}?{query}" if query else page.path for query in queries]
+
+
+def group_links(rows: Iterable[Mapping[str, Any]], page: Page = pages.GROUP, *, with_topic: bool = False) -> list[str]:
+    """For each row with a cluster and a group the address of the group's page, or of another page about it, and
+    ``with_topic`` about the row's topic."""
+    return hrefs(
+        page,
+        (
+            {
+                parameters.CLUSTER: row["cluster"],
+                parameters.GROUP: row["group"],
+                parameters.TOPIC: row["topic"] if with_topic else None,
+            }
+            for row in rows
+        ),
+    )
 
 
 def sync_browser(place: Any) -> None:
-    """Let the browser's address say what was typed, if something was; ``place`` is always the same spot of the page."""
-    result = st.session_state.pop(_QUERY_TO_SET, None)
-    if result is not None:
+    """Let the browser's address say what was typed, in every run until it does: Streamlit drops what a run has not sent
+    when another begins. ``place`` is always the same spot of the page."""
+    wanted = query()
+    if st.session_state.get(_TYPED):
         with place:
             st.components.v2.component("lagwise_address", js=_SYNC_SCRIPT)(
-                data={"query": result}, key="address", height=1
+                data={"query": wanted}, key="address", height=1
             )
 
 
+def _reported() -> set[str | None]:
+    """The keys of the controls whose values the browser sent with this run's request."""
+    run = get_script_run_ctx()
+    return {user_key_from_element_id(state.id) for state in run.session_state.get_widget_states()} if run else set()
+
+
+def _link_parameters(page: Page, each: Iterable[Values]) -> list[Texts]:
+    """The queries of links to another page, each with its values and what is looked at here."""
+    looked_at = {p.name: p.written(get(p)) for p in parameters.KEPT}
+    known = page.parameters
+    result = []
+    for values in each:
+        texts = looked_at | {p.name: p.written(value) for p, value in values.items()}
+        result.append({name: given for name, given in texts.items() if given and name in known})
+    return result
+
+
 def _texts() -> Texts:
-    """The query, with what was typed just now."""
-    texts = {name: list(st.query_params.get_all(name)) for name in st.query_params}
+    """The query, with what was chosen or typed just now."""
+    texts = _with_last_choice({name: list(st.query_params.get_all(name)) for name in st.query_params})
     typed: Mapping[str, list[str]] = st.session_state.get(_TYPED, {})
     if typed and all(texts.get(name, []) == given for name, given in typed.items()):
         del st.session_state[_TYPED]
     return texts | dict(typed)
+
+
+def _with_last_choice(texts: Texts) -> Texts:
+    """The query, as the browser will have it once it has heard of the last choice.
+
+    Until then it may ask for a run with the query from before. Controls that were told their old values in it would
+    report them, and so undo the choice.
+    """
+    written: _Written | None = st.session_state.get(_WRITTEN)
+    if written is None:
+        return texts
+    now = time.monotonic()
+    is_over = now - written.seen_at > _HEARD_WITHIN_SECONDS or written.page != current_page().path
+    if is_over or _is_back_or_forward() or texts not in (*written.before, written.after):
+        del st.session_state[_WRITTEN]
+        return texts
+    if texts == written.after:
+        st.session_state[_WRITTEN] = replace(written, seen_at=now)
+    return dict(written.after)
+
+
+def _is_back_or_forward() -> bool:
+    """Whether a step in the browser's history asked for this run."""
+    run = get_script_run_ctx()
+    return run is not None and run.is_history_navigation

@@ -1,15 +1,27 @@
-"""Alerts and deliveries, read through the alerts room. An answer is kept for a moment, for every open browser.
+"""Alerts, deliveries and saved views, read through the alerts room. Answers are kept for a moment, for every open
+browser.
 
 Whatever is read here raises DatabaseError where the database cannot be read.
 """
 
 from collections.abc import Callable, Iterable
+from datetime import datetime
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import streamlit as st
 from sqlalchemy import Engine
 
-from lagwise_alerts.operate import ActionRow, Alert, AlertCounts, DeliveryRow, MuteState, Silence, queries
+from lagwise_alerts.operate import (
+    ActionRow,
+    Alert,
+    AlertCounts,
+    DeliveryRow,
+    IncidentMessage,
+    MuteState,
+    SavedView,
+    Silence,
+    queries,
+)
 from lagwise_dashboard import context
 from lagwise_dashboard.queries.listing import ListPage, ListQuery
 
@@ -47,6 +59,11 @@ def deliveries(query: ListQuery) -> ListPage[DeliveryRow]:
     return _page(queries.deliveries, queries.count_deliveries, query)
 
 
+def messages_of(incident_ids: Iterable[str], since: datetime) -> list[IncidentMessage]:
+    """All messages about incidents since the minute of that time, in order."""
+    return _ask(queries.messages_of, tuple(sorted(incident_ids)), since.replace(second=0, microsecond=0))
+
+
 def alerts_of(rows: Iterable[DeliveryRow]) -> list[Alert]:
     """The alerts that messages are about."""
     return _ask(queries.alerts_of, tuple(sorted({r.incident_id for r in rows})))
@@ -68,6 +85,11 @@ def silences() -> list[Silence]:
         return queries.silences(engine, context.now())
 
     return _ask(read)
+
+
+def saved_views() -> list[SavedView]:
+    """All saved views by name."""
+    return _ask(queries.saved_views)
 
 
 def actions(query: ListQuery) -> ListPage[ActionRow]:

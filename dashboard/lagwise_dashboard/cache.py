@@ -1,9 +1,11 @@
 """Ask the lake a question once for everybody: answers are kept until one of the tables they rest on changes.
 
 An answer is stored under the versions of its tables, so that it is never older than the data and twenty open browsers
-cost as much as one. Looking up a version costs a few milliseconds; nothing is read again while nothing was written.
+cost as much as one. Nothing is read again while nothing was written.
 """
 
+import hashlib
+import pickle
 from typing import Any, ParamSpec, TypeVar
 
 import streamlit as st
@@ -26,8 +28,13 @@ def ask(query: Query[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
     """The answer to a query over the newest snapshot. Raises LakeError."""
     lake = context.lake()
     versions = tuple(_version(lake, table) for table in query.tables)
-    answer: R = _answer(lake, query, lake.uri, query.name, versions, args, tuple(sorted(kwargs.items())))
-    return answer
+    return _kept(query, lake, versions, args, kwargs)
+
+
+def ask_of_the_past(query: Query[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
+    """The answer to a query over a span that lies so far back that what is written now does not change it. It is read
+    again every few minutes at most. Raises LakeError."""
+    return _kept(query, context.lake(), (), args, kwargs)
 
 
 def _version(lake: Lake, table: Table) -> int | str | None:
@@ -38,14 +45,18 @@ def _version(lake: Lake, table: Table) -> int | str | None:
         return str(error)
 
 
+def key_of(*things: Any) -> str:
+    """What these things say, as one word: the key of what follows from them. Streamlit would look up the signature of
+    the cached function for each argument, each time, which takes longer than to read the answer."""
+    return hashlib.blake2b(pickle.dumps(things)).hexdigest()
+
+
+def _kept(query: Query[..., R], lake: Lake, versions: tuple[int | str | None, ...], args: Any, kwargs: Any) -> R:
+    key = key_of(lake.uri, query.name, versions, args, kwargs)
+    answer: R = _answer(key=key, _query=query, _lake=lake, _args=args, _kwargs=kwargs)
+    return answer
+
+
 @st.cache_data(ttl=_TTL_SECONDS, max_entries=_MAX_ANSWERS, show_spinner=False)
-def _answer(
-    _lake: Lake,
-    _query: Query[..., Any],
-    uri: str,
-    name: str,
-    versions: tuple[int | str | None, ...],
-    args: tuple[Any, ...],
-    kwargs: tuple[tuple[str, Any], ...],
-) -> Any:
-    return _query(_lake, *args, **dict(kwargs))
+def _answer(*, key: str, _query: Query[..., Any], _lake: Lake, _args: Any, _kwargs: Any) -> Any:
+    return _query(_lake, *_args, **_kwargs)

@@ -1,11 +1,21 @@
-"""One style for every chart. Streamlit lays its light or dark theme over it; what is fixed here reads well on both."""
+"""One style for every chart. Streamlit lays its light or dark theme over it; what is fixed here reads well on both.
+
+Charts are made in UTC. :func:`in_zone` puts one into the zone of the reader, who sees which below its axis.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta, timezone
+from itertools import pairwise
 from typing import Any
 
 import plotly.graph_objects as go
+import pyarrow as pa
 from plotly.subplots import make_subplots
+
+from lagwise.domain import humanise
+from lagwise_dashboard import escaping
+from lagwise_dashboard.time_zone import ShownZone
 
 #: Lines: mid-tones with a contrast of at least 3:1 against the light and the dark background.
 LAG = "#0D9488"
@@ -18,8 +28,15 @@ SERIES = ("#0D9488", "#3B82F6", "#D97706", "#8B5CF6", "#DC2626", "#65A30D", "#DB
 #: SVG is sharper and needs no WebGL; from here on it is too slow.
 _WEBGL_FROM_POINTS = 1000
 
-#: No floating toolbar over the chart, no logo; zoom by dragging stays.
-CONFIG: dict[str, Any] = {"displayModeBar": False, "scrollZoom": False, "showTips": False}
+#: What of a trace, a shape, an annotation or an axis may be moments.
+_PLACES = ("x", "base", "x0", "x1", "range")
+_MAX_TITLE_LENGTH = 100
+
+#: A gap of more than this many times the usual distance between points is drawn as a gap.
+_GAP = 3.0
+
+#: Pixels of the line below the axis that names its time zone.
+_ZONE_HEIGHT = 18
 
 _TEMPLATE = go.layout.Template(
     layout={
@@ -35,7 +52,7 @@ _TEMPLATE = go.layout.Template(
             "gridcolor": GRID,
             "zeroline": False,
             "tickfont": {"size": 12},
-            "hoverformat": "%H:%M:%S UTC",
+            "hoverformat": "%H:%M:%S",
             "automargin": True,
         },
         "yaxis": {
@@ -84,10 +101,104 @@ def stack(panels: Sequence[Panel], *, zoom: str) -> go.Figure:
     return _dressed(made, inner + margin.t + margin.b, zoom)
 
 
+def share_crosshair(made: go.Figure, rows: int) -> None:
+    """Let the first so many charts of a stack have one crosshair, and one box with what all of them say at its moment.
+
+    The browser shows that of charts that have their time axis itself in common, and not only its range.
+    """
+    own = {f"x{row}" for row in range(2, rows + 1)}
+    for one in (*made.data, *made.layout.shapes, *made.layout.annotations):
+        name = "xaxis" if "xaxis" in one else "xref"
+        axis, _, of_domain = (one[name] or "").partition(" ")
+        if axis in own:
+            one[name] = f"x {of_domain}".rstrip()
+    for axis in own:
+        made.layout[axis.replace("x", "xaxis")] = None
+    if made.layout.xaxis.matches in own:
+        made.layout.xaxis.matches = None
+    made.update_layout(hoversubplots="axis")
+    made.layout.xaxis.update(
+        anchor=f"y{rows}", showticklabels=True, showspikes=True, spikemode="across", spikesnap="cursor",
+        spikethickness=1, spikedash="dot", spikecolor=MARK,
+    )  # fmt: skip
+    for row in range(1, rows + 1):
+        made.layout[f"yaxis{'' if row == 1 else row}"].anchor = "x"
+
+
+def in_zone(made: go.Figure, zone: ShownZone, now: datetime) -> timezone:
+    """Draw the moments of a chart by the clocks of a zone, and name that below the axis of time and at the pointer;
+    a chart without such an axis stays as it is. Returns the offset from UTC that the axis has.
+
+    It has one throughout, that of its end or of the present if that is sooner: so it runs evenly where clocks change,
+    and no two moments have the same place. Plotly draws what it is given and knows no zones.
+    """
+    axes = [axis for axis in made.select_xaxes() if axis.type == "date"]
+    if not axes:
+        return UTC
+    since, until = axes[-1].range
+    offset = zone.offset(min(until, now))
+    name = humanise.utc_offset(offset.utcoffset(None))
+    if offset.utcoffset(None):
+        for one in (*made.data, *axes):
+            for place, value in _moved(one, offset).items():
+                one[place] = value
+        # As plain values and all at once: each look at one takes a while, and each change copies what there is.
+        for several in ("shapes", "annotations"):
+            drawn = [one.to_plotly_json() for one in made.layout[several]]
+            made.layout[several] = [one | _moved(one, offset) for one in drawn]
+        # A zoom of the reader holds while this is the same: in another zone it would show other moments.
+        made.layout.uirevision = f"{made.layout.uirevision} {name}"
+    for axis in axes:
+        axis.hoverformat = f"{axis.hoverformat} {name}"
+    title = escaping.plotly(zone.axis_title(since, until, offset), max_length=_MAX_TITLE_LENGTH)
+    axes[-1].title = {"text": title, "font": {"size": 12}, "standoff": 4}
+    made.layout.height += _ZONE_HEIGHT
+    return offset
+
+
+def _moved(drawn: Any, offset: timezone) -> dict[str, Any]:
+    """What of a part of a chart are moments, as times without a zone. With one they would not replace those there are:
+    Plotly drops a value that equals the one it has, and moments of two zones may."""
+    found: dict[str, Any] = {}
+    for name in _PLACES:
+        if name not in drawn:
+            continue
+        value = drawn[name]
+        if isinstance(value, datetime):
+            found[name] = value.astimezone(offset).replace(tzinfo=None)
+        elif isinstance(value, list | tuple) and isinstance(next(iter(value), None), datetime):
+            found[name] = [at.astimezone(offset).replace(tzinfo=None) for at in value]
+    return found
+
+
 def line(x: Sequence[Any], y: Sequence[Any], **style: Any) -> Any:
     """A line; WebGL where there are many points."""
     kind = go.Scattergl if len(x) > _WEBGL_FROM_POINTS else go.Scatter
     return kind(x=x, y=y, mode="lines", **style)
+
+
+def with_gaps(history: pa.Table) -> dict[str, list[Any]]:
+    """The columns, with a row of nulls where points are missing, so that no line bridges a gap in the data."""
+    columns: dict[str, list[Any]] = {name: [] for name in history.column_names}
+    rows = history.to_pylist()
+    steps = sorted(later["at"] - earlier["at"] for earlier, later in pairwise(rows))
+    usual = steps[len(steps) // 2] if steps else timedelta(0)
+    for i, row in enumerate(rows):
+        if i and row["at"] - rows[i - 1]["at"] > _GAP * usual:
+            for name, values in columns.items():
+                values.append(rows[i - 1]["at"] + usual if name == "at" else None)
+        for name, values in columns.items():
+            values.append(row[name])
+    return columns
+
+
+def time_unit(largest_seconds: float) -> tuple[float, str]:
+    """How many seconds the unit has in which such times are drawn, and its name."""
+    if largest_seconds < 180:
+        return 1.0, "s"
+    if largest_seconds < 3 * 3600:
+        return 60.0, "min"
+    return (3600.0, "h") if largest_seconds < 3 * 86400 else (86400.0, "d")
 
 
 def label(made: go.Figure, x: Any, y: float, text: str, *, left: bool = False) -> None:

@@ -13,11 +13,17 @@ from typing import Any
 
 from lagwise.domain import humanise
 from lagwise.domain.vocabulary import DISPLAY_ORDER
-from lagwise_dashboard import appearance, escaping
+from lagwise_dashboard import appearance, escaping, time_zone
 
 NumberCells = Sequence[float | None]
 MomentCells = Sequence[datetime | None]
 Flags = Sequence[bool | None]
+
+
+#: Where on an axis that ends at 1 everything stands that lies beyond its end.
+_BEYOND_THE_AXIS = 1.1
+#: One letter for each number, as JavaScript's ``parseInt(letter, 36)`` reads it.
+BASE_36 = "0123456789abcdefghijklmnopqrstuvwxyz"
 
 
 class ColumnKind(StrEnum):
@@ -28,15 +34,18 @@ class ColumnKind(StrEnum):
     BADGES = "badges"
     SHARE = "share"
     TREND = "trend"
+    SPAN = "span"
+    BULLET = "bullet"
 
 
 @dataclass(frozen=True, slots=True)
 class TableColumn:
     """One column, with a cell for each row.
 
-    ``cells`` is what is read: text, a list of badges, or the points of a trend. ``order`` is what the column sorts by
-    where that is not the text. ``raw`` is what a CSV holds: values by the names of their columns there, which carry
-    the unit. ``width`` is in pixels: a column that ``wraps`` is as wide, another one at most.
+    ``cells`` is what is read: text, a list of badges, the digits of a trend, or the places of a span or a bullet bar
+    as shares of the width, with its text. ``order`` is what the column sorts by where that is not the text. ``raw`` is
+    what a CSV holds: values by the names of their columns there, which carry the unit. ``width`` is in pixels: a column
+    that ``wraps`` is as wide, another one at most.
     """
 
     title: str
@@ -47,7 +56,9 @@ class TableColumn:
     help: str | None = None
     width: int | None = None
     wraps: bool = False
-    #: Of badges, by label.
+    #: Of spans and bullet bars: the shares of the width at which the axis has a label, and the labels.
+    axis: Sequence[tuple[float, str]] = ()
+    #: Of badges and bullet bars, by label.
     colours: Mapping[str, str] = field(default_factory=dict)
     #: The order that a click on the heading asks for, where the rows are a page of a list: a name in the list's ORDERS.
     list_order: str | None = None
@@ -191,7 +202,7 @@ def size(title: str, number_of_bytes: NumberCells) -> TableColumn:
 
 def moment(title: str, at: MomentCells, now: datetime) -> TableColumn:
     """Moments by the clock."""
-    return _moments(title, at, [None if one is None else humanise.clock(one, now) for one in at])
+    return _moments(title, at, [None if one is None else time_zone.clock(one, now) for one in at])
 
 
 def ago(title: str, at: MomentCells, now: datetime, *, never: str | None = None) -> TableColumn:
@@ -200,8 +211,85 @@ def ago(title: str, at: MomentCells, now: datetime, *, never: str | None = None)
 
 
 def trend(title: str, series: Sequence[Sequence[float] | None]) -> TableColumn:
-    """A small chart in each row, on a scale of its own. It is not in a CSV."""
-    return TableColumn(title, ColumnKind.TREND, series)
+    """A small chart in each row, on a scale of its own from zero up. It is not in a CSV.
+
+    The cells are its points as digits from 0 to z: finer than it is drawn, and a tenth of the letters of numbers.
+    """
+    return TableColumn(title, ColumnKind.TREND, [None if points is None else _digits(points) for points in series])
+
+
+def span(
+    title: str, lows: NumberCells, highs: NumberCells, texts: Sequence[str], ticks: Sequence[tuple[float, str]]
+) -> TableColumn:
+    """A bar from a low to a high value in each row, all on one logarithmic axis. It is not in a CSV.
+
+    ``ticks`` are the labels of the axis by value, the first and the last at its ends; what lies beyond is drawn at the
+    end. A row without a low value has no bar, and one without a high value a mark at the low one.
+    """
+    first, last = math.log(ticks[0][0]), math.log(ticks[-1][0])
+
+    def place(value: float) -> float:
+        share = (math.log(max(value, ticks[0][0])) - first) / (last - first)
+        return round(min(share, 1.0), 3)
+
+    cells = [
+        None if low is None else [place(low), place(low if high is None else high), text]
+        for low, high, text in zip(lows, highs, texts, strict=True)
+    ]
+    return TableColumn(title, ColumnKind.SPAN, cells, axis=[(place(value), label) for value, label in ticks])
+
+
+@dataclass(frozen=True, slots=True)
+class Bullet:
+    """A row's bullet bar: all values as shares of the row's limit, at which every row has a line.
+
+    ``label`` is that of the badge whose colour the bar has, and ``text`` what is read instead of it.
+    """
+
+    label: str
+    #: The bar; an outline goes on up to ``outline`` where that is higher.
+    value: float
+    outline: float | None
+    #: What is expected later, and the upper end of that.
+    mark: float | None
+    mark_high: float | None
+    #: Up to where the limit may really be; None is only known to be no lower than the line.
+    limit_high: float | None
+    text: str
+
+
+def bullet(
+    title: str,
+    bars: Sequence[Bullet | None],
+    ticks: Sequence[tuple[float, str]],
+    appearances: Iterable[appearance.Appearance],
+) -> TableColumn:
+    """A bullet bar in each row (S. Few's bullet graph), all on one axis from 0 to the last of the ``ticks``, which are
+    its labels by value; the last but one is the limit, at 1. What lies beyond is drawn as an arrow at the end. The
+    column sorts by the bars' values; it is not in a CSV."""
+    last = ticks[-1][0]
+
+    def place(value: float | None) -> float | None:
+        return None if value is None else round(min(value / last, _BEYOND_THE_AXIS), 3)
+
+    cells = [
+        None
+        if one is None
+        else [
+            one.label,
+            *map(place, (one.value, one.outline, one.mark, one.mark_high, one.limit_high)),
+            escaping.visible(one.text),
+        ]
+        for one in bars
+    ]
+    return TableColumn(
+        title,
+        ColumnKind.BULLET,
+        cells,
+        [None if one is None else one.value for one in bars],
+        axis=[(round(value / last, 3), label) for value, label in ticks],
+        colours={one.label: one.colour for one in appearances},
+    )
 
 
 def mixed(title: str, values: Sequence[Any], shown: Sequence[str | None]) -> TableColumn:
@@ -233,6 +321,12 @@ def _moments(title: str, at: MomentCells, shown: Sequence[str | None]) -> TableC
 
 def _order(values: NumberCells) -> list[float | None]:
     return [None if v is None or math.isnan(v) else float(v) for v in values]
+
+
+def _digits(points: Sequence[float]) -> str:
+    """Points as base-36 digits, the largest as z."""
+    scale = (len(BASE_36) - 1) / (max(points, default=0.0) or 1.0)
+    return "".join(BASE_36[round(scale * value)] for value in points)
 
 
 def _slug(title: str) -> str:

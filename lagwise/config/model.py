@@ -24,6 +24,7 @@ from lagwise.config.values import (
     RunbookAddress,
     Seconds,
     SecretPart,
+    TimeZoneName,
     check_references,
     check_unique,
 )
@@ -194,9 +195,15 @@ proxy that authenticates users."""
     """Port to listen on; 0 picks a free one."""
     refresh_seconds: Annotated[float, Field(ge=2), IN_SECONDS] = 15.0
     """How often an open page refreshes its data."""
+    time_zone: TimeZoneName | None = None
+    """Time zone of the team. Pages show times in it unless the reader chooses UTC or that of the browser; null is \
+UTC. Exports are always UTC."""
     sign_in: SignIn | None = None
     """Sign-in with OpenID Connect; null is off. Without it, only a browser on the machine that serves the page (on \
 loopback, without a proxy) may act on alerts; everyone else may only look."""
+    cluster_notes: dict[str, str] = {}
+    """What readers must know of a cluster, by its name, as in `load-test: Its numbers are those of a load test`. A \
+note stands on every page that may show the cluster, and in the capacity report of its groups."""
     runbook_url: RunbookAddress | None = None
     """Address of your runbook; every group's page links to it. `{cluster}`, `{group}`, `{topic}`, `{status}` and \
 `{reason}` in it are replaced by those of the group, as in `https://wiki.example/lag/{status}?group={group}`."""

@@ -11,6 +11,7 @@ from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from lagwise.platform.durations import ALLOWED, UNIT_SECONDS, parse_duration
 from lagwise.platform.secrets import is_reference, redact
+from lagwise.platform.time_zones import time_zone
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +138,19 @@ Reference = Annotated[
     AfterValidator(_names_a_secret),
     WithJsonSchema({"type": "string", "allowed": "a reference ${env:NAME} or ${file:/path}"}),
     SecretPart.SECRET,
+]
+
+
+def _names_a_time_zone(value: str) -> str:
+    time_zone(value)
+    return value
+
+
+#: The IANA name of a time zone.
+TimeZoneName = Annotated[
+    str,
+    AfterValidator(_names_a_time_zone),
+    WithJsonSchema({"type": "string", "allowed": "an IANA time zone (Europe/Berlin)"}),
 ]
 
 

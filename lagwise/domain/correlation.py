@@ -7,7 +7,9 @@ at random would seldom hit so many that have it (:func:`chance_of`, Fisher's exa
 multiplied by the number of things that could pass at all (Tarone's correction: R. E. Tarone, "A modified Bonferroni
 method for discrete data", Biometrics 46, 1990), so that independent troubles pass this test in at most
 ``HIGHEST_CHANCE`` of the cases. Things that the same groups have are one candidate. Where nothing passes, there is a
-second test for a broker, with the same bar, and one for a whole cluster, without a chance.
+second test for a broker, with the same bar, and one for a whole cluster, whose bar is a share of its groups. As long as
+each gets worse by itself no more often than every 20 minutes, others reach it by chance in the two minutes before one
+of them in at most ``HIGHEST_CHANCE`` of the cases: two more of three with 0.1², and larger clusters need more.
 """
 
 import math
@@ -87,9 +89,8 @@ def find_shared(
     """What sets the groups that got worse together apart from those that are well; None where nothing is certain.
 
     Of all things that pass the bars, the one that fits best: with the fewest groups that are well and have it, or are
-    in trouble and lack it. Where none passes, the cluster, if nearly all of its groups got worse: that so many do so by
-    chance is not computed, as the rate of troubles is not known. ``observed`` are all groups, also those that are
-    unknown or have been in trouble for longer.
+    in trouble and lack it. Where none passes, the cluster, if nearly all of its groups got worse. ``observed`` are all
+    groups, also those that are unknown or have been in trouble for longer.
     """
     need = max(minimum_groups, math.ceil(COVERED_SHARE * len(troubled)))
     if len(troubled) < need:

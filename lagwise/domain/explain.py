@@ -92,7 +92,8 @@ def explain(
         case Status.OK:
             return f"Keeps up on {who.name}{_yet(who)}{_idle(idle_members, members or 0)}."
         case Status.GHOST | Status.UNKNOWN:
-            return _unknown(who, reason or UnknownReason.NO_COMMIT, error)
+            known = total(p.lag for p in others if p.status is not Status.UNKNOWN)
+            return _unknown(who, reason or UnknownReason.NO_COMMIT, error, known)
 
 
 class NotRead(NamedTuple):
@@ -304,7 +305,9 @@ def _idle(idle_members: int, members: int) -> str:
     return f"; {idle_members} of {plural(members, 'member')} {'is' if idle_members == 1 else 'are'} idle"
 
 
-def _unknown(who: Subject, reason: UnknownReason, error: str | None) -> str:
+def _unknown(who: Subject, reason: UnknownReason, error: str | None, known_lag: int | None) -> str:
+    """``known_lag`` is the lag that the group is shown with: it leaves out the partitions of this sentence."""
+    left_out = "" if known_lag is None else f"; the group's lag of {count(known_lag)} leaves these out"
     match reason:
         case UnknownReason.UNREADABLE if error is not None:
             what = _GROUP_ERRORS.get(error, f"{error}; the collector's health page says more")
@@ -332,8 +335,8 @@ def _unknown(who: Subject, reason: UnknownReason, error: str | None) -> str:
                 "checkpoints: its position is unknown."
             )
         case UnknownReason.REBALANCING:
-            waiting = f"; {who.waiting}" if who.lag else ""
+            waiting = f"; {who.waiting}{left_out}" if who.lag else ""
             return f"The group keeps rebalancing, and the owners of {who.name} are not settled{waiting}."
         case UnknownReason.TOO_FEW_SAMPLES:
-            waiting = f"; {who.records}" if who.lag else ""
+            waiting = f"; {who.records}{left_out}" if who.lag else ""
             return f"Too few samples of {who.name} yet to show whether the lag grows{waiting}."

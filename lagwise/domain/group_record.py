@@ -115,8 +115,10 @@ class GroupNumbers:
     what_changed: Annotated[
         ChangeKind | None,
         Fact(
-            "the likely cause of its backlog, in a word; null is not known, or no backlog",
-            sent="The likely cause of the backlog: what changed before the group fell behind; null is not known.",
+            "the likely cause of its backlog, in a word; already_behind: it lagged when it was first seen, so that the "
+            "cause cannot be told; null is not known, or no backlog",
+            sent="The likely cause of the backlog: what changed before the group fell behind. already_behind: it "
+            "lagged when it was first seen, so that the cause cannot be told; null is not known.",
         ),
     ] = None
     what_changed_sentence: Annotated[
@@ -216,7 +218,10 @@ class GroupRecord:
     cause_name: Annotated[str | None, Fact("that member (client and host) or broker (node id); null for the others")]
     behind_since: Annotated[
         datetime | None,
-        Fact("since when its status is one of trouble, or records had waited when it committed; null is neither"),
+        Fact(
+            "since when its status is one of trouble, records had waited when it committed, or partitions had no "
+            "leader; null is none of them"
+        ),
     ] = None
     what_changed_at: Annotated[datetime | None, Fact("time of the change that is its likely cause; null is none")] = (
         None

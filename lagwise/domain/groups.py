@@ -12,7 +12,7 @@ from lagwise.domain.lag_forecast import Forecast
 from lagwise.domain.loss.records import Lost, of_partitions
 from lagwise.domain.partition_rollup import PartitionsInStatus, first_loss, last_catch_up, soonest_breach, total
 from lagwise.domain.vocabulary import Status, UnknownReason
-from lagwise.domain.what_changed.backlog import TOLD_WITH, Backlog
+from lagwise.domain.what_changed.backlog import Backlog, is_told
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,6 @@ def record_of_verdict(
     """The group as it stands by this verdict on the sample of ``as_of``; ``since`` is when its status began."""
     to_catch_up, to_breach, lost = verdict.to_catch_up, verdict.to_breach, verdict.lost
     cause = backlog.cause if backlog else None
-    is_told = cause is not None and verdict.status in TOLD_WITH
     return GroupRecord(
         cluster=cluster,
         group=group,
@@ -72,7 +71,9 @@ def record_of_verdict(
         status=verdict.status,
         reason=verdict.reason,
         since=since,
-        sentence=f"{verdict.sentence} {cause.sentence}" if cause and is_told else verdict.sentence,
+        sentence=f"{verdict.sentence} {cause.sentence}"
+        if cause and is_told(cause, verdict.status)
+        else verdict.sentence,
         state=state,
         type=group_type,
         idle_members=idle_members,

@@ -3,7 +3,7 @@ dash, never a zero; what is infinite is ``∞``, a time ``forever``."""
 
 import math
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta, tzinfo
 
 DASH = "—"
 _MINUTE, _HOUR, _DAY, _YEAR = 60, 3600, 86400, 365 * 86400
@@ -30,7 +30,9 @@ def precise_duration(seconds: float) -> str:
     """To three digits, which suits the time of one message: ``850 µs``, ``12.3 ms``, ``1.52 s``, ``30 min``."""
     if not 0 < seconds < _TEN_SECONDS:
         return duration(seconds)
-    size, unit = next((one for one in _SMALL_UNITS if seconds >= one[0]), _SMALL_UNITS[-1])
+    if seconds < _SMALL_UNITS[-1][0]:
+        return "< 1 ns"
+    size, unit = next(one for one in _SMALL_UNITS if seconds >= one[0])
     amount = seconds / size
     return f"{f'{amount:.3g}' if amount < 100 else count(amount)} {unit}"
 
@@ -121,7 +123,9 @@ def significant_rate(per_second: float) -> str:
 
 
 def per_cent(share: float) -> str:
-    """A share of one: ``12.5 %``."""
+    """A share of one: ``12.5 %``; above 0 no finer than a hundredth of a per cent."""
+    if 0.0 < share < 1e-4:
+        return "< 0.01 %"
     return f"{share * 100:.3g} %"
 
 
@@ -165,13 +169,23 @@ def _not_finite(number: float | None) -> str:
     return "∞" if number > 0 else "−∞"
 
 
-def clock(at: datetime | None, now: datetime) -> str:
-    """A moment in UTC; the date stands before it where it is not today's."""
+def clock(at: datetime | None, now: datetime, zone: tzinfo = UTC) -> str:
+    """A moment in a time zone, with its offset from UTC; the date stands before it where it is not today's there."""
     if at is None:
         return DASH
-    at = at.astimezone(UTC)
-    shape = "%H:%M:%S UTC" if at.date() == now.astimezone(UTC).date() else "%Y-%m-%d %H:%M:%S UTC"
-    return at.strftime(shape)
+    at = at.astimezone(zone)
+    shape = "%H:%M:%S" if at.date() == now.astimezone(zone).date() else "%Y-%m-%d %H:%M:%S"
+    return f"{at:{shape}} {utc_offset(at.utcoffset())}"
+
+
+def utc_offset(offset: timedelta | None) -> str:
+    """``UTC``, ``UTC+1``, ``UTC−3:30``; None is no time zone, which is taken for UTC."""
+    if not offset:
+        return "UTC"
+    minutes, seconds = divmod(round(abs(offset).total_seconds()), _MINUTE)
+    hours, minutes = divmod(minutes, _MINUTE)
+    parts = (f"{hours}", f":{minutes:02}" if minutes or seconds else "", f":{seconds:02}" if seconds else "")
+    return f"UTC{'+' if offset > timedelta(0) else '−'}{''.join(parts)}"
 
 
 def since(at: datetime | None, now: datetime) -> str:

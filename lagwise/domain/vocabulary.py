@@ -167,6 +167,48 @@ class EventKind(StrEnum):
     TOPIC_GONE = "topic_gone"
     PARTITIONS_ADDED = "partitions_added"
     CONFIG_CHANGED = "config_changed"
+    #: Partitions of a topic have another leader than before.
+    LEADERS_MOVED = "leaders_moved"
+    #: Partitions of a topic have no leader any more; others may have moved at the same time.
+    LEADERS_LOST = "leaders_lost"
+    #: Partitions of a topic that had no leader have one again; others may have moved at the same time.
+    LEADERS_RESTORED = "leaders_restored"
+
+
+#: Leaders of a topic's partitions changed.
+LEADER_EVENTS = frozenset({EventKind.LEADERS_MOVED, EventKind.LEADERS_LOST, EventKind.LEADERS_RESTORED})
+
+
+class EventClass(StrEnum):
+    """What the list of all that happened to a group tells apart. Not all of it is in ``raw/events``."""
+
+    #: The group's status changed.
+    STATUS = "status"
+    #: An alert began or ended.
+    ALERT = "alert"
+    REBALANCE = "rebalance"
+    #: Its state at the coordinator changed, or it is gone.
+    GROUP = "group"
+    #: Committed offsets went back, skipped records, or are gone.
+    OFFSETS = "offsets"
+    #: A topic that it reads was changed, deleted or created again.
+    TOPIC = "topic"
+    #: Leaders of a topic that it reads changed.
+    LEADERS = "leaders"
+    #: T1, T2 or what is written has another level than before, or something else that was measured has.
+    LEVEL = "level"
+
+
+#: The kinds of ``raw/events`` by class; a kind that only a newer version knows is of the group or of the topic.
+KINDS_OF_CLASS: dict[EventClass, frozenset[EventKind]] = {
+    EventClass.REBALANCE: frozenset({EventKind.REBALANCE}),
+    EventClass.GROUP: frozenset({EventKind.STATE_CHANGED, EventKind.GROUP_GONE}),
+    EventClass.OFFSETS: frozenset({EventKind.COMMIT_REWOUND, EventKind.COMMIT_SKIPPED, EventKind.OFFSETS_GONE}),
+    EventClass.TOPIC: frozenset(
+        {EventKind.TOPIC_RECREATED, EventKind.TOPIC_GONE, EventKind.PARTITIONS_ADDED, EventKind.CONFIG_CHANGED}
+    ),
+    EventClass.LEADERS: LEADER_EVENTS,
+}
 
 
 class TopicRole(StrEnum):

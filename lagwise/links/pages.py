@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import quote, urlencode
+from urllib.parse import parse_qs, quote, urlencode
 
 from lagwise.links import parameters
 from lagwise.links.parameter_types import ListParameters, Parameter
@@ -66,6 +66,7 @@ OVERVIEW = Page(
         parameters.OWNER,
         parameters.STATUS,
         parameters.GROUP_SORT,
+        parameters.GROUPED_BY,
         parameters.SHOWN_AS,
     ),
     {
@@ -80,14 +81,23 @@ GROUP = Page(
     "group",
     "Group",
     "What is wrong with one group, since when, why, and what to do?",
-    (parameters.SEARCH, parameters.CLUSTER, parameters.GROUP, *_SPAN, parameters.PARTITION_STATUS),
+    (
+        parameters.SEARCH,
+        parameters.CLUSTER,
+        parameters.GROUP,
+        *_SPAN,
+        parameters.TAB,
+        parameters.PARTITION_STATUS,
+        parameters.WITH_LAG,
+        parameters.MEASURE,
+        parameters.EVENT_CLASS,
+    ),
     {parameters.CLUSTER: "prod", parameters.GROUP: "orders-fulfilment", parameters.RANGE: "6h"},
     (
         parameters.NAME_LIST,
         parameters.PARTITION_LIST,
         parameters.MEMBER_LIST,
         parameters.HOUR_LIST,
-        parameters.CHANGE_LIST,
         parameters.EVENT_LIST,
     ),
 )
@@ -111,7 +121,7 @@ REBALANCES = Page(
     "rebalances",
     "Rebalances",
     "Which groups are rebalanced again and again; who came, went and owned what?",
-    (parameters.SEARCH, parameters.CLUSTER, parameters.GROUP, *_SPAN),
+    (parameters.SEARCH, parameters.CLUSTER, parameters.GROUP, *_SPAN, parameters.ALL_LANES),
     {parameters.CLUSTER: "prod", parameters.GROUP: "orders-fulfilment"},
     (parameters.NAME_LIST, parameters.REBALANCED_LIST, parameters.HOUR_LIST, parameters.REBALANCE_LIST),
 )
@@ -124,7 +134,15 @@ ALERTS = Page(
 CAPACITY = Page(
     "capacity",
     "Capacity",
-    "How many threads, nodes and partitions does it take?",
+    "Which group runs out of capacity first? What can one do, until when is it enough, and what would be?",
+    (parameters.CLUSTER, parameters.GROUP, parameters.TOPIC, *parameters.OF_WHAT_IF),
+    {parameters.CLUSTER: "prod", parameters.GROUP: "checkout"},
+    (parameters.HEADROOM_LIST, parameters.UNDECIDED_LIST),
+)
+PLAN = Page(
+    "plan",
+    "Plan",
+    "How many threads, nodes and partitions does a workload need, a new one or a group's with other numbers?",
     (
         parameters.CLUSTER,
         parameters.GROUP,
@@ -149,20 +167,15 @@ CAPACITY = Page(
         parameters.CEILING,
         parameters.BACKLOG,
         parameters.MAX_THREADS,
-        parameters.WHAT_IF,
-        parameters.OUTAGE,
-        parameters.NODE_RESTART,
-        parameters.RUNNING_NODES,
-        parameters.RUNNING_THREADS,
+        *parameters.OF_WHAT_IF,
         parameters.SCENARIO,
     ),
     {parameters.CLUSTER: "prod", parameters.GROUP: "checkout", parameters.PEAK: 20_000.0},
-    (parameters.HEADROOM_LIST,),
 )
 HEALTH = Page("health", "Collector health", "Is Lagwise itself healthy?")
 
 #: In the order of the menu.
-PAGES = (OVERVIEW, GROUP, TOPIC, RETENTION, REBALANCES, ALERTS, CAPACITY, HEALTH)
+PAGES = (OVERVIEW, GROUP, TOPIC, RETENTION, REBALANCES, ALERTS, CAPACITY, PLAN, HEALTH)
 
 
 def texts_of(values: Values) -> dict[str, list[str]]:
@@ -185,6 +198,17 @@ def link(page: Page, values: Values | None = None, *, base: str = "") -> str:
         raise ValueError(f"the page {page.path} has no {refused[0].name}={refused[0].texts}")
     found = query_string(texts)
     return f"{base.rstrip('/')}/{page.path}" + (f"?{found}" if found else "")
+
+
+def moved(path: str, query: str) -> str | None:
+    """Where an address of an earlier version leads now, relative to the dashboard; None where it is no such address.
+
+    The capacity page once read what is asked of the page Plan.
+    """
+    if path != CAPACITY.path:
+        return None
+    names = parse_qs(query, keep_blank_values=True).keys()
+    return f"{PLAN.path}?{query}" if names & (PLAN.parameters.keys() - CAPACITY.parameters.keys()) else None
 
 
 def ignored(page: Page, texts: Mapping[str, Sequence[str]]) -> list[Ignored]:

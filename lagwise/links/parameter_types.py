@@ -8,6 +8,8 @@ from typing import Any, Generic, TypeVar
 T = TypeVar("T")
 N = TypeVar("N", int, float)
 
+#: Moments between these can be written in any time zone.
+_FIRST, _LAST = datetime(1, 1, 2, tzinfo=UTC), datetime(9999, 12, 30, tzinfo=UTC)
 #: Before the name of an order: reversed.
 REVERSED = "-"
 
@@ -72,6 +74,15 @@ def choices(name: str, meaning: str, options: Iterable[str]) -> Parameter[tuple[
         return tuple(word for word in known if word in chosen)
 
     return Parameter(name, meaning, f"any of {', '.join(known)}, the name once for each", (), parse, list)
+
+
+def flag(name: str, meaning: str) -> Parameter[bool]:
+    """Yes or no; no by default."""
+
+    def parse(given: Sequence[str]) -> bool:
+        return _known(_single(given), ("yes", "no")) == "yes"
+
+    return Parameter(name, meaning, "yes or no", False, parse, lambda value: ["yes" if value else "no"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,10 +155,10 @@ def moment(name: str, meaning: str) -> Parameter[datetime | None]:
 
     def parse(given: Sequence[str]) -> datetime | None:
         at = datetime.fromisoformat(_single(given))
-        try:
-            return at.astimezone(UTC) if at.tzinfo else at.replace(tzinfo=UTC)
-        except OverflowError as error:
-            raise ValueError(given) from error
+        at = at if at.tzinfo else at.replace(tzinfo=UTC)
+        if not _FIRST <= at <= _LAST:
+            raise ValueError(given)
+        return at.astimezone(UTC)
 
     return Parameter(name, meaning, "a moment such as 2026-11-21T11:20:00Z", None, parse, _as_moment)
 
@@ -174,6 +185,10 @@ class ListParameters:
     def parameters(self) -> tuple[Parameter[Any], ...]:
         """All that it has."""
         return tuple(p for p in (self.search, self.sort, self.page) if p is not None)
+
+    def searched(self, text: str) -> dict[Parameter[Any], Any]:
+        """What shows the rows that hold a text: nothing, of a list that cannot be searched."""
+        return {} if self.search is None else {self.search: text}
 
     @property
     def follows(self) -> frozenset[Parameter[Any]]:

@@ -1,7 +1,7 @@
 """Every name that may stand in the query of an address of the dashboard. A name means the same on every page.
 
-Those in :data:`KEPT` select what is shown: every page accepts them, whether it uses them or not, and passes them on to
-the others.
+Those in :data:`KEPT` select what is shown, how often it is refreshed and in which time zone: every page accepts them,
+whether it uses them or not, and passes them on to the others.
 """
 
 from dataclasses import replace
@@ -19,12 +19,13 @@ from lagwise.domain.sizing.workload import (
     Ordering,
     SizeBy,
 )
-from lagwise.domain.vocabulary import Status
+from lagwise.domain.vocabulary import EventClass, Status
 from lagwise.links.parameter_types import (
     ListParameters,
     Parameter,
     choice,
     choices,
+    flag,
     list_parameters,
     moment,
     name,
@@ -42,12 +43,29 @@ CLUSTER = text("cluster", "The cluster: of the group or the topic, and on pages 
 GROUP = name("group", "The consumer group.")
 TOPIC = text("topic", "The topic.")
 RANGE = choice(
-    "range", "The span of time up to now that charts and lists of events show.", ("15m", "1h", "6h", "24h", "7d"), "1h"
+    "range",
+    "The span of time up to now that charts and lists of events show. By default 1h; for the rebalances of one group "
+    "the shortest from 1h on that has any.",
+    ("15m", "1h", "6h", "24h", "7d"),
+    "",
 )
 FROM = moment("from", "Instead of `range`: the beginning of the span. Needs `to`.")
 TO = moment("to", "Instead of `range`: the end of the span.")
+REFRESH = choice(
+    "refresh",
+    "How often the page refreshes. By default as `dashboard.refresh_seconds` says.",
+    ("5s", "15s", "1m", "5m"),
+    "",
+)
+TIME_ZONE = choice(
+    "time_zone",
+    "The time zone of all times on the page: UTC, or that of each reader's browser. By default the team's "
+    "(`dashboard.time_zone`), or UTC where the settings name none.",
+    ("utc", "browser"),
+    "",
+)
 #: Passed on from page to page.
-KEPT: tuple[Parameter[Any], ...] = (CLUSTER, GROUP, TOPIC, RANGE, FROM, TO)
+KEPT: tuple[Parameter[Any], ...] = (CLUSTER, GROUP, TOPIC, RANGE, FROM, TO, REFRESH, TIME_ZONE)
 
 # Filters and orders
 
@@ -59,7 +77,25 @@ GROUP_SORT = order(
     "The order of the groups.",
     ("worst", "age", "lag", "catch_up", "in", "out", "loss", "since", "members", "name", "cluster"),
 )
+GROUPED_BY = choice(
+    "by",
+    "What the strip of all groups is grouped by; by default by nothing.",
+    ("cluster", "topic", "owner", "host"),
+    "",
+)
 SHOWN_AS = choice("as", "A table, or cards. By default a phone shows cards.", ("table", "cards"), "")
+TAB = choice(
+    "tab",
+    "The part of the group's page; by default the one whose list the address filters, sorts or turns to another page "
+    "of, else `history`.",
+    ("history", "partitions", "members", "commands"),
+    "",
+)
+ALL_LANES = flag(
+    "all_lanes",
+    "Whether the timeline of rebalances has a lane for every member: also for those that come and go in a storm, and "
+    "for more than 60.",
+)
 WITHIN = choice("within", "Only what is lost within this time.", ("1h", "6h", "24h", "7d", "any"), "any")
 
 # Lists that may be longer than a page
@@ -73,6 +109,14 @@ QUIET_LIST = replace(GROUP_LIST, page=page_number("quiet_page", "Which page of t
 PARTITION_STATUS = choices(
     "partitions_status", "Only partitions of these statuses.", (status.value for status in Status)
 )
+WITH_LAG = choice("partitions_with", "`lag`: only partitions with unread records.", ("lag",), "")
+MEASURE = choice(
+    "partitions_by",
+    "What the charts of partitions show: lag in records, the age of the oldest unread record, or how many times the "
+    "median of the group's partitions a lag is.",
+    ("lag", "age", "relative"),
+    "lag",
+)
 PARTITION_LIST = list_parameters(
     "partitions",
     "partitions",
@@ -81,7 +125,7 @@ PARTITION_LIST = list_parameters(
         "worst", "age", "lag", "in", "out", "number", "topic", "owner", "committed", "unmoved", "log_start", "log_end",
         "loss", "lost",
     ),
-    filters=(*_OF_GROUP, PARTITION_STATUS),
+    filters=(*_OF_GROUP, PARTITION_STATUS, WITH_LAG),
 )  # fmt: skip
 MEMBER_LIST = list_parameters(
     "members",
@@ -90,8 +134,10 @@ MEMBER_LIST = list_parameters(
     orders=("owns", "status", "client", "host", "age", "lag", "in", "out", "static_id", "id"),
     filters=_OF_GROUP,
 )
-CHANGE_LIST = list_parameters("changes", "changes of status", filters=_IN_SPAN)
-EVENT_LIST = list_parameters("events", "events", searched="kind, topic, values, cause or members", filters=_IN_SPAN)
+EVENT_CLASS = choices("events_kind", "Only events of these kinds.", (word.value for word in EventClass))
+EVENT_LIST = list_parameters(
+    "events", "events", searched="kind, status, topic, values, cause or members", filters=(*_IN_SPAN, EVENT_CLASS)
+)
 HOUR_LIST = list_parameters("hours", "hours with rebalances", filters=_IN_SPAN)
 REBALANCE_LIST = list_parameters("rebalances", "rebalances", filters=_IN_SPAN)
 READER_LIST = list_parameters(
@@ -124,15 +170,17 @@ HEADROOM_LIST = list_parameters(
     "headroom",
     "verdicts",
     searched="the name of the group or the topic",
-    orders=("worst", "group", "topic", "peak", "forecast", "cluster"),
+    orders=("soonest", "worst", "group", "topic", "used", "demand", "forecast", "can_do", "cluster"),
+    filters=(CLUSTER,),
 )
+UNDECIDED_LIST = replace(HEADROOM_LIST, page=page_number("undecided_page", "Which page of the undecided verdicts."))
 ENDED_LIST = list_parameters("ended", "alerts that ended", searched="group, cluster, rule or sentence")
 DELIVERY_LIST = list_parameters(
     "deliveries", "deliveries", searched="channel, event, state, error, or the alert's group"
 )
 ACTION_LIST = list_parameters("actions", "actions", searched="who, what it was done to, or comment")
 
-# The capacity page
+# The pages Capacity and Plan
 
 _MAX_MS, _MAX_MINUTES, _MAX_SECONDS = 8.64e7, 43_200.0, 86_400.0
 PEAK = number("peak_per_s", "Messages per second at peak.", 0.0, 1e12)
@@ -178,4 +226,6 @@ OUTAGE = number("outage_min", "How long the outage of the what-if lasts.", 0.0, 
 NODE_RESTART = number("node_restart_s", "How long each node is away in a rolling restart.", 0.0, _MAX_SECONDS, 60.0)
 RUNNING_NODES = whole("running_nodes", "Nodes that run now.", 1, 1_000)
 RUNNING_THREADS = whole("running_threads", "Threads per node.", 1, 10_000)
+#: What the what-if asks.
+OF_WHAT_IF: tuple[Parameter[Any], ...] = (WHAT_IF, OUTAGE, NODE_RESTART, RUNNING_NODES, RUNNING_THREADS)
 SCENARIO = texts("scenario", "A scenario kept for comparison: its name and every input, as the page writes them.")

@@ -28,7 +28,7 @@ _UNSAFE_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 
 def escape(text: str) -> str:
     """Text on one line in which nothing but visible characters and spaces is left; the rest is shown as an escape."""
-    if text.isascii() and text.isprintable():
+    if text.isprintable():
         return text
     return "".join(_NAMED.get(c) or _escape_one(c) for c in text)
 

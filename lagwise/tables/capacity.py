@@ -178,6 +178,11 @@ CAPACITY = Table(
         Column("as_of", TIMESTAMP, "time of the sample it was worked out at", nullable=False),
         Column("verdict", TEXT, "enough, tight, short, oversized or undecided", nullable=False),
         Column("sentence", TEXT, "why, in one or two sentences with numbers", nullable=False),
+        Column(
+            "is_exceeded",
+            BOOLEAN,
+            "whether today's demand is above what can be done, the slack kept free; null is undecided",
+        ),
         Column("enough_until", TIMESTAMP, "when the forecast goes above what can be done; null is not within it"),
         Column("partitions", INT32, "partitions of the topic", nullable=False),
         Column("members", INT32, "members that own any of them", nullable=False),
@@ -192,6 +197,13 @@ CAPACITY = Table(
         Column("peak_rate_per_second", FLOAT, "highest minute rate of the history"),
         Column("forecast_peak_rate_per_second", FLOAT, "highest minute rate at the horizon; null: no forecast"),
         Column("size_by", TEXT, "what verdict and advice go by: objective or peak", nullable=False),
+        Column(
+            "demand_per_second",
+            FLOAT,
+            "what must be done today by `size_by`: what the objective takes, or the highest minute; null is not known",
+        ),
+        Column("forecast_demand_per_second", FLOAT, "its highest mean in the whole forecast; null: no forecast"),
+        Column("forecast_demand_high_per_second", FLOAT, "its highest upper end (of 90 % intervals) in the forecast"),
         Column("objective_seconds", FLOAT, "the group's lag objective"),
         Column(
             "objective_rate_per_second",

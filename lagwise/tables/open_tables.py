@@ -1,8 +1,11 @@
 """Delta tables that are open, so that a newer version costs only what is new in the log; and how they are created."""
 
+import os
 import threading
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError, TableNotFoundError
@@ -11,6 +14,10 @@ from lagwise.platform.errors import UnreadableTable
 from lagwise.tables.engine_errors import in_a_line
 from lagwise.tables.guard import check_columns, check_protocol
 from lagwise.tables.schema import Table
+
+#: A directory's time of change is that of the kernel's last tick, some milliseconds ago at most: another change in the
+#: same tick would leave it as it is. One that is older than this is over.
+_SETTLED_NS = 100_000_000
 
 #: Pinned at creation; a later default of either engine must not change what the other can read.
 TABLE_PROPERTIES = {
@@ -43,6 +50,8 @@ class OpenTables:
 
     def __init__(self) -> None:
         self._open: dict[str, DeltaTable] = {}
+        #: When the log's folder had last changed as the newest version was looked up, by table of a local lake.
+        self._log_changed_at: dict[str, int] = {}
         self._lock = threading.Lock()
         #: Tables that are not looked up again for now; None: all are, each time.
         self._seen: set[str] | None = None
@@ -53,12 +62,16 @@ class OpenTables:
         Raises LakeError if it cannot be read or uses a feature that our readers do not understand.
         """
         with self._lock:
+            delta = self._open.get(table.name)
+            if delta is not None and self._seen is not None and table.name in self._seen:
+                return delta
+            looked_at, changed_at = time.time_ns(), _log_changed_at(location)
+            if delta is not None and changed_at is not None and changed_at == self._log_changed_at.get(table.name):
+                return delta
+            self._log_changed_at.pop(table.name, None)
             try:
-                delta = self._open.get(table.name)
                 if delta is None:
                     delta = DeltaTable(location, storage_options=dict(storage_options) or None)
-                elif self._seen is not None and table.name in self._seen:
-                    return delta
                 else:
                     delta.update_incremental()
             except TableNotFoundError:
@@ -71,6 +84,8 @@ class OpenTables:
             if table.name not in self._open:
                 check_columns(delta, table, location)
             self._open[table.name] = delta
+            if changed_at is not None and looked_at - changed_at > _SETTLED_NS:
+                self._log_changed_at[table.name] = changed_at
             if self._seen is not None:
                 self._seen.add(table.name)
             return delta
@@ -94,3 +109,13 @@ class OpenTables:
             yield
         finally:
             self._seen = None
+
+
+def _log_changed_at(location: str) -> int | None:
+    """When the folder of a local table's log last changed, as every commit does, in ns; None if that cannot be told."""
+    if "://" in location:
+        return None
+    try:
+        return os.stat(Path(location, "_delta_log")).st_mtime_ns
+    except OSError:
+        return None

@@ -177,11 +177,13 @@ EVENTS = Table(
     (
         CLUSTER,
         Column("at", TIMESTAMP, "when it happened, or when the sample that shows it was read", nullable=False),
-        Column("kind", TEXT, "rebalance, state_changed, commit_rewound, commit_skipped, offsets_gone, …", False),
+        Column(
+            "kind", TEXT, "rebalance, state_changed, commit_rewound, offsets_gone, leaders_moved, …", nullable=False
+        ),
         Column("group", TEXT, "consumer group; null for an event of a topic"),
         Column("topic", TEXT, "topic; null for an event of a whole group"),
         Column("partition", INT32, "partition; null for an event of a whole group or topic"),
-        Column("before", TEXT, "value before: a state, an offset, a topic id, a number of partitions"),
+        Column("before", TEXT, "value before: a state, an offset, a topic id, a number of partitions, brokers"),
         Column("after", TEXT, "value after"),
         Column("generation", INT64, "generation or epoch that the rebalance led to, where known"),
         Column("source", TEXT, "how it was detected: samples (two of them differ) or offsets_topic (exact)"),

@@ -17,7 +17,7 @@ from typing import Any
 import pyarrow as pa
 
 from lagwise.tables.data_files import object_store
-from lagwise.tables.schema import Table, no_rows
+from lagwise.tables.schema import DAY, Table, no_rows
 
 #: Rows of a row group. Tasks read the row groups that hold their part of the topic-partitions: larger ones would be
 #: read by several tasks, smaller ones make the file's footer long.
@@ -119,9 +119,9 @@ def _days(table: Table, rows: pa.Table) -> Iterator[tuple[str | None, pa.Table]]
     if first == last:
         yield first, rows
         return
-    days = pc.strftime(clock, "%Y-%m-%d")
+    days = clock.cast(DAY)
     for day in sorted(days.unique().to_pylist()):
-        yield day, rows.filter(pc.equal(days, day))
+        yield day.isoformat(), rows.filter(pc.equal(days, pa.scalar(day, DAY)))
 
 
 def write_day(

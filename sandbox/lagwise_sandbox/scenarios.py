@@ -90,9 +90,10 @@ def unknown(reason: str) -> str:
 
 #: By which part of its length a backlog may end earlier or later than its rates say.
 _BACKLOG_TOLERANCE = 0.1
-#: When the stalling group stops reading, and when the killed one dies, in seconds after the members' start.
-STALLS_AFTER_SECONDS = 10.0
-KILLED_AFTER_SECONDS = 15.0
+#: When the stalling group stops reading, and when the killed one dies, in seconds after the members' start. Several
+#: samples must see them commit before, also where the first comes late: without a commit cadence that is known, a
+#: standstill takes a minute and a half.
+STALLS_AFTER_SECONDS = KILLED_AFTER_SECONDS = 20.0
 #: How long the slow member of the flapping group takes to give its partitions back, at least and at most: irregular, so
 #: that no sampling interval falls into step with it. And for how long the other member stays.
 SLOW_REVOKE_SECONDS = (3.0, 7.0)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from pyspark import SparkContext
 
@@ -22,7 +22,6 @@ from lagwise.operational.lease import Lease
 from lagwise.platform.errors import LagwiseError, LakeError
 from lagwise.platform.health import ANALYSIS, Heart
 from lagwise.platform.log_throttle import LogThrottle
-from lagwise.platform.logs import clean
 from lagwise.platform.program import program
 from lagwise.tables import ALL_TABLES
 from lagwise.tables.kept_rows import KeptRows
@@ -33,6 +32,7 @@ from lagwise.tables.rounds import TICKS
 from lagwise.tables.store import Lake
 from lagwise_spark.jobs.tick import TickCost, tick
 from lagwise_spark.start import start_spark
+from lagwise_spark.tasks.error_text import reason_of
 
 _LOG = logging.getLogger("lagwise.spark")
 
@@ -110,7 +110,7 @@ def analyze_once(config: Config) -> TickCost:
         except LagwiseError:
             raise
         except Exception as error:  # Spark's own errors run over hundreds of lines
-            raise LagwiseError(f"the analysis failed: {_reason(error)}") from error
+            raise LagwiseError(f"the analysis failed: {reason_of(error)}") from error
         finally:
             context.stop()
     if cost is None:
@@ -176,7 +176,7 @@ def _analyze(config: Config, place: _Place, stop: threading.Event, heart: Heart)
                 if leadership.why_not() is not None:
                     break  # it was ended because another process does it now, which has been logged
                 failures += 1
-                reason = _reason(error)
+                reason = reason_of(error)
                 if failures == 1:
                     _LOG.error("the round failed and is tried again: %s", reason, exc_info=_trace_of(error))
                 heart.beat(f"the last {'round' if failures == 1 else f'{failures} rounds'} failed: {reason}")
@@ -229,7 +229,7 @@ def _cancel_jobs(context: SparkContext) -> None:
     try:
         context.cancelAllJobs()
     except Exception as error:  # Spark is ending; no job of it can write any more
-        _LOG.warning("Spark's jobs could not be cancelled: %s", _reason(error))
+        _LOG.warning("Spark's jobs could not be cancelled: %s", reason_of(error))
 
 
 def _wait_for_lake(place: _Place, config: Config, stop: threading.Event, heart: Heart) -> bool:
@@ -262,7 +262,9 @@ def _forecast(context: SparkContext, lake: Lake, config: Config) -> float:
     try:
         topics = repairing(lake, lambda: forecast_topics(context, lake, config.analysis.forecast))
     except Exception as error:  # the round's verdicts are already written, whatever this fails with
-        _LOG.error("forecasts failed and will be tried again in an hour: %s", _reason(error), exc_info=_trace_of(error))
+        _LOG.error(
+            "forecasts failed and will be tried again in an hour: %s", reason_of(error), exc_info=_trace_of(error)
+        )
         return _FORECASTS_FAILED_SECONDS
     if not topics:
         return _NONE_DUE_SECONDS
@@ -280,7 +282,7 @@ def _plan(lake: Lake, config: Config) -> float:
     except Exception as error:  # the round's verdicts are already written, whatever this fails with
         _LOG.error(
             "capacity was not judged and will be tried again in ten minutes: %s",
-            _reason(error),
+            reason_of(error),
             exc_info=_trace_of(error),
         )
         return _PLAN_FAILED_SECONDS
@@ -295,16 +297,6 @@ def _maintain(lake: Lake, config: Config) -> None:
             _LOG.info("maintenance: %s", done)
     except LagwiseError as error:
         _LOG.error("maintenance failed and will be tried again: %s", error)
-
-
-def _reason(error: Exception) -> str:
-    """The first line of an error, shortened; of one that came from the JVM, that of its innermost cause."""
-    cause: Any = getattr(error, "java_exception", None)
-    while cause is not None and cause.getCause() is not None:
-        cause = cause.getCause()
-    said = str(error) if cause is None else str(cause.toString())
-    lines = said.strip().splitlines()
-    return clean(lines[0])[:300] if lines else type(error).__name__
 
 
 def _trace_of(error: Exception) -> BaseException | None:

@@ -49,6 +49,9 @@ _SETTINGS = {
     "spark.executorEnv.ARROW_DEFAULT_MEMORY_POOL": "system",
     "spark.executorEnv.MALLOC_MMAP_THRESHOLD_": str(32 * 2**20),
     "spark.executorEnv.MALLOC_TRIM_THRESHOLD_": str(2**30),
+    # Spark starts `python -m pyspark.daemon` in the working directory, from which Python would import first: a folder
+    # or file there that is named like a module (`lagwise`, `numpy.py`) would hide that module from the tasks.
+    "spark.executorEnv.PYTHONSAFEPATH": "1",
 }
 
 

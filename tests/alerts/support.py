@@ -19,6 +19,7 @@ from lagwise.tables.capacity import CAPACITY
 from lagwise.tables.membership import REBALANCE_STATS
 from lagwise.tables.raw import SAMPLES
 from lagwise.tables.rounds import TICKS
+from lagwise.tables.schema import Table
 from lagwise.tables.store import Lake
 from lagwise_alerts.model import (
     Alert,
@@ -269,6 +270,19 @@ class LakeWriter:
         self.sample(moment)
         self.groups(moment, statuses)
         self.tick(moment)
+
+
+def write_rows(lake: Lake, table: Table, rows: Iterable[Mapping[str, Any]], second: float) -> None:
+    """Rows of one moment; columns that must have a value and are not given get an empty one."""
+    empty = {"string": "", "timestamp": at(second), "list": [], "int": 0, "double": 0.0, "bool": False}
+    needed = {
+        column.name: next(value for word, value in empty.items() if word in str(column.type))
+        for column in table.columns
+        if not column.nullable
+    }
+    given = [{**needed, "cluster": CLUSTER, "day": f"{at(second):%Y-%m-%d}", **row} for row in rows]
+    names = {column.name for column in table.columns}
+    lake.append(table, table.from_rows([{k: v for k, v in row.items() if k in names} for row in given]))
 
 
 @contextmanager

@@ -12,7 +12,6 @@ from jsonschema import Draft202012Validator
 from lagwise.config import Config
 from lagwise.tables.analysis import PARTITION_STATUS
 from lagwise.tables.raw import MEMBERS
-from lagwise.tables.schema import Table
 from lagwise.tables.store import Lake
 from lagwise_alerts.evaluate.lake_reader import LakeReader
 from lagwise_alerts.model import AlertState
@@ -25,6 +24,7 @@ from tests.alerts.support import (
     CLUSTER,
     LakeWriter,
     at,
+    write_rows,
 )
 
 Receivers = Callable[..., Receiver]
@@ -158,16 +158,3 @@ class TestOnARealLakeAndDatabase:
         assert [one["shared_incident"]["shared_by"] for one in documents(ops.got)] == [
             [{"kind": "host", "name": "10.0.0.7", "cluster": None}]
         ]
-
-
-def write_rows(lake: Lake, table: Table, rows: Iterable[Mapping[str, Any]], second: float) -> None:
-    """Rows of one moment; columns that must have a value and are not given get an empty one."""
-    empty = {"string": "", "timestamp": at(second), "list": [], "int": 0, "double": 0.0, "bool": False}
-    needed = {
-        column.name: next(value for word, value in empty.items() if word in str(column.type))
-        for column in table.columns
-        if not column.nullable
-    }
-    given = [{**needed, "cluster": CLUSTER, "day": f"{at(second):%Y-%m-%d}", **row} for row in rows]
-    names = {column.name for column in table.columns}
-    lake.append(table, table.from_rows([{k: v for k, v in row.items() if k in names} for row in given]))

@@ -46,6 +46,14 @@ def answer(*arguments: str) -> Any:
     return json.loads(shown.stdout)
 
 
+@pytest.mark.parametrize("option", ["--config", "--debug"])
+def test_an_option_of_every_command_after_the_command_is_told_its_place(option: str) -> None:
+    shown = lagwise("doctor", option, "settings.yaml")
+    assert shown.exit_code == 2
+    assert f"No such option '{option}'. It belongs before the command: lagwise {option} … COMMAND" in shown.stderr
+    assert "belongs before" not in lagwise("doctor", "--nonsense").stderr
+
+
 @pytest.fixture
 def data(lake: Lake, tmp_path: Path) -> str:
     """A data folder with three groups, sampled and analyzed just now."""

@@ -23,7 +23,7 @@ from lagwise_app.demo.expectations import ExpectedGroups
 from lagwise_app.demo.folder import demo_folder
 from lagwise_app.demo.memory_use import MemoryUse
 from lagwise_app.demo.progress import DemoProgress, groups_table
-from lagwise_app.demo.report import DemoOutcome, document
+from lagwise_app.demo.report import DemoOutcome, JudgedPast, document
 from lagwise_app.demo.webhook_receiver import ReceivedAlert, WebhookReceiver
 from lagwise_app.supervisor.state_lock import locked
 from lagwise_app.supervisor.supervisor import ProcessState, ProcessStatus
@@ -197,6 +197,9 @@ def test_the_report_names_every_group_and_what_was_seen() -> None:
         "summary": None,
     }
     assert report["processes"] == [{"process": "collector", "state": "running", "restarts": 2}]
+    assert report["past"] is None
+    judged = replace(outcome(expected), past=JudgedPast("made-up", 31.26))
+    assert document(judged, wall_seconds=75.25)["past"] == {"cluster": "made-up", "seconds": 31.3}
 
 
 def test_a_group_that_was_never_shown_is_reported_as_such() -> None:

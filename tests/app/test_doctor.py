@@ -249,6 +249,11 @@ def test_too_little_memory_is_a_warning(tmp_path: Path) -> None:
     )
 
 
+def test_memory_is_what_the_demo_was_measured_to_take_and_what_a_full_heap_adds(tmp_path: Path) -> None:
+    said = found(config(tmp_path, analysis={"spark": {"driver_memory": "1g"}}), "memory").found
+    assert said.endswith("everything takes about 1.4 GiB for a small cluster, and up to 2.1 GiB if Spark's heap fills")
+
+
 def test_a_cluster_that_is_not_there_fails_and_says_so(tmp_path: Path) -> None:
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))

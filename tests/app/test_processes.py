@@ -118,7 +118,7 @@ def test_the_processes_are_four_and_need_no_shell(tmp_path: Path) -> None:
     assert [spec.name for spec in specs] == ["collector", "analysis", "alerts", "dashboard"]
     assert all(spec.command[0] == sys.executable for spec in specs)
     assert all(spec.environment["LAGWISE_CONFIG"] == str(tmp_path / "effective.yaml") for spec in specs)
-    assert [spec.line for spec in specs] == ["", "", "", "serves http://127.0.0.1:8501"]
+    assert [spec.line for spec in specs] == ["starting", "starting", "starting", "serves http://127.0.0.1:8501"]
     assert len(product_processes(config(data=str(tmp_path)), tmp_path / "effective.yaml", dashboard=False)) == 3
 
 

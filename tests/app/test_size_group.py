@@ -164,7 +164,7 @@ def test_what_is_typed_in_counts(data: Path) -> None:
 
 def test_a_page_for_people(data: Path) -> None:
     said = run(data, "billing").output
-    assert "billing on orders · tight" in said
+    assert "billing on orders (shop) · tight" in said
     assert "20,000 messages/s arrive at peak; it can do 24,000." in said
     assert "probe, from 50,000 messages, 3 min" in said
     assert "What one node does" in said
@@ -256,7 +256,7 @@ def test_undecided_is_an_answer_and_no_number_is_made_up(data: Path, words: tupl
     result = run(data, *words)
     assert result.exit_code == 0, result.output
     said = " ".join(result.output.split())
-    assert "new on orders · undecided" in said and "It never had a backlog." in said
+    assert "new on orders (shop) · undecided" in said and "It never had a backlog." in said
     assert "No advice:" in said and "the cores of a node are not known" in said
     assert not re.search(r"\d+ (nodes?|threads?|members?)\b", said)
     made = document(data, *words)

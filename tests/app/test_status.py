@@ -27,6 +27,7 @@ from lagwise.tables.analysis import GROUP_STATUS
 from lagwise.tables.raw import SAMPLES
 from lagwise.tables.store import Lake
 from lagwise_app.cli import cli
+from lagwise_app.status import snapshots
 from lagwise_app.status.display import watch
 from lagwise_app.status.groups import StatusFilters
 from lagwise_app.status.snapshots import MARKED_FOR, ChangeTracker, StatusChange, StatusRequest
@@ -411,6 +412,24 @@ def test_long_names_and_narrow_terminals_cut_nothing(lake: Lake) -> None:
         assert name in text
         assert text.count(why) == 2, width
         assert all(len(line) <= width for line in lines if name not in line and width > 30), width
+
+
+def test_a_round_that_ends_meanwhile_gives_the_groups_of_before_no_later_time(
+    lake: Lake, data: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read, later = snapshots.read_groups, datetime.now(UTC) + timedelta(seconds=15)
+
+    def and_then_a_round_ends(its: Lake) -> Any:
+        rows = read(its)
+        judge(lake, CAST, later)
+        return rows
+
+    monkeypatch.setattr(snapshots, "read_groups", and_then_a_round_ends)
+    config = Config.model_validate({"data": data})
+    snapshot = snapshots.SnapshotReader(StatusRequest(Lake(lake.uri), config, StatusFilters())).read(later)
+    assert snapshot.fresh is not None
+    assert snapshot.fresh.as_of is not None
+    assert snapshot.fresh.as_of < later
 
 
 def test_changes_are_between_looks() -> None:

@@ -178,12 +178,23 @@ import itertools, time; from pathlib import Path; from lagwise.platform import h
 logs.configure("ticker")
 heart = health.Heart(Path({str(tmp_path)!r}), "ticker")
 for number in itertools.count():
-    print("tick", number, flush=True); heart.beat(f"tick {{number}}"); time.sleep(0.01)
+    print(f"tick {{number}}\\n", end="", flush=True)  # in one piece: it may be ended between two
+    heart.beat(f"tick {{number}}"); time.sleep(0.01)
 """
     specs = [python("ticker", script), python("crashing", "import time; time.sleep(0.1); 1 / 0")]
     clock = Clock()
     folders = [tmp_path / "logs", tmp_path / "health"]
     log = tmp_path / "logs" / "ticker.log"
+
+    def put_in_place() -> None:
+        """In one step, as a link: between two, the folder might be made anew."""
+        for folder in folders:
+            real, link = folder.with_suffix(".real"), folder.with_suffix(".link")
+            real.mkdir(exist_ok=True)
+            link.symlink_to(real)
+            link.replace(folder)
+
+    put_in_place()
 
     def go_on(supervisor: Supervisor) -> None:
         """Until the one that crashes has been started again twice."""
@@ -197,15 +208,29 @@ for number in itertools.count():
         until(reached, "restarts")
 
     def logged(supervisor: Supervisor) -> None:
-        """Until the heartbeat is another one, and the log has it, too."""
+        """Until the heartbeat is another one, and the log has what the ticker said after it."""
         before = supervisor.statuses()[0].line
 
         def reached() -> bool:
             supervisor.step()
             line = supervisor.statuses()[0].line
-            return line != before and line in log.read_text().splitlines()
+            if line == before or not line:
+                return False
+            return f"tick {int(line.removeprefix('tick ')) + 1}" in log.read_text().splitlines()
 
         until(reached, "the log")
+
+    def noticed(supervisor: Supervisor) -> None:
+        """Until it says that logs can be written again, and nothing else."""
+        said: list[str] = []
+
+        def reached() -> bool:
+            supervisor.step()
+            said.extend(supervisor.take_notices())
+            return bool(said)
+
+        until(reached, "the notice")
+        assert said == ["logs can be written again"]
 
     with Supervisor(specs, tmp_path, clock=clock) as supervisor:
         until(log.exists, "the log")
@@ -219,19 +244,18 @@ for number in itertools.count():
         logged(supervisor)
         assert begun.startswith(f"logs cannot be written ({tmp_path / 'logs'}/")
         assert begun.endswith(".log: File too large); output stays in memory until they can")
-        assert supervisor.take_notices() == ["logs can be written again"]
+        noticed(supervisor)
 
         for folder in folders:
-            folder.rename(folder.with_suffix(".aside"))
-            folder.write_text("somebody else's")
+            another = folder.with_suffix(".another")
+            another.write_text("somebody else's")
+            another.replace(folder)
         go_on(supervisor)
         (begun,) = supervisor.take_notices()
-        for folder in folders:
-            folder.unlink()
-            folder.with_suffix(".aside").rename(folder)
+        put_in_place()
         logged(supervisor)
         assert begun.startswith("logs cannot be written (")
-        assert supervisor.take_notices() == ["logs can be written again"]
+        noticed(supervisor)
         assert (supervisor.pids()["ticker"], supervisor.statuses()[0].restarts) == (pid, 0)
 
     lines = log.read_text().splitlines()

@@ -4,10 +4,10 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from benchmarks.pages import Wire
-from benchmarks.pages_cast import CLUSTER, GROUP, SMALL, TOPIC
+from benchmarks.pages_cast import CLUSTER, GROUP, SMALL, TOPIC, WIDE_GROUP
 from benchmarks.pages_lake import PagesLake
 from lagwise.tables.store import Lake
-from lagwise_dashboard.queries import group, heat_map, overview, rebalances, retention, topic
+from lagwise_dashboard.queries import capacity, group, overview, partition_history, rebalances, retention, topic
 from lagwise_dashboard.queries.overview import GroupFilters
 
 NOW = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
@@ -19,20 +19,24 @@ def test_every_page_finds_what_it_shows(tmp_path: Path) -> None:
     made.write()
     since = NOW - timedelta(minutes=SMALL.day_minutes)
     counts = overview.counts(lake, None, "")
-    assert counts.total == SMALL.groups
+    assert counts.total == SMALL.groups + 1, "one with many partitions"
     assert counts.by_status["ok"] < SMALL.groups
     shown = overview.groups(lake, GroupFilters(), quiet=None)
     assert all(row["trend"] for row in shown)
     assert group.history(lake, CLUSTER, GROUP, since, NOW).num_rows > 400
     assert len(group.partitions(lake, CLUSTER, GROUP)) == SMALL.partitions
+    assert len(group.partitions(lake, CLUSTER, WIDE_GROUP)) == SMALL.wide
     assert len(group.members(lake, CLUSTER, GROUP, NOW)) == 4
     assert "24 h" not in group.growth(lake, CLUSTER, GROUP, NOW)
-    cells = heat_map.lags(lake, CLUSTER, GROUP, since, NOW)
+    cells = partition_history.cells(lake, CLUSTER, GROUP, since, NOW, "lag")
     assert cells.num_rows == SMALL.partitions * SMALL.day_minutes // 5
     assert len(topic.partitions(lake, CLUSTER, TOPIC, NOW, None)) == SMALL.partitions
     assert topic.written(lake, CLUSTER, TOPIC, NOW - timedelta(minutes=15), NOW).num_rows > 10
     assert retention.losses(lake, None, "", None)
     assert rebalances.periods(lake, CLUSTER, GROUP, since, NOW)
+    made.write_capacity()
+    assert capacity.headroom(lake, undecided=False)
+    assert capacity.undecided_reasons(lake, None, "")
 
     made.tick(NOW + timedelta(seconds=15))
     after = overview.groups(lake, GroupFilters(), quiet=None)

@@ -26,13 +26,15 @@ def sample(
     settings: Mapping[str, Mapping[str, Any]] | None = None,
     static: Mapping[str, str] | None = None,
     metadata: Mapping[tuple[str, str, int], str] | None = None,
+    leaders: Mapping[str, Sequence[int | None]] | None = None,
     errors: ErrorTally | None = None,
 ) -> Snapshot:
     """The snapshot of the ``number``-th round.
 
     ``groups`` is state by name (a state beginning with ! is an error; default: all that have commits, Empty);
     ``members`` what each member owns, by group; ``topics`` id and partitions (an id of None: the topic is unknown);
-    ``static`` instance ids by member; ``metadata`` of commits, whose owners then are reported too.
+    ``static`` instance ids by member; ``metadata`` of commits, whose owners then are reported too; ``leaders`` of a
+    topic's partitions in their order (None: it has none), which make a topic with the id ``a`` of those without.
     """
     at = START + number * INTERVAL
     commits = commits or {}
@@ -77,13 +79,17 @@ def sample(
             "owner": pa.array([owners.get(key) for key in commits], pa.string()).dictionary_encode(),
         },
     )
-    marks = [(t, i, p) for t, (i, count) in (topics or {}).items() for p in range(count)]
+    led = leaders or {}
+    described = {**{topic: ("a", len(its)) for topic, its in led.items()}, **(topics or {})}
+    marks = [(t, i, p) for t, (i, count) in described.items() for p in range(count)]
     keep(
         WATERMARKS,
         {
             "topic": [t for t, _, _ in marks],
             "topic_id": [i for _, i, _ in marks],
             "partition": [p for _, _, p in marks],
+            "leader": [led[t][p] if t in led else None for t, _, p in marks],
+            "replicas": [[1, 2, 3] if t in led and i else None for t, i, _ in marks],
             "error": [None if i else "unknown_topic" for _, i, _ in marks],
         },
     )

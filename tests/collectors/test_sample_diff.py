@@ -1,15 +1,19 @@
 """What happened between two samples, judged on plain rows. Each case says why its answer is right."""
 
+import logging
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
 from lagwise.domain.vocabulary import EventKind
-from lagwise.tables.raw import GROUPS
+from lagwise.tables.raw import GROUPS, WATERMARKS
 from lagwise_collectors.protocol import ErrorTally, Snapshot
 from lagwise_collectors.sample_diff.compare_samples import PreviousSample, compare_samples
 from lagwise_collectors.sample_diff.events import MAX_EVENTS
+from lagwise_collectors.sample_diff.leader_changes import MAX_LEADER_EVENTS
 from lagwise_collectors.sample_diff.topic_changes import setting_events
 from tests.collectors.snapshots import INTERVAL, START, Commits, sample
 
@@ -26,6 +30,12 @@ def events(*samples: Snapshot) -> list[dict[str, Any]]:
 
 def kinds(*samples: Snapshot) -> list[str]:
     return [event["kind"] for event in events(*samples)]
+
+
+def replaced(snapshot: Snapshot, column: str, values: pa.Array) -> Snapshot:
+    """The same, with other values in a column of its watermarks."""
+    rows = snapshot.rows(WATERMARKS)
+    return snapshot.with_rows(WATERMARKS, rows.set_column(rows.schema.get_field_index(column), column, values))
 
 
 class TestCommits:
@@ -99,6 +109,105 @@ class TestCommits:
         known = compare_samples(PreviousSample(), sample(0, commits=before)).latest
         result = compare_samples(known, sample(1, commits=dict.fromkeys(before, 4)))
         assert (result.rows.num_rows, result.errors.counts) == (MAX_EVENTS, {"events_dropped": 5})
+
+
+class TestLeaders:
+    """Topics have six partitions; a group reads them, so that the cluster counts as readable."""
+
+    @staticmethod
+    def led(number: int, leaders: Mapping[str, Sequence[int | None]], **more: Any) -> Snapshot:
+        return sample(number, groups={"g": "Empty"}, leaders=leaders, **more)
+
+    def test_leaders_that_stay_are_no_event_and_neither_is_the_first_sample(self) -> None:
+        leaders: dict[str, Sequence[int | None]] = {"t": [1, 2, 3, 1, 2, None]}
+        assert kinds(self.led(0, leaders), self.led(1, leaders)) == []
+
+    def test_moves_are_one_event_for_each_topic_summed_up_by_broker(self) -> None:
+        t, u = events(
+            self.led(0, {"t": [1, 2, 3, 1, 2, 3], "u": [1, 1, 1, 2, 2, 2], "v": [2] * 6}),
+            self.led(1, {"t": [2, 2, 3, 3, 2, 3], "u": [1, 1, 3, 2, 2, 2], "v": [2] * 6}),
+        )
+        assert (t["kind"], t["topic"], t["partition"], t["group"]) == (EventKind.LEADERS_MOVED, "t", None, None)
+        assert (t["before"], t["after"], t["cause"]) == ("broker 1", "broker 2 (1), broker 3 (1)", "2 of 6 partitions")
+        assert (u["topic"], u["partition"], u["before"], u["after"]) == ("u", 2, "broker 1", "broker 3")
+        assert u["at"] == START + INTERVAL
+
+    def test_a_broker_that_fails_and_comes_back(self) -> None:
+        lost, restored = events(
+            self.led(0, {"t": [1, 1, 1, 2, 2, 2]}),
+            self.led(1, {"t": [2, None, None, 2, 2, 2]}),
+            self.led(2, {"t": [2, None, None, 2, 2, 2]}),
+            self.led(3, {"t": [1, 1, 1, 2, 2, 2]}),
+        )
+        assert (lost["kind"], lost["before"], lost["after"]) == (
+            EventKind.LEADERS_LOST,
+            "broker 1",
+            "no leader (2), broker 2 (1)",
+        )
+        assert (restored["kind"], restored["before"], restored["after"], restored["cause"]) == (
+            EventKind.LEADERS_RESTORED,
+            "no leader (2), broker 2 (1)",
+            "broker 1",
+            "3 of 6 partitions",
+        )
+
+    def test_a_topic_that_could_not_be_described_is_compared_with_what_it_had_before(self) -> None:
+        before: dict[str, Sequence[int | None]] = {"t": [1, 1], "u": [1, 1]}
+        gone = self.led(1, {"u": [1, 1]}, topics={"t": (None, 2)})
+        errors = [None if error is None else "timeout" for error in gone.rows(WATERMARKS)["error"].to_pylist()]
+        unread = replaced(gone, "error", pa.array(errors, pa.string()))
+        assert kinds(self.led(0, before), unread) == []
+        [event] = events(self.led(0, before), unread, self.led(2, {"t": [2, 1], "u": [1, 1]}))
+        assert (event["kind"], event["partition"]) == (EventKind.LEADERS_MOVED, 0)
+
+    def test_other_partitions_have_no_leader_before(self) -> None:
+        """More partitions, another topic of the same name, and a topic that is watched from now on."""
+        assert kinds(self.led(0, {"t": [1, 1]}), self.led(1, {"t": [1, 1, 2], "u": [3]})) == [
+            EventKind.PARTITIONS_ADDED
+        ]
+        again = self.led(1, {"t": [2, 2]}, topics={"t": ("b", 2)})
+        assert kinds(self.led(0, {"t": [1, 1]}), again) == [EventKind.TOPIC_RECREATED]
+
+    def test_systems_without_replicas_have_no_leaders_that_move(self) -> None:
+        """RocketMQ numbers its brokers as leaders; a queue stays on its broker."""
+
+        def queues(number: int, broker: int) -> Snapshot:
+            marks = self.led(number, {"t": [broker] * 4})
+            return replaced(marks, "replicas", pa.nulls(4, pa.list_(pa.int32())))
+
+        assert kinds(queues(0, 1), queues(1, 2)) == []
+
+    def test_the_text_does_not_grow_with_partitions_or_brokers(self) -> None:
+        [event] = events(
+            self.led(0, {"t": [p % 60 for p in range(10_000)]}),
+            self.led(1, {"t": [(p + 1) % 60 for p in range(10_000)]}),
+        )
+        assert event["before"] == "broker 0 (167), broker 1 (167), broker 2 (167), broker 3 (167), 56 more (9,332)"
+        assert event["cause"] == "10,000 of 10,000 partitions"
+
+    def test_a_broker_that_leads_many_topics_leaves_room_for_other_events_and_is_no_error(
+        self, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        topics = [f"t{number:04d}" for number in range(MAX_LEADER_EVENTS + 7)]
+        known = compare_samples(PreviousSample(), self.led(0, dict.fromkeys(topics, (1, 1)))).latest
+        after = {**dict.fromkeys(topics, (2, 1)), topics[-1]: (None, 1)}
+        with caplog.at_level(logging.INFO, "lagwise.collectors"):
+            result = compare_samples(known, self.led(1, after))
+        assert (result.rows.num_rows, result.errors.counts) == (MAX_LEADER_EVENTS, {})
+        assert result.rows["kind"][0].as_py() == EventKind.LEADERS_LOST, "what hurts most is not left out"
+        assert "leaders of 1,007 topics changed at once; 7 of them have no event" in caplog.text
+
+    def test_where_other_events_leave_little_room_leaders_have_the_rest_of_it(self) -> None:
+        topics = [f"t{number:04d}" for number in range(20)]
+        before = {(f"g{number}", "t", 0): 10 for number in range(MAX_EVENTS - 5)}
+
+        def of(number: int, committed: int, leader: int) -> Snapshot:
+            return sample(number, commits=dict.fromkeys(before, committed), leaders=dict.fromkeys(topics, (leader,)))
+
+        result = compare_samples(compare_samples(PreviousSample(), of(0, 10, 1)).latest, of(1, 4, 2))
+        kinds_of = Counter(result.rows["kind"].to_pylist())
+        assert kinds_of == {EventKind.COMMIT_REWOUND: MAX_EVENTS - 5, EventKind.LEADERS_MOVED: 5}
+        assert result.errors.counts == {}
 
 
 class TestTopics:

@@ -14,6 +14,7 @@ from lagwise.platform.secrets import REDACTED
 #: (``lagwise.config.values.SecretPart``).
 PUBLIC = {
     "AlertSettings.dashboard_url", "Cluster.bootstrap", "Cluster.name", "Config.data", "DashboardSettings.host",
+    "DashboardSettings.cluster_notes", "DashboardSettings.time_zone",
     "DashboardSettings.runbook_url", "Email.host", "Email.sender", "Email.to", "Email.username", "FlinkJobs.jobs",
     "NameFilter.exclude", "NameFilter.include", "LocalOffsetFiles.path", "MaintenanceWindow.name",
     "MaintenanceWindow.time_zone", "RocketmqCluster.name", "RocketmqCluster.name_servers",

@@ -49,10 +49,11 @@ def new_context(
     scheme: Literal["light", "dark"] = "light",
     viewport: tuple[int, int] = (1280, 900),
     user_agent: str | None = None,
+    time_zone: str | None = None,
 ) -> BrowserContext:
     """A visitor's cookies, storage and cache, all empty."""
     size: ViewportSize = {"width": viewport[0], "height": viewport[1]}
-    context = browser.new_context(viewport=size, color_scheme=scheme, user_agent=user_agent)
+    context = browser.new_context(viewport=size, color_scheme=scheme, user_agent=user_agent, timezone_id=time_zone)
     context.set_default_timeout(READY_MS)
     return context
 

@@ -72,6 +72,12 @@ def offered(app: AppTest) -> list[str]:
     return [link.label for link in app.get("page_link") if link.label not in titles]
 
 
+def clear_the_filters(app: Any) -> None:
+    """Press the button of a page on which nothing matches."""
+    (button,) = [one for one in app.button if one.label == "Clear the filters"]
+    button.click().run()
+
+
 def _clear() -> None:
     st.cache_data.clear()
     st.cache_resource.clear()

@@ -20,7 +20,7 @@ from lagwise.tables.minutes import MINUTES, WATERMARK_MINUTES
 from lagwise.tables.raw import EVENTS, GROUPS, MEMBERS, SAMPLES, TOPICS, WATERMARKS
 from lagwise.tables.rounds import TICKS
 from lagwise.tables.store import Lake
-from lagwise_dashboard.queries.heat_map import MIN_PARTITIONS
+from lagwise_dashboard.queries.partition_history import MIN_PARTITIONS
 from tests.dashboard.stories import GROUPS_OF_THE_DEMO, Story
 from tests.lake_rows import append, overwrite
 
@@ -154,6 +154,7 @@ def _partition_status(scene: Scene) -> Iterator[Row]:
                 "lag_slope_per_second": 0.0,
                 "seconds_to_catch_up": s.seconds_to_catch_up if hit else None,
                 "seconds_to_loss": s.seconds_to_loss if hit else None,
+                "seconds_to_loss_at_latest": s.seconds_to_loss_at_latest if hit else None,
                 "loss_cause": s.loss_cause if hit and s.seconds_to_loss is not None else None,
                 **dict.fromkeys(
                     ("records_lost", "lost_at_least", "lost_at_most"),
@@ -423,13 +424,16 @@ def _watermark_minutes(scene: Scene) -> Iterator[Row]:
 
 
 def _minutes(scene: Scene) -> Iterator[Row]:
-    """The lag of each partition of the groups that have many."""
+    """The lag of each partition of the groups that have several."""
     for s in scene.stories:
         if s.partitions < MIN_PARTITIONS:
             continue
         for minute in _whole_minutes(scene):
             lag = s.at((scene.as_of - minute).total_seconds())["lag"]
+            last_at = minute + timedelta(seconds=45)
             for p in range(s.partitions):
+                its = None if lag is None else int(lag * s.lag_share_of(p))
+                end = _end(s, p, (scene.as_of - last_at).total_seconds())
                 yield {
                     "cluster": s.cluster,
                     "group": s.group,
@@ -439,7 +443,10 @@ def _minutes(scene: Scene) -> Iterator[Row]:
                     "samples": 1,
                     "first_at": minute,
                     **dict.fromkeys(_SUMS, 0),
-                    "max_lag": None if lag is None else int(lag * s.lag_share_of(p)),
+                    "last_at": last_at,
+                    "last_committed": None if its is None else end - its,
+                    "last_lag": its,
+                    "max_lag": its,
                 }
 
 

@@ -7,7 +7,8 @@
 
   const parsed = (colour) => {
     const numbers = colour.match(/[\d.]+/g).map(Number);
-    return [...numbers.slice(0, 3), numbers[3] ?? 1];
+    const scale = colour.startsWith("color(srgb") ? 255 : 1; // what was mixed comes as shares of one
+    return [...numbers.slice(0, 3).map((number) => number * scale), numbers[3] ?? 1];
   };
   const over = (above, below) => below.slice(0, 3).map((b, i) => above[i] * above[3] + b * (1 - above[3])).concat(1);
   const luminance = (colour) => {

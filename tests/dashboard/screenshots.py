@@ -1,21 +1,22 @@
 """Pictures of every page, light and dark, from the real server in a real Chromium.
 
-``python -m tests.dashboard.screenshots docs/images --schemes light`` shows the stories of this folder, as the docs have
-them; with ``--address`` it shows what a running dashboard shows, for example that of ``lagwise demo``.
+``python -m tests.dashboard.screenshots FOLDER`` shows the stories of this folder; with ``--address`` it shows what a
+running dashboard shows, for example that of ``lagwise demo``. Those of the docs are taken by
+:mod:`tests.dashboard.pictures`.
 """
 
 import argparse
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Literal, get_args
 from urllib.parse import urlencode
 
 from lagwise.domain.sizing.workload import Concurrency, Workload
 from lagwise.platform import health as heartbeats
-from lagwise_dashboard.pages.capacity.scenarios import SavedScenario, as_text
+from lagwise_dashboard.pages.plan.scenarios import SavedScenario, as_text
 from tests.dashboard import alerts, lakes, planning
 from tests.dashboard.browsing import Visit, chromium, launched
 from tests.dashboard.lakes import Scene
@@ -41,13 +42,19 @@ PAGES = {
     "retention": "/retention",
     "rebalances": "/rebalances?" + urlencode({"cluster": "prod", "group": "orders-fulfilment"}),
     "alerts": "/alerts",
-    "capacity": "/capacity?" + urlencode({"cluster": "prod", "group": "checkout", "scenario": as_text(_BIGGER)}),
+    "headroom": "/capacity",
+    "capacity": "/capacity?" + urlencode({"cluster": "prod", "group": "checkout"}),
+    "plan": "/plan?" + urlencode({"cluster": "prod", "group": "checkout", "scenario": as_text(_BIGGER)}),
     "health": "/health",
 }
 #: The shortest and the tallest picture.
-_HEIGHTS = (700, 3200)
-_PHONE = (390, 844)
+HEIGHTS = (700, 3200)
+PHONE = (390, 844)
+_ATTEMPTS = 10
+_IS_AT_REST = """() => document.querySelector('[data-testid="stApp"]').dataset.testScriptState === 'notRunning'
+    && !document.querySelector('[data-stale="true"], [data-testid="stSkeleton"]')"""
 _HEIGHT = """() => document.querySelector('[data-testid="stMain"]').scrollHeight"""
+_FRESH = timedelta(hours=1)
 _ERRORS = {
     "prod": [{"kind": "leader_not_available", "count": 2, "example": "watermarks of clicks[4]: it has no leader"}]
 }
@@ -74,8 +81,8 @@ def main() -> None:
     for scheme in options.schemes:
         with running(options.address) as address, launched(path) as browser:
             if "overview" in options.pages:
-                visit = Visit(browser, address, scheme=scheme, viewport=_PHONE)
-                width, height = _PHONE
+                visit = Visit(browser, address, scheme=scheme, viewport=PHONE)
+                width, height = PHONE
                 file = options.folder / f"overview-phone-{scheme}.png"
                 picture(visit, "/?as=cards", file, width=width, heights=(height, height))
                 visit.close()
@@ -88,14 +95,15 @@ def main() -> None:
 
 @contextmanager
 def running(address: str | None) -> Iterator[str]:
-    """The address that was given, or that of a dashboard over stories that end just now, so that its data is fresh."""
+    """The address that was given, or that of a dashboard over stories that end just now. They stay fresh for a while:
+    no other data is expected for _FRESH."""
     if address is not None:
         yield address.rstrip("/")
         return
     with tempfile.TemporaryDirectory() as made:
         data = Path(made)
         now = datetime.now(UTC)
-        planning.write(lakes.write_to(data, Scene(now, errors=_ERRORS)), now)
+        planning.write(lakes.write_to(data, Scene(now, errors=_ERRORS, promised=_FRESH)), now)
         alerts.write_to(data, now)
         for part, line in (
             (heartbeats.COLLECTOR, "prod: 16 groups, 130 group-partitions, 0.23 s"),
@@ -103,11 +111,11 @@ def running(address: str | None) -> Iterator[str]:
             (heartbeats.ALERTS, "7 rules, 5 firing, 1 pending"),
         ):
             heartbeats.Heart(data, part).beat(line)
-        with served(data) as found:
+        with served(data, interval_seconds=_FRESH.total_seconds()) as found:
             yield found
 
 
-def picture(visit: Visit, path: str, file: Path, *, width: int = 1280, heights: tuple[int, int] = _HEIGHTS) -> None:
+def picture(visit: Visit, path: str, file: Path, *, width: int = 1280, heights: tuple[int, int] = HEIGHTS) -> None:
     """One page, as tall as it is within these heights."""
     least, most = heights
     visit.page.set_viewport_size({"width": width, "height": least})
@@ -118,7 +126,11 @@ def picture(visit: Visit, path: str, file: Path, *, width: int = 1280, heights: 
         height = tall
         page.set_viewport_size({"width": width, "height": height})
         page.wait_for_timeout(1000)  # tables and charts are drawn anew at a new size, without any sign of its end
-    page.screenshot(path=str(file))
+    for _ in range(_ATTEMPTS):  # what is being refreshed is faded
+        page.wait_for_function(_IS_AT_REST)
+        page.screenshot(path=str(file))
+        if page.evaluate(_IS_AT_REST):
+            break
     print(f"{file} ({file.stat().st_size // 1024} kB)")  # noqa: T201 (a tool's output)
 
 

@@ -37,7 +37,7 @@ def tables(app: Any) -> list[Shown]:
                 element.proto.id.rpartition("-table_")[2],
                 {c["title"]: c["cells"] for c in columns},
                 {c["title"]: c["order"] for c in columns if c["order"] is not None},
-                len(data["keys"]),
+                data["rows"],
                 data["orders"] or {},
             )
         )

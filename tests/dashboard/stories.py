@@ -18,6 +18,8 @@ HOSTILE_NAMES = (
     "line\nbreak\ttab \x1b[31mred",
     "&lt;b&gt; `code` # heading | pipe ~~gone~~",
     "x" * 249,
+    "\N{ROCKET}-orders-a",
+    "\N{ROCKET}-orders-b",
 )
 
 
@@ -45,6 +47,7 @@ class Story:
     also: tuple[Status, ...] = ()
     seconds_to_catch_up: float | None = None
     seconds_to_loss: float | None = None
+    seconds_to_loss_at_latest: float | None = None
     loss_cause: str = "deletion"
     records_lost: int = 0
     worst_partition: int = 0
@@ -194,6 +197,7 @@ GROUPS_OF_THE_DEMO: tuple[Story, ...] = (
         before=Status.FALLING_BEHIND,
         also=(Status.FALLING_BEHIND,),
         seconds_to_loss=3120.0,
+        seconds_to_loss_at_latest=6000.0,
         retention_ms=7_200_000,
         out_of_sync=1,
         without_leader=19,

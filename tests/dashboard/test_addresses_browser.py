@@ -148,6 +148,6 @@ def test_unusable_parameters_are_named_and_removed(visit: Visit) -> None:
     page.get_by_role("button", name="Clear the filters").click()
     _at(page, "/overview")
     expect(warning).to_have_count(0)
-    page = visit.open("/capacity?cluster=prod&group=no-such-group&cores=0")
+    page = visit.open("/plan?cluster=prod&group=no-such-group&cores=0")
     expect(page.get_by_text("There is no group “no-such-group” in the cluster prod.")).to_be_visible()
     expect(page.get_by_text("cores must be a number from 0.01 to 4,096, not “0”.")).to_be_visible()

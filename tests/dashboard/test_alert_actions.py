@@ -16,7 +16,7 @@ from lagwise_alerts.outbox.database import open_engine
 from lagwise_dashboard.escaping import visible
 from lagwise_dashboard.identity import Person
 from tests.dashboard import alerts
-from tests.dashboard.conftest import NOW
+from tests.dashboard.conftest import NOW, offered
 from tests.dashboard.serving import write_settings
 from tests.dashboard.shown_tables import table, tables
 
@@ -67,6 +67,68 @@ def test_acknowledge_and_give_back(open_app: Open, engine: Engine, monkeypatch: 
     app.button(key="take_back_form_do").click().run()
     assert "unacknowledged" in app.toast[0].value
     assert "Acknowledged" not in titles(app)
+
+
+def test_a_group_is_acknowledged_and_silenced_on_its_own_page(
+    open_app: Open, engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def firing_line() -> str:
+        (line,) = [one for one in offered(app) if "firing for" in one]
+        return line
+
+    be(monkeypatch, Role.OPERATOR)
+    cluster, group = "prod", "clickstream-archive"
+    app, about = open_app("group", cluster=cluster, group=group), f"_{cluster}/{group}"
+    assert "acknowledged" not in firing_line()
+    app.text_input(key=f"ack_comment{about}").input("on it")
+    app.button(key=f"acknowledge_form{about}_do").click().run()
+    assert not app.exception
+    assert firing_line().endswith(", acknowledged by jo")
+    its = [a for a in queries.open_alerts(engine) if a.subject.group == group and a.fired_at]
+    [action] = queries.actions(engine)
+    assert (action.action, action.comment, len(its)) == ("acknowledge", "on it", 1)
+    app.button(key=f"take_back_form{about}_do").click().run()
+    assert "acknowledged" not in firing_line()
+    app.text_input(key=f"silence_comment{about}").input("deploy")
+    app.button(key=f"silence_form{about}_do").click().run()
+    assert firing_line().endswith(", silenced")
+    [silence] = queries.silences(engine, NOW)
+    assert (silence.matcher.cluster, silence.matcher.group, silence.comment) == (
+        "prod",
+        "clickstream-archive",
+        "deploy",
+    )
+
+
+def test_a_silence_of_a_group_needs_a_reason(open_app: Open, engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    be(monkeypatch, Role.OPERATOR)
+    app, about = open_app("group", cluster="prod", group="clickstream-archive"), "_prod/clickstream-archive"
+    app.button(key=f"silence_form{about}_do").click().run()
+    assert any("reason" in one.value for one in app.error)
+    assert not queries.silences(engine, NOW)
+    app.query_params["group"] = "orders-fulfilment"
+    app.run()
+    assert not any("reason" in one.value for one in app.error), "it is about another group"
+
+
+def test_the_error_of_a_form_that_is_gone_is_still_shown(
+    open_app: Open, engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    be(monkeypatch, Role.OPERATOR)
+    app, about = open_app("group", cluster="prod", group="clickstream-archive"), "_prod/clickstream-archive"
+    be(monkeypatch, Role.VIEWER)
+    app.button(key=f"acknowledge_form{about}_do").click().run()
+    assert ["this needs the role operator" in one.value for one in app.error].count(True) == 1
+    assert not queries.actions(engine)
+
+
+def test_a_viewer_finds_no_forms_on_the_page_of_a_group(
+    open_app: Open, engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    be(monkeypatch, Role.VIEWER)
+    app = open_app("group", cluster="prod", group="clickstream-archive")
+    assert [one for one in offered(app) if "firing for" in one]
+    assert not [one for one in app.button if "silence" in (one.key or "") or "acknowledge" in (one.key or "")]
 
 
 def test_silence_like_an_alert_see_it_gone_and_end_it(

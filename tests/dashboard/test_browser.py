@@ -142,7 +142,7 @@ def test_dark_is_dark(browser: Browser, address: str) -> None:
         visit.close()
 
 
-@pytest.mark.parametrize("path", ["/", "/group", "/alerts", "/capacity", "/health"])
+@pytest.mark.parametrize("path", ["/", "/group", "/alerts", "/capacity", "/plan", "/health"])
 def test_every_page_opens_by_its_address(visit: Visit, path: str) -> None:
     page = visit.open(path)
     expect(page.locator('[data-testid="stException"]')).to_have_count(0)

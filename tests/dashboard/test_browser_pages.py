@@ -2,18 +2,28 @@
 
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from urllib.parse import parse_qs, quote, urlsplit
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page, TimeoutError, expect
 
 from lagwise_dashboard.escaping import visible
-from tests.dashboard.browsing import Visit, unchanged
+from tests.dashboard.browsing import READY_MS, Visit, unchanged
 from tests.dashboard.stories import HOSTILE_NAMES
 
 pytestmark = pytest.mark.browser
 
 _CHART = ".js-plotly-plot"
+#: Where a place of a part of the page, the last of several, is in the window, once it is there; scrolls to it.
+_PLACE = """([selector, x, y]) => {
+    const part = [...document.querySelectorAll(selector)].at(-1);
+    part?.scrollIntoView({block: 'center'});
+    const box = part?.getBoundingClientRect();
+    return box?.width ? [box.left + x * box.width, box.top + y * box.height] : null;
+}"""
+#: A click that hits what it is meant for has changed the address by then.
+_CLICK_MS = 5_000
 _PHONE = (
     "Mozilla/5.0 (Linux; Android 14; Pixel 8) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0 Mobile Safari/537.36"
 )
@@ -39,11 +49,24 @@ def _drag(page: Page, begin: float, end: float) -> None:
     unchanged(chart)
     box = chart.bounding_box()
     assert box is not None
-    assert box["y"] + 0.45 * box["height"] < 900, "it is on the screen without scrolling"
-    page.mouse.move(box["x"] + begin * box["width"], box["y"] + 0.4 * box["height"])
+    assert box["y"] + 0.35 * box["height"] < 900, "it is on the screen without scrolling"
+    page.mouse.move(box["x"] + begin * box["width"], box["y"] + 0.3 * box["height"])
     page.mouse.down()
-    page.mouse.move(box["x"] + end * box["width"], box["y"] + 0.45 * box["height"], steps=8)
+    page.mouse.move(box["x"] + end * box["width"], box["y"] + 0.35 * box["height"], steps=8)
     page.mouse.up()
+
+
+def _click_in_chart(page: Page, part: str, place: tuple[float, float]) -> None:
+    """Click on a place of a part of the first chart, as shares of its width and height, until that changes the address:
+    whenever the chart is drawn anew, its parts are others, and what was measured of the old ones is void."""
+    before = page.url
+    for _ in range(READY_MS // _CLICK_MS):
+        x, y = page.wait_for_function(_PLACE, arg=[f"{_CHART} {part}", *place]).json_value()
+        page.mouse.click(x, y)
+        with suppress(TimeoutError):
+            page.wait_for_url(lambda url: url != before, timeout=_CLICK_MS)
+            return
+    raise AssertionError(f"no click on {part} leads anywhere")
 
 
 def test_a_stretch_dragged_over_is_in_the_address_and_survives_a_reload(visit: Visit) -> None:
@@ -74,19 +97,45 @@ def test_who_does_not_drag_types_the_stretch(visit: Visit) -> None:
 
 
 def test_the_heat_map_and_the_timeline_of_members_are_drawn(visit: Visit) -> None:
-    page = visit.open("/group?cluster=prod&group=clickstream-archive")
+    page = visit.open("/group?cluster=prod&group=clickstream-archive&tab=partitions")
     expect(page.locator(f"{_CHART} g.hm image").last).to_be_attached()
     page = visit.open("/rebalances?cluster=prod&group=orders-fulfilment")
     expect(page.locator(f"{_CHART} g.bars path").first).to_be_attached()
     assert visit.overflow() == 0
 
 
+@pytest.mark.parametrize(
+    ("part", "place", "found"),
+    [
+        ('a[*|href$="partitions_q=clicks-7"]', (0.5, 0.5), "clicks-7"),
+        ("g.hm image", (0.9, 10.5 / 24), "clicks-10"),
+        (".scatterlayer .js-line", (0.9, 0.5), "clicks-7"),
+    ],
+    ids=["number", "cell", "lines"],
+)
+def test_a_click_on_a_partition_in_the_charts_shows_its_row_of_the_table(
+    visit: Visit, part: str, place: tuple[float, float], found: str
+) -> None:
+    page = visit.open("/group?cluster=prod&group=clickstream-archive&tab=partitions&partitions_by=relative")
+    rows = page.get_by_role("grid", name="Partitions of the group").locator("tbody tr")
+    expect(rows).to_have_count(24)
+    _click_in_chart(page, part, place)
+    shown = {"partitions_by": ["relative"], "partitions_q": [found], "tab": ["partitions"]}
+    assert _query(page) == {"cluster": ["prod"], "group": ["clickstream-archive"], **shown}
+    expect(rows).to_have_count(1)
+    expect(rows.first).to_contain_text("at risk")
+    page.go_back()
+    expect(rows).to_have_count(24)
+
+
 def test_numbers_that_mean_the_same_read_alike_on_a_page(visit: Visit) -> None:
     page = visit.open("/group?cluster=prod&group=clickstream-archive")
-    expect(page.get_by_text("are deleted from")).to_contain_text("on, in 52 min. Then")
+    expect(page.get_by_text("are deleted from")).to_contain_text(
+        re.compile(r"on, in 52 min \(at the latest at .*\)\. Then")
+    )
     expect(page.get_by_test_id("stMetric").filter(has_text="Loss in")).to_contain_text("52 min")
     expect(page.get_by_text("will be deleted in 52 min")).to_be_visible()
-    page = visit.open("/rebalances?cluster=prod&group=session-cleaner&range=6+h")
+    page = visit.open("/rebalances?cluster=prod&group=session-cleaner&range=6h")
     by_hour = page.get_by_role("grid", name="Rebalances of the group by hour")
     expect(by_hour).to_be_visible()
     for tile in ("Rebalances", "Downtime"):
@@ -94,6 +143,20 @@ def test_numbers_that_mean_the_same_read_alike_on_a_page(visit: Visit) -> None:
         in_table = by_hour.get_by_role("row").nth(1).get_by_role("gridcell").nth(place).inner_text()
         in_tile = page.get_by_test_id("stMetric").filter(has_text=tile).get_by_test_id("stMetricValue")
         expect(in_tile).to_have_text(in_table)
+
+
+def test_what_happened_to_a_group_is_filtered_by_kind_and_back_takes_it_back(visit: Visit) -> None:
+    # The events are up to an hour older than the suite's start: in the last hour not all stay until it ends.
+    page = visit.open("/group?cluster=prod&group=orders-fulfilment&range=6h")
+    rows = page.get_by_role("grid", name="What happened to the group").locator("tbody tr")
+    expect(rows).to_have_count(3)
+    expect(rows.nth(0)).to_contain_text("falling behind")
+    page.get_by_role("toolbar", name="Kinds of events").get_by_role("button", name="Rebalance").click()
+    page.wait_for_url("**events_kind=rebalance**")
+    expect(rows).to_have_count(2)
+    expect(rows.nth(0)).to_contain_text("a member left")
+    page.go_back()
+    expect(rows).to_have_count(3)
 
 
 def test_from_a_group_to_its_topic_and_back(visit: Visit) -> None:

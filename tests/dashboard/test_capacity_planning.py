@@ -1,4 +1,4 @@
-"""The rest of the capacity page: the forecast, what if, the ramp plan, and what can be taken away."""
+"""The rest of the pages Capacity and Plan: the forecast, what if, the ramp plan, and what can be taken away."""
 
 import csv
 import io
@@ -24,7 +24,7 @@ from lagwise.domain.vocabulary import Status
 from lagwise.tables.capacity import CAPACITY, DEMAND, FORECASTS
 from lagwise.tables.store import Lake
 from lagwise.tables.topic_facts import demand_ahead, objective_takes
-from lagwise_dashboard.pages.capacity.scenarios import CURRENT, MAX_SAVED, SavedScenario, as_text, from_texts
+from lagwise_dashboard.pages.plan.scenarios import CURRENT, MAX_SAVED, SavedScenario, as_text, from_texts
 from lagwise_dashboard.queries import capacity as queries
 from lagwise_dashboard.report import forecast_chart, html_file
 from lagwise_dashboard.report.capacity_report import CapacityReport
@@ -165,7 +165,7 @@ def test_an_outage_of_all_is_the_fluid_limit(open_app: Open, planned: Path) -> N
         "running_threads": "12",
         "outage_min": "10",
     }
-    app = open_app("capacity", **inputs)
+    app = open_app("plan", **inputs)
     assert "Running: 3 nodes of 12 threads." in texts(app)
     can_do = capacity_per_second(WORKLOAD, 3, 12)
     drain = 1_000 * 600 / (can_do - 1_000)
@@ -188,9 +188,9 @@ def test_a_rolling_restart_takes_one_node_at_a_time(open_app: Open, planned: Pat
 
 
 def test_an_impossible_simulation_is_reported(open_app: Open, planned: Path) -> None:
-    app = open_app("capacity", partitions="20000", running_nodes="2", running_threads="2")
+    app = open_app("plan", partitions="20000", running_nodes="2", running_threads="2")
     assert "This cannot be simulated: partitions" in texts(app)
-    app = open_app("capacity", peak_per_s="0", outage_min="0")
+    app = open_app("plan", peak_per_s="0", outage_min="0")
     assert "No lag worth speaking of." in texts(app)
 
 
@@ -219,7 +219,7 @@ def compared(app: Any) -> dict[str, dict[str, str]]:
 
 
 def test_a_kept_scenario_stays_next_to_the_changed_one(open_app: Open, planned: Path) -> None:
-    app = open_app("capacity", peak_per_s="1000", cores="8")
+    app = open_app("plan", peak_per_s="1000", cores="8")
     app.text_input(key="capacity_scenario_name").set_value("today").run()
     app.button(key="capacity_keep").click().run()
     app.number_input(key="peak_per_s").set_value(3_000.0).run()
@@ -231,7 +231,7 @@ def test_a_kept_scenario_stays_next_to_the_changed_one(open_app: Open, planned: 
     before, after = (advise(replace(workload, peak_rate_per_second=peak)) for peak in (1_000, 3_000))
     assert (found["today"]["Nodes"], found[CURRENT]["Nodes"]) == (str(before.nodes), str(after.nodes or "—"))
     kept = app.query_params["scenario"]
-    again = open_app("capacity", peak_per_s="3000", cores="8", scenario=kept)
+    again = open_app("plan", peak_per_s="3000", cores="8", scenario=kept)
     assert compared(again) == found
     again.button(key="capacity_forget_0").click().run()
     assert "scenario" not in again.query_params
@@ -270,20 +270,20 @@ def test_what_was_written_into_the_address_is_read_whatever_the_name_is() -> Non
 def test_an_address_that_holds_nonsense_costs_only_that(open_app: Open, planned: Path, text: str) -> None:
     assert from_texts([text]) == ([], 1)
     assert from_texts([as_text(SavedScenario("good", WORKLOAD)).replace("cores=8", "cores=1e999")]) == ([], 1)
-    app = open_app("capacity", scenario=[text, as_text(SavedScenario("good", WORKLOAD))])
+    app = open_app("plan", scenario=[text, as_text(SavedScenario("good", WORKLOAD))])
     assert list(compared(app)) == [CURRENT, "good"]
     assert "1 scenario in the link could not be read" in texts(app)
 
 
 def test_similar_names_are_distinguished(open_app: Open, planned: Path) -> None:
     names = ("", CURRENT, "a\n", "a\\n")
-    app = open_app("capacity", scenario=[as_text(SavedScenario(name, WORKLOAD)) for name in names])
+    app = open_app("plan", scenario=[as_text(SavedScenario(name, WORKLOAD)) for name in names])
     assert list(compared(app)) == [CURRENT, "unnamed", f"{CURRENT} (2)", "a\\n", "a\\n (2)"]
 
 
 def test_more_than_a_few_are_not_kept(open_app: Open, planned: Path) -> None:
     many = [as_text(SavedScenario(f"s{i}", replace(WORKLOAD, spare_nodes=i))) for i in range(MAX_SAVED + 2)]
-    app = open_app("capacity", scenario=many)
+    app = open_app("plan", scenario=many)
     assert len(compared(app)) == 1 + MAX_SAVED
     assert app.button(key="capacity_keep").disabled
     app.text_input(key="capacity_scenario_name").set_value("s1").run()
@@ -331,9 +331,11 @@ def test_behind_a_full_downstream_the_page_advises_nothing_more(open_app: Open, 
     assert "How to get there" not in texts(app)
     shown = shown_tables.table(app, "capacity-inputs")
     assert "Downstream is full at" in shown["Input"]
-    app.number_input(key="t1_ms").set_value(12.0).run()
-    assert said not in texts(app), "with another T1 it is another downstream"
-    assert app.code
+    plan = open_app("plan", **of(CHECKOUT))
+    assert said in texts(plan)
+    plan.number_input(key="t1_ms").set_value(12.0).run()
+    assert said not in texts(plan), "with another T1 it is another downstream"
+    assert plan.code
 
 
 class _Tags(HTMLParser):
@@ -445,7 +447,7 @@ def test_the_buttons_are_no_part_of_what_is_refreshed(
 
 
 def test_nothing_can_be_taken_away_of_inputs_that_do_not_fit_together(open_app: Open, planned: Path) -> None:
-    app = open_app("capacity", **of(CHECKOUT), hottest_percent="1")
+    app = open_app("plan", **of(CHECKOUT), hottest_percent="1")
     assert [b.proto.disabled for b in app.get("download_button")] == [True, True]
     app.number_input(key="hottest_percent").set_value(None).run()
     assert [b.proto.disabled for b in app.get("download_button")] == [False, False]
@@ -454,7 +456,7 @@ def test_nothing_can_be_taken_away_of_inputs_that_do_not_fit_together(open_app: 
 
 
 def test_the_hottest_partition_is_that_of_the_history(open_app: Open, planned: Path) -> None:
-    app = open_app("capacity", **of(CHECKOUT))
+    app = open_app("plan", **of(CHECKOUT))
     [row] = [r for r in Lake(str(planned / "lake")).read(CAPACITY).to_pylist() if f"prod/{r['group']}" == CHECKOUT]
     hottest = f"{100 * row['hottest_share']:.3g}"
     assert app.number_input(key="hottest_percent").placeholder == f"{hottest}, from the group"
@@ -463,6 +465,13 @@ def test_the_hottest_partition_is_that_of_the_history(open_app: Open, planned: P
     # The hottest of 12 partitions says nothing about 96.
     assert "--partitions 96" in app.code[0].value
     assert "--hottest-share" not in app.code[0].value
+
+
+def test_the_report_has_the_note_on_the_cluster(planned: Path) -> None:
+    report = report_of(Lake(str(planned / "lake")), verdict_of(planned, CHECKOUT))
+    assert "Cluster prod" not in as_html(report)
+    noted = replace(report, cluster_note="Its numbers are <invented>.")
+    assert "<p><b>Cluster prod:</b> Its numbers are &lt;invented&gt;.</p>" in as_html(noted)
 
 
 def test_without_a_group_there_is_a_report_all_the_same() -> None:

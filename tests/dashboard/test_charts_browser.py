@@ -14,10 +14,13 @@ from playwright.sync_api import Browser, Page
 
 from lagwise.tables import ALL_TABLES
 from lagwise.tables.store import Lake
-from lagwise_dashboard.pages.group import group_charts
-from lagwise_dashboard.pages.rebalances import member_lanes
-from lagwise_dashboard.queries import group, heat_map, rebalances
+from lagwise_dashboard.pages.group import partition_charts
+from lagwise_dashboard.pages.group.measures import MEASURES
+from lagwise_dashboard.pages.rebalances import member_lanes, timeline
+from lagwise_dashboard.pages.rebalances.timeline import Rates
+from lagwise_dashboard.queries import partition_history, rebalances
 from lagwise_dashboard.queries.listing import FIRST_PAGE
+from lagwise_dashboard.widgets.time_range import TimeRange
 from tests.dashboard import lakes, storm
 from tests.dashboard.browsing import READY_MS
 from tests.dashboard.conftest import NOW
@@ -28,14 +31,14 @@ pytestmark = pytest.mark.browser
 
 _THEME = tomllib.loads(Path(".streamlit/config.toml").read_text(encoding="utf-8"))["theme"]
 _SINCE = NOW - timedelta(hours=1)
-#: Where the heat map (``cells``: its image) and the lines above lie, and where the times below both are written.
+#: Where the heat map (``cells``: its image) and the lines above lie, and which times are written below each.
 _HEAT_MAP = """() => {
     const place = e => (({left, top, width, height}) => ({left, top, width, height}))(e.getBoundingClientRect())
     const panel = name => place(document.querySelector(`rect.nsewdrag[data-subplot="${name}"]`))
     const times = axis => [...document.querySelectorAll(`.${axis}tick text`)].map(e => [e.textContent, place(e).left])
     return {
-        heat: panel('x4y4'), above: panel('x3y3'), cells: place([...document.querySelectorAll('g.hm image')].at(-1)),
-        times: times('x4'), times_above: times('x3'), rows: document.querySelectorAll('.y4tick text').length,
+        heat: panel('x2y2'), above: panel('xy'), cells: place([...document.querySelectorAll('g.hm image')].at(-1)),
+        times: times('x2'), times_above: times('x'), rows: document.querySelectorAll('.y2tick text').length,
     }
 }"""
 _BOXES = "all => all.map(e => e.getBoundingClientRect().toJSON())"
@@ -68,14 +71,13 @@ def test_a_heat_map_is_the_page_where_nothing_waits_and_strong_where_much_does(
     browser: Browser, tmp_path: Path, scheme: str, story: Story, rows: int, bad: int, good: int
 ) -> None:
     lake = lakes.write_to(tmp_path, Scene(NOW, stories=(story,), hours=1.0))
-    made = group_charts.chart(
-        group.history(lake, "prod", story.group, _SINCE, NOW),
-        [],
-        _SINCE,
-        NOW,
-        objective_seconds=300.0,
-        work=None,
-        cells=heat_map.lags(lake, "prod", story.group, _SINCE, NOW),
+    asked = (lake, "prod", story.group, _SINCE, NOW, "lag")
+    made = partition_charts.chart(
+        partition_history.spread(*asked),
+        partition_history.cells(*asked),
+        TimeRange(_SINCE, NOW, "in the last 1 h"),
+        MEASURES["lag"],
+        lambda topic, partition: f"?partitions_q={topic}-{partition}",
         zoom="",
     )
     page = _drawn(browser, made, tmp_path, background=_THEME[scheme]["backgroundColor"])
@@ -85,7 +87,7 @@ def test_a_heat_map_is_the_page_where_nothing_waits_and_strong_where_much_does(
     heat, above, cells = found["heat"], found["above"], found["cells"]
     assert found["rows"] == rows
     assert (heat["left"], heat["width"]) == (above["left"], above["width"]), "equal margins"
-    assert found["times"] == found["times_above"] != [], "one axis of time"
+    assert found["times"] and not found["times_above"], "one axis of time, written below both"
 
     def contrast(row: int, minutes: int) -> float:
         """Of what a row showed this many minutes before its end with the background of the page."""
@@ -100,13 +102,18 @@ def test_a_heat_map_is_the_page_where_nothing_waits_and_strong_where_much_does(
 
 def test_the_timeline_of_a_storm_can_be_read(browser: Browser, lake: Lake, tmp_path: Path) -> None:
     storm.write(lake, NOW)
-    periods = rebalances.periods(lake, "prod", storm.GROUP, _SINCE, NOW)
-    events = rebalances.events(lake, "prod", storm.GROUP, _SINCE, NOW, FIRST_PAGE.all_rows).rows
-    page = _drawn(browser, member_lanes.chart(member_lanes.lanes(periods), events, _SINCE, NOW, zoom=""), tmp_path)
-    names = page.locator(".y2tick text")
-    numbers, counts = page.locator(".x2y2 .barlayer text"), page.locator(".xy .barlayer text")
-    shown: list[Any] = [of.all_text_contents() for of in (names, numbers, counts)]
-    places: list[Any] = [of.evaluate_all(_BOXES) for of in (names, numbers, counts)]
+    lanes = member_lanes.lanes(rebalances.periods(lake, "prod", storm.GROUP, _SINCE, NOW))
+    assert member_lanes.that_stay(lanes) == [], "each comes and goes: lanes are drawn only where all are asked for"
+    rates = Rates(rebalances.rates(lake, "prod", storm.GROUP, _SINCE, NOW), rebalances.bin_width(_SINCE, NOW))
+    page = _drawn(browser, timeline.chart(lanes, rates, _SINCE, NOW, zoom=""), tmp_path)
+    names, numbers, rate_ticks = (
+        page.locator(".y3tick text"),
+        page.locator(".x3y3 .barlayer text"),
+        page.locator(".ytick text"),
+    )
+    shown: list[Any] = [of.all_text_contents() for of in (names, numbers)]
+    places: list[Any] = [of.evaluate_all(_BOXES) for of in (names, numbers)]
+    assert len(rate_ticks.all_text_contents()) >= 2, "the rate can be read from its axis"
     page.close()
     assert shown[0] == [f"worker-{m} · 10.0.0.1" for m in range(storm.MEMBERS_OF_IT)], "all, in natural order"
     assert all(later["y"] - one["y"] >= 13 for one, later in pairwise(places[0])), "no name covers another"
@@ -115,8 +122,20 @@ def test_the_timeline_of_a_storm_can_be_read(browser: Browser, lake: Lake, tmp_p
     assert len(shown[1]) == 2 * storm.MEMBERS_OF_IT, "and the calm before is another"
     assert 45 <= min(often) <= max(often) <= 60
     assert min(place["height"] for place in places[1]) >= 8, "large enough to be read"
-    assert sum(map(int, shown[2])) == storm.REBALANCES, "each is counted"
-    along = sorted(places[2], key=lambda place: float(place["left"]))
+
+
+def test_a_hundred_rebalances_are_counted_and_no_number_covers_another(
+    browser: Browser, lake: Lake, tmp_path: Path
+) -> None:
+    storm.write(lake, NOW)
+    events = rebalances.events(lake, "prod", storm.GROUP, _SINCE, NOW, FIRST_PAGE.all_rows).rows[: timeline.MAX_COUNTED]
+    lanes = member_lanes.lanes(rebalances.periods(lake, "prod", storm.GROUP, _SINCE, NOW))
+    page = _drawn(browser, timeline.chart(lanes, events, _SINCE, NOW, zoom=""), tmp_path)
+    counts = page.locator(".xy .barlayer text")
+    shown, places = counts.all_text_contents(), counts.evaluate_all(_BOXES)
+    page.close()
+    assert sum(map(int, shown)) == timeline.MAX_COUNTED, "each is counted"
+    along = sorted(places, key=lambda place: float(place["left"]))
     assert all(one["right"] <= later["left"] for one, later in pairwise(along)), "no number covers another"
 
 

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from sqlalchemy import insert
 
-from lagwise.domain.vocabulary import Status
 from lagwise.links import pages, parameters
 from lagwise.links.parameter_types import ListParameters
 from lagwise.tables.store import Lake
@@ -32,6 +31,7 @@ _LISTS: list[tuple[ListParameters, Orders]] = [
     (parameters.LOSS_LIST, retention.ORDERS),
     (parameters.REBALANCED_LIST, rebalances.ORDERS),
     (parameters.HEADROOM_LIST, capacity.ORDERS),
+    (parameters.UNDECIDED_LIST, capacity.ORDERS),
 ]
 
 
@@ -47,15 +47,16 @@ def test_an_address_has_the_orders_that_the_lake_has(its: ListParameters, orders
 @pytest.mark.usefixtures("planned")
 def test_headings_ask_for_orders_that_the_lake_has(open_app: Open, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tables, "without_empty", lambda columns, *names: list(columns))
+    checkout = {"cluster": "prod", "group": "checkout"}
     orders = {
         "groups": (open_app(), overview.ORDERS, 10),
-        "partitions": (open_app("group", cluster="prod", group="checkout"), group.PARTITION_ORDERS, 14),
-        "members": (open_app("group", cluster="prod", group="checkout"), group.MEMBER_ORDERS, 10),
+        "partitions": (open_app("group", **checkout, tab="partitions"), group.PARTITION_ORDERS, 14),
+        "members": (open_app("group", **checkout, tab="members"), group.MEMBER_ORDERS, 10),
         "readers": (open_app("topic", cluster="prod", topic="orders"), topic.READER_ORDERS, 11),
         "topic-partitions": (open_app("topic", cluster="prod", topic="orders"), topic.PARTITION_ORDERS, 9),
-        "losses": (open_app("retention"), retention.ORDERS, 12),
+        "losses": (open_app("retention"), retention.ORDERS, 13),
         "rebalances": (open_app("rebalances"), rebalances.ORDERS, 9),
-        "headroom": (open_app("capacity"), capacity.ORDERS, 6),
+        "headroom": (open_app("capacity"), capacity.ORDERS, 8),
     }
     for name, (app, known, headings) in orders.items():
         asked = table(app, name).list_orders
@@ -68,8 +69,9 @@ def test_lists_start_again_where_what_decides_on_their_rows_has_changed() -> Non
     assert parameters.MEMBER_LIST.search is not None
     assert pages.GROUP.restarted([parameters.MEMBER_LIST.search]) == (parameters.MEMBER_LIST.page,)
     assert set(pages.GROUP.restarted([parameters.RANGE])) == {
-        its.page for its in (parameters.HOUR_LIST, parameters.CHANGE_LIST, parameters.EVENT_LIST)
+        its.page for its in (parameters.HOUR_LIST, parameters.EVENT_LIST)
     }
+    assert pages.GROUP.restarted([parameters.EVENT_CLASS]) == (parameters.EVENT_LIST.page,)
     assert set(pages.OVERVIEW.restarted([parameters.STATUS])) == {
         parameters.GROUP_LIST.page,
         parameters.QUIET_LIST.page,
@@ -112,7 +114,7 @@ def _numbers(app: Any, name: str = "partitions") -> list[int]:
 def test_every_partition_of_a_group_is_on_one_of_its_pages(open_app: Open, long: Lake) -> None:
     seen: list[int] = []
     for page, rows in ((1, "1–500"), (2, "501–1,000"), (3, "1,001–1,200")):
-        app = open_app("group", cluster="prod", group=WIDE, partitions_page=str(page))
+        app = open_app("group", cluster="prod", group=WIDE, tab="partitions", partitions_page=str(page))
         assert f"{rows} of 1,200 partitions of **wide**, worst first." in _text(app)
         seen += _numbers(app)
     assert sorted(seen) == list(range(_PARTITIONS))
@@ -148,15 +150,17 @@ def test_every_partition_of_a_group_is_on_one_of_its_pages(open_app: Open, long:
 
 @pytest.mark.thorough
 def test_members_events_and_rebalances_of_a_group_come_in_pages(open_app: Open, long: Lake) -> None:
-    app = open_app("group", cluster="prod", group=CROWDED, members_page="2", events_page="2", members_sort="id")
+    app = open_app("group", cluster="prod", group=CROWDED, members_page="2", members_sort="id")
     assert "501–600 of 600 members" in _text(app)
     assert (
         table(app, "members")["Member id"]
         == sorted(m["member_id"] for m in group.members(long, "prod", CROWDED, NOW, ListQuery().all_rows))[500:]
     )
-    assert "501–600 of 600 events in the last 1 h." in _text(app)
-    app = open_app("group", cluster="prod", group=CROWDED, members_q="worker-17", events_q="no such cause")
+    app = open_app("group", cluster="prod", group=CROWDED, members_q="worker-17")
     assert "11 members that match" in _text(app), "17, and 170 to 179"
+    app = open_app("group", cluster="prod", group=CROWDED, events_page="2")
+    assert "501–600 of 600 events in the last 1 h." in _text(app)
+    app = open_app("group", cluster="prod", group=CROWDED, events_q="no such cause")
     assert "No event matches in the last 1 h." in _text(app)
     app = open_app("rebalances", cluster="prod", group=CROWDED, rebalances_page="2")
     assert "501–600 of 600 rebalances, newest first." in _text(app)
@@ -183,12 +187,12 @@ def test_a_topic_counts_all_of_its_partitions_on_each_page(open_app: Open, long:
 @pytest.mark.thorough
 def test_groups_and_losses_come_in_pages(open_app: Open, long: Lake) -> None:
     named = sorted([WIDE, CROWDED, *(f"group-{i:03d}" for i in range(MANY))])
-    first, second = (open_app(sort="name", page=page) for page in ("1", "2"))
-    assert "1–500 of 602 groups." in _text(first)
-    assert "501–602 of 602 groups." in _text(second)
-    assert [*table(first, "groups")["Group"], *table(second, "groups")["Group"]] == named
-    second.pills(key="status").set_value([str(Status.CATCHING_UP)]).run()
-    assert "1–500 of 600 groups." in _text(second), "another filter begins at the first page"
+    its_pages = [open_app(sort="name", page=str(page)) for page in range(1, 8)]
+    assert "1–100 of 602 groups." in _text(its_pages[0])
+    assert "601–602 of 602 groups." in _text(its_pages[-1])
+    assert [name for one in its_pages for name in table(one, "groups")["Group"]] == named
+    its_pages[1].text_input(key="q").set_value("group").run()
+    assert "1–100 of 600 groups." in _text(its_pages[1]), "another filter begins at the first page"
     cards = open_app(**{"as": "cards"}, page="13")
     assert "601–602 of 602 groups." in _text(cards)
     app = open_app("retention", losses_page="2", losses_sort="-group")

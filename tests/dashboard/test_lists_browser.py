@@ -41,6 +41,14 @@ def visit(browser: Browser, wide: str) -> Iterator[Visit]:
     assert visitor.troubles == []
 
 
+#: Whether the cell that has the focus is seen whole: neither the headings nor the frame cover it.
+_IS_SEEN = """grid => {
+    const cell = grid.getRootNode().activeElement.getBoundingClientRect();
+    const [head, frame] = [grid.tHead, grid.parentElement].map((one) => one.getBoundingClientRect());
+    return cell.top >= head.bottom - 1 && cell.bottom <= frame.bottom + 1;
+}"""
+
+
 def _expect_text(page: Page, text: str) -> None:
     expect(page.get_by_text(text)).to_be_visible()
 
@@ -50,7 +58,7 @@ def _has(page: Page, /, **query: str) -> None:
 
     def is_there(url: str) -> bool:
         found = dict(parse_qsl(urlsplit(url).query))
-        return {k: v for k, v in found.items() if k not in ("cluster", "group", "from", "to")} == query
+        return {k: v for k, v in found.items() if k not in ("cluster", "group", "from", "to", "tab")} == query
 
     page.wait_for_url(is_there)
 
@@ -62,7 +70,7 @@ def _begins_with(page: Page, partition: int) -> None:
 
 
 def test_ten_thousand_partitions(visit: Visit, tmp_path: Path) -> None:
-    page = visit.open(f"/group?cluster=prod&group={WIDE}&{_SPAN}")
+    page = visit.open(f"/group?cluster=prod&group={WIDE}&{_SPAN}&tab=partitions")
     grid = page.get_by_role("grid", name="Partitions of the group")
     its_pages = page.locator(".st-key-partitions_page")
     _expect_text(page, "1–500 of 10,000 partitions of wide, worst first.")
@@ -116,16 +124,37 @@ def test_ten_thousand_partitions(visit: Visit, tmp_path: Path) -> None:
     assert [int(row["partition"]) for row in rows] == list(range(41 + STALLED, 41, -1)), "all that match, in this order"
 
     page = visit.open("/overview")
-    _expect_text(page, "1–500 of 602 groups.")
+    _expect_text(page, "1–100 of 602 groups.")
     page.locator(".st-key-page").get_by_role("button", name="Next page").click()
     _has(page, page="2")
-    _expect_text(page, "501–602 of 602 groups.")
+    _expect_text(page, "101–200 of 602 groups.")
     visit.settled()
     page.get_by_role("button", name="catching up").click()
     _has(page, status="catching_up")
-    _expect_text(page, "1–500 of 600 groups.")
+    _expect_text(page, "1–100 of 600 groups.")
     page.go_back()
-    _expect_text(page, "501–602 of 602 groups.")
+    _expect_text(page, "101–200 of 602 groups.")
     visit.settled()
     page.go_back()
-    _expect_text(page, "1–500 of 602 groups.")
+    _expect_text(page, "1–100 of 602 groups.")
+
+
+def test_the_keyboard_walks_a_long_list_and_turns_its_page(visit: Visit) -> None:
+    page = visit.open(f"/group?cluster=prod&group={WIDE}&{_SPAN}&tab=partitions")
+    grid = page.get_by_role("grid", name="Partitions of the group")
+    expect(grid.locator("tbody tr")).to_have_count(500)
+    grid.get_by_role("gridcell").first.focus()
+    for key in ("Control+End", "Home", *["ArrowUp"] * 30, "PageUp", "PageUp", "PageDown"):
+        page.keyboard.press(key)
+        assert grid.evaluate(_IS_SEEN), key
+    page.keyboard.press("Tab")
+    expect(page.get_by_role("button", name="CSV: Partitions of the group")).to_be_focused()
+    second = page.locator(".st-key-partitions_page").get_by_role("button", name="Page 2", exact=True)
+    for _ in range(5):
+        page.keyboard.press("Tab")
+        if second.evaluate("button => button === document.activeElement"):
+            break
+    page.keyboard.press("Enter")
+    _has(page, partitions_page="2")
+    _expect_text(page, "501–1,000 of 10,000 partitions of wide, worst first.")
+    visit.settled()

@@ -1,6 +1,7 @@
-"""The SQL of the pages on topics, retention and rebalances, and of the heat map of partitions: what it answers."""
+"""The SQL of the pages on topics, retention and rebalances, and of the history of partitions: what it answers."""
 
 import threading
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -11,11 +12,11 @@ import pytest
 from lagwise.tables.analysis import GROUP_STATUS, PARTITION_STATUS
 from lagwise.tables.capacity import TOPIC_HOURS
 from lagwise.tables.membership import REBALANCE_STATS
-from lagwise.tables.minutes import FIVE_MINUTES, HOURS, MINUTES
-from lagwise.tables.raw import GROUPS, MEMBERS, WATERMARKS
+from lagwise.tables.minutes import FIVE_MINUTES, HOURS, MINUTES, WATERMARK_MINUTES
+from lagwise.tables.raw import EVENTS, GROUPS, MEMBERS, WATERMARKS
 from lagwise.tables.store import Lake
 from lagwise_dashboard.pages.topic import topic_partitions
-from lagwise_dashboard.queries import base, group, heat_map, overview, rebalances, retention, topic
+from lagwise_dashboard.queries import base, group, overview, partition_history, rebalances, retention, topic
 from lagwise_dashboard.queries.listing import ListQuery
 from tests.dashboard import lakes
 from tests.dashboard.lakes import Scene
@@ -291,6 +292,73 @@ def test_no_stretch_bridges_a_gap_in_the_samples(bare: Lake) -> None:
     assert _seconds(found, "a") == [(600, 570, 1), (30, 15, 1)]
 
 
+def _rebalanced(lake: Lake, *seconds_ago: float, **what: Any) -> None:
+    rows = [
+        {
+            "cluster": "prod",
+            "group": "g",
+            "kind": "rebalance",
+            "at": NOW - timedelta(seconds=s),
+            "generation": n,
+            **what,
+        }
+        for n, s in enumerate(seconds_ago)
+    ]
+    lakes.append(lake, EVENTS, rows)
+
+
+def test_rebalances_are_counted_in_bins_that_stay_where_they_are(bare: Lake) -> None:
+    _rebalanced(bare, 3_590, 130, 126, 125, joined=["a (h)"], left=["a (h)", "b (h)"], cause="member_left")
+    _rebalanced(bare, 3, joined=None, left=None, cause=None)
+    _rebalanced(bare, 3, joined=None, left=None, cause=None)  # reported twice
+    for until in (NOW, NOW + timedelta(seconds=20)):
+        found = rebalances.rates(bare, "prod", "g", until - HOUR, until)
+        assert [(f"{r['at']:%H:%M:%S}", r["rebalances"], r["joined"], r["left"], r["cause"]) for r in found] == [
+            ("11:00:00", 1, 1, 2, "member_left"),
+            ("11:57:00", 2, 2, 4, "member_left"),
+            ("11:58:00", 1, 1, 2, "member_left"),
+            ("12:00:00", 1, 0, 0, None),
+        ], "also where the span begins or ends within a bin"
+
+
+def test_members_beyond_those_that_a_shortened_list_names_are_counted(bare: Lake) -> None:
+    _rebalanced(bare, 60, joined=["a (h)", "b (h)", "… and 70 more"], left=["… and 5 more (h)"], cause="member_joined")
+    (found,) = rebalances.rates(bare, "prod", "g", NOW - HOUR, NOW)
+    assert (found["joined"], found["left"]) == (72, 1), "nobody is called as the shortening is: a host follows a name"
+
+
+@pytest.mark.parametrize(
+    ("span", "width"),
+    [
+        (timedelta(minutes=1), timedelta(seconds=1)),
+        (timedelta(minutes=15), timedelta(seconds=10)),
+        (HOUR, timedelta(minutes=1)),
+        (6 * HOUR, timedelta(minutes=5)),
+        (24 * HOUR, timedelta(minutes=15)),
+        (timedelta(days=7), timedelta(hours=2)),
+        (timedelta(days=90), timedelta(days=1)),
+    ],
+)
+def test_the_bins_suit_the_span(span: timedelta, width: timedelta) -> None:
+    assert rebalances.bin_width(NOW - span, NOW) == width
+    assert 24 <= span / width <= 100
+
+
+def test_the_last_rebalance_is_that_of_the_group_and_of_the_time(bare: Lake) -> None:
+    def hour(name: str, ago: int) -> Row:
+        at = NOW - ago * HOUR
+        return {
+            "cluster": "prod", "group": name, "hour": at.replace(minute=0, second=0), "rebalances": 1, "exact": True,
+            "joined": 1, "left": 2, "churning": [], "is_storm": False, "cause": "deploy", "sentence": "A deploy.",
+            "last_at": at, "events": 1,
+        }  # fmt: skip
+
+    lakes.append(bare, REBALANCE_STATS, [hour("g", 30), hour("g", 50), hour("other", 2)])
+    assert rebalances.last_at(bare, "prod", "g", NOW - 168 * HOUR) == NOW - 30 * HOUR
+    assert rebalances.last_at(bare, "prod", "g", NOW - 24 * HOUR) is None
+    assert rebalances.last_at(bare, "staging", "g", NOW - 168 * HOUR) is None
+
+
 def test_storms_come_first_and_a_continued_hour_does_not_hide_the_cause(bare: Lake) -> None:
     def hour(name: str, ago: int, **what: Any) -> Row:
         at = NOW.replace(minute=0, second=0) - ago * HOUR
@@ -318,14 +386,14 @@ def test_storms_come_first_and_a_continued_hour_does_not_hide_the_cause(bare: La
     assert not rebalances.groups(bare, "no such cluster", NOW - 4 * HOUR, NOW)
 
 
-# The heat map of partitions
+# The history of partitions
 
 
 @pytest.mark.parametrize(
     ("table", "span", "step"),
     [(MINUTES, HOUR, 60), (FIVE_MINUTES, timedelta(hours=24), 300), (HOURS, timedelta(days=7), 3600)],
 )
-@pytest.mark.parametrize("partitions", [30, heat_map.MAX_ROWS, heat_map.MAX_ROWS + 1, 1000])
+@pytest.mark.parametrize("partitions", [30, partition_history.MAX_ROWS, partition_history.MAX_ROWS + 1, 1000])
 def test_a_heat_map_has_distinct_rows_and_leaves_no_partition_out(
     bare: Lake, table: Any, span: timedelta, step: int, partitions: int
 ) -> None:
@@ -339,32 +407,84 @@ def test_a_heat_map_has_distinct_rows_and_leaves_no_partition_out(
         for i in range(1, 5)
     ]  # fmt: skip
     lakes.append(bare, table, rows)
-    found = heat_map.lags(bare, "prod", "g", NOW - span, NOW)
+    found = partition_history.cells(bare, "prod", "g", NOW - span, NOW, "lag")
     lines: dict[int, Row] = {}
     for row in found.to_pylist():
         line = lines.setdefault(row["line"], row)
-        line["lag"] = max(line["lag"], row["lag"])
-    assert list(lines) == list(range(min(partitions, heat_map.MAX_ROWS)))
+        line["value"] = max(line["value"], row["value"])
+    assert list(lines) == list(range(min(partitions, partition_history.MAX_ROWS)))
     assert sum(line["partitions"] for line in lines.values()) == partitions, "each is in one row"
-    assert span.total_seconds() / found["width_seconds"][0].as_py() <= heat_map.MAX_COLUMNS
-    if partitions <= heat_map.MAX_ROWS:
+    assert span.total_seconds() / found["width_seconds"][0].as_py() <= partition_history.MAX_COLUMNS
+    if partitions <= partition_history.MAX_ROWS:
         assert [line["partition"] for line in lines.values()] == list(range(partitions))
         return
-    worst, ranges = list(lines.values())[: heat_map.WORST_ROWS], list(lines.values())[heat_map.WORST_ROWS :]
-    assert [line["partition"] for line in worst] == [partitions - 1 - i for i in range(heat_map.WORST_ROWS)]
+    its = list(lines.values())
+    worst, ranges = its[: partition_history.WORST_ROWS], its[partition_history.WORST_ROWS :]
+    assert [line["partition"] for line in worst] == [partitions - 1 - i for i in range(partition_history.WORST_ROWS)]
     assert all(line["partitions"] == 1 for line in worst)
     at_first = 0
     for line in ranges:
         assert line["partition"] == at_first
         at_first = line["last_partition"] + 1
         assert line["partitions"] == at_first - line["partition"]
-        assert line["lag"] == line["last_partition"] * 10 + 1, "the largest among them"
-    assert at_first == partitions - heat_map.WORST_ROWS
+        assert line["value"] == line["last_partition"] * 10 + 1, "the largest among them"
+    assert at_first == partitions - partition_history.WORST_ROWS
     assert max(r["partitions"] for r in ranges) - min(r["partitions"] for r in ranges) <= 1
 
 
 def test_a_heat_map_of_an_unknown_group_is_empty(bare: Lake) -> None:
-    assert heat_map.lags(bare, "prod", "another", NOW - HOUR, NOW).num_rows == 0
+    assert partition_history.cells(bare, "prod", "another", NOW - HOUR, NOW, "age").num_rows == 0
+    assert partition_history.spread(bare, "prod", "another", NOW - HOUR, NOW, "age").num_rows == 0
+
+
+def _of_minute(minute: datetime, partition: int, lag: int | None, end: int) -> tuple[Row, Row]:
+    """The minute of a partition of the group ``g`` with a lag at its end, and that of its log, which ends there."""
+    of = {"cluster": "prod", "topic": "t", "partition": partition, "minute": minute, "first_at": minute}
+    of |= {"last_at": minute + timedelta(seconds=45)}
+    committed = None if lag is None else end - lag
+    its = {"group": "g", "samples": 4, "max_lag": lag, "last_lag": lag, "last_committed": committed}
+    return of | its, of | {"last_high_watermark": end}
+
+
+def _partitions_of_an_hour(bare: Lake, lags: Callable[[int], list[int | None]]) -> None:
+    """Sixty minutes of partitions into which ten records a second are written; ``lags`` are theirs at each minute."""
+    at = NOW.replace(minute=0, second=0)
+    both = [
+        _of_minute(at - timedelta(minutes=60 - i), p, lag, 1_000 + 600 * i)
+        for i in range(60)
+        for p, lag in enumerate(lags(i))
+    ]
+    lakes.append(bare, MINUTES, [minute for minute, _ in both])
+    lakes.append(bare, WATERMARK_MINUTES, [log for _, log in both])
+
+
+def test_the_age_of_a_partition_is_that_of_the_record_at_its_commit(bare: Lake) -> None:
+    _partitions_of_an_hour(bare, lambda i: [0, 100, 6_000, 100_000, None])
+    found = partition_history.cells(bare, "prod", "g", NOW - HOUR, NOW, "age").to_pylist()
+    last = {row["line"]: row["value"] for row in found}
+    assert last[0] == 0.0
+    assert last[1] == pytest.approx(10.0), "within a minute, as ten records a second are written"
+    assert last[2] == pytest.approx(600.0)
+    assert last[3] == pytest.approx(59 * 60.0), "at least: it is older than what is kept"
+    assert last[4] is None
+
+
+def test_a_lag_is_told_against_the_median_of_its_minute(bare: Lake) -> None:
+    _partitions_of_an_hour(bare, lambda i: [0, 0, 0, 7] if i < 30 else [10, 20, 40, 900])
+    found = partition_history.cells(bare, "prod", "g", NOW - HOUR, NOW, "relative").to_pylist()
+    worst = [row["value"] for row in found if row["line"] == 3]
+    assert (worst[0], worst[-1]) == (8.0, 901 / 31), "one record is added to both"
+    assert [row["value"] for row in found if row["line"] == 0][-1] == pytest.approx(11 / 31)
+
+
+def test_partitions_spread_by_median_95_per_cent_and_worst(bare: Lake) -> None:
+    _partitions_of_an_hour(bare, lambda i: [*range(100), 5_000, None])
+    found = partition_history.spread(bare, "prod", "g", NOW - HOUR, NOW, "lag")
+    assert found.num_rows == 60
+    for row in found.to_pylist():
+        assert (row["median"], row["high"], row["worst"]) == (50.0, 95.0, 5_000.0), "the unknown one is left out"
+        assert row["worst_partition"] == 100
+    assert all(NOW - HOUR <= at <= NOW for at in found["at"].to_pylist())
 
 
 def test_members_stand_as_their_partitions_do(stored: Lake) -> None:
@@ -390,7 +510,7 @@ def test_names_are_never_sql(stored: Lake, name: str) -> None:
     assert not retention.losses(stored, name, name, None)
     assert not rebalances.groups(stored, name, since, NOW, ListQuery(name))
     assert rebalances.periods(stored, name, name, since, NOW) == []
-    assert heat_map.lags(stored, name, name, since, NOW).num_rows == 0
+    assert partition_history.cells(stored, name, name, since, NOW, "age").num_rows == 0
 
 
 # Connections

@@ -3,17 +3,20 @@
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
 
+from lagwise.domain.vocabulary import EventClass
 from lagwise.platform.errors import LakeError
-from lagwise.tables.analysis import GROUP_HISTORY, GROUP_STATUS
+from lagwise.tables.analysis import GROUP_HISTORY, GROUP_STATUS, STATUS_CHANGES
 from lagwise.tables.data_files import DataFile
+from lagwise.tables.raw import EVENTS
 from lagwise.tables.store import Lake
 from lagwise_dashboard.pages.group import group_charts
 from lagwise_dashboard.pages.group.group_charts import ChartMark
-from lagwise_dashboard.queries import base, group, health, overview
+from lagwise_dashboard.queries import base, event_log, group, health, overview
 from lagwise_dashboard.queries.listing import ListQuery
 from lagwise_dashboard.queries.overview import GroupFilters
 from tests.dashboard import lakes
@@ -119,11 +122,56 @@ def test_the_members_are_those_of_the_newest_sample(stored: Lake, scene: Scene) 
     assert not group.members(stored, "prod", "invoice-mailer", scene.as_of)
 
 
-def test_events_of_the_group_and_of_its_topics(stored: Lake) -> None:
-    found = group.events(stored, "prod", "orders-fulfilment", ("orders",), NOW - HOUR, NOW)
-    assert [e["kind"] for e in found] == ["rebalance", "rebalance"]
-    assert found[0]["at"] > found[1]["at"]
-    assert not group.events(stored, "prod", "orders-fulfilment", (), NOW - timedelta(seconds=60), NOW)
+def test_all_that_happened_to_a_group_in_one_order_of_time(stored: Lake) -> None:
+    scope = event_log.Scope("prod", "orders-fulfilment", ("orders",), NOW - HOUR, NOW)
+    found = event_log.events(stored, scope)
+    assert [e["event_class"] for e in found] == ["status", "rebalance", "rebalance"]
+    assert [e["at"] for e in found] == sorted((e["at"] for e in found), reverse=True)
+    assert not event_log.events(stored, scope._replace(since=NOW - timedelta(seconds=60)))
+
+
+def test_events_of_topics_alerts_and_shifts_stand_among_those_of_the_group(tmp_path: Path) -> None:
+    lake = lakes.write_to(tmp_path, Scene(NOW, stories=()))
+
+    def at(minutes: float) -> datetime:
+        return NOW - timedelta(minutes=minutes)
+
+    own = {"cluster": "c", "group": "g"}
+    changes = [{**own, "at": at(m), "before": "ok", "after": word} for m, word in ((50, "lagging"), (20, "stalled"))]
+    lakes.append(lake, STATUS_CHANGES, changes)
+    moved = {"cluster": "c", "topic": "t", "at": at(40), "kind": "leaders_moved", "before": "broker 1"}
+    new_kind = {"cluster": "c", "topic": "t", "at": at(35), "kind": "disk_full"}
+    elsewhere = [{**moved, "topic": "u"}, {**moved, "cluster": "d"}, {**moved, "at": at(70)}]
+    gone = {**own, "topic": "t", "partition": 12, "at": at(30), "kind": "offsets_gone"}
+    lakes.append(lake, EVENTS, [moved, moved, *elsewhere, new_kind, gone])
+    noted = (
+        event_log.Noted(at(25), EventClass.ALERT, "Alert page"),
+        event_log.Noted(at(45), EventClass.LEVEL, "T1 rose_a lot", is_cause=True),
+    )
+    scope = event_log.Scope("c", "g", ("t",), NOW - HOUR, NOW)
+
+    def classes(*args: Any) -> list[str]:
+        return [e["event_class"] for e in event_log.events(lake, scope, noted, *args)]
+
+    in_order = ["status", "alert", "offsets", "topic", "leaders", "level", "status"]
+    assert classes() == in_order, "a kind that only a newer version knows is of the topic; the same event once"
+    assert [e["is_cause"] for e in event_log.events(lake, scope, noted)].index(True) == 5
+    assert classes(ListQuery(), ("status", "leaders")) == ["status", "leaders", "status"]
+    assert classes(ListQuery(page=2, page_rows=3)) == in_order[3:6]
+    for text, found in (
+        ("T-12", "offsets"),
+        ("leaders moved", "leaders"),
+        ("rose a LOT", "level"),
+        ("PAGE", "alert"),
+        ("commits gone", "offsets"),
+    ):
+        assert classes(ListQuery(text)) == [found], text
+    [lagging] = event_log.events(lake, scope, noted, ListQuery("lagging"))
+    assert lagging["until_at"] == at(20), "how long it lasted does not depend on what is looked for"
+    [lagging] = event_log.events(lake, scope._replace(until=at(45)), (), ListQuery("lagging"))
+    assert lagging["until_at"] == at(20), "nor on what is looked at"
+    assert event_log.counts(lake, scope, noted) == {word: in_order.count(word) for word in in_order}
+    assert event_log.counts(lake, scope._replace(cluster="x")) == {}
 
 
 def test_the_newest_sample_is_found_however_old_it_is(stored: Lake, scene: Scene) -> None:
@@ -200,11 +248,12 @@ def test_a_gap_in_the_history_is_a_gap_in_the_line(tmp_path: Path) -> None:
         ],
     )
     found = group.history(lake, "c", "g", NOW - HOUR, NOW)
-    made = group_charts.chart(found, [], NOW - HOUR, NOW, objective_seconds=300, work=None, cells=None, zoom="z")
+    made = group_charts.chart(found, [], NOW - HOUR, NOW, objective_seconds=300, work=None, before=None, zoom="z")
     line = next(t for t in made.data if t.name == "age")
     assert list(line.y).count(None) == 1
-    bands = [t for t in made.data if t.fill == "toself"]
-    assert len(bands) == 2, "the status is not claimed for a time nobody looked at"
+    bands = [t for t in made.data if t.type == "scatter" and t.fill == "toself"]
+    (drawn,) = [t for t in made.data if t.type == "bar"]
+    assert len(bands) == len(drawn.base) == 2, "the status is not claimed for a time nobody looked at"
 
 
 def test_an_age_that_is_a_lower_bound_is_drawn_as_one() -> None:
@@ -220,18 +269,18 @@ def test_an_age_that_is_a_lower_bound_is_drawn_as_one() -> None:
             "status": ["stopped"] * len(ages),
         }
     )
-    made = group_charts.chart(history, [], NOW - HOUR, NOW, objective_seconds=None, work=None, cells=None, zoom="z")
+    made = group_charts.chart(history, [], NOW - HOUR, NOW, objective_seconds=None, work=None, before=None, zoom="z")
     known, bound = (next(t for t in made.data if t.name == name) for name in ("age", "age, at least"))
     assert (known.line.dash, bound.line.dash, bound.showlegend) == ("solid", "dot", True)
     assert list(known.y) == [10.0, 20.0, None, None, 50.0]
     assert list(bound.y) == [None, 20.0, 30.0, 40.0, 50.0], "up to its neighbours, so that the line is not broken"
     assert "lower bound" in bound.hovertemplate
-    assert bound.customdata[2] == "≥ 30 s · 1,000 records"
+    assert bound.customdata[2] == "≥ 30 s · ■ stopped"
 
 
 def test_without_a_lower_bound_the_legend_does_not_speak_of_one() -> None:
     made = group_charts.chart(
-        no_history(), [], NOW - HOUR, NOW, objective_seconds=None, work=None, cells=None, zoom="z"
+        no_history(), [], NOW - HOUR, NOW, objective_seconds=None, work=None, before=None, zoom="z"
     )
     assert "age, at least" not in [t.name for t in made.data]
 
@@ -247,19 +296,26 @@ def no_history() -> pa.Table:
 def test_marks_are_text_and_not_markup() -> None:
     mark = ChartMark(NOW - INTERVAL, "left: <img src=x onerror=alert(1)>")
     made = group_charts.chart(
-        no_history(), [mark] * 300, NOW - HOUR, NOW, objective_seconds=None, work=None, cells=None, zoom="z"
+        no_history(),
+        [mark] * 300,
+        NOW - HOUR,
+        NOW,
+        objective_seconds=None,
+        work=None,
+        before=None,
+        zoom="z",
     )
-    (marks,) = [t for t in made.data if t.mode == "markers"]
+    (marks,) = [t for t in made.data if t.type == "scatter" and t.mode == "markers"]
     assert len(marks.x) == len(marks.customdata) == group_charts.MAX_MARKS
     assert not any("<img" in text for text in marks.customdata)
 
 
 def test_charts_without_data_are_labelled_unknown() -> None:
     made = group_charts.chart(
-        no_history(), [], NOW - HOUR, NOW, objective_seconds=None, work=None, cells=None, zoom="z"
+        no_history(), [], NOW - HOUR, NOW, objective_seconds=None, work=None, before=None, zoom="z"
     )
     said = [a for a in made.layout.annotations if a.text == "unknown"]
-    assert [a.yref for a in said] == ["y2 domain", "y3 domain"]
+    assert [a.yref for a in said] == ["y2 domain", "y3 domain", "y4 domain"]
     assert made.layout.yaxis2.showticklabels is False
 
 
@@ -269,8 +325,8 @@ def test_where_much_happened_only_the_weighty_is_drawn_as_a_line(events: int, ch
     marks += [ChartMark(NOW - i * INTERVAL, "stopped", dash="solid", minor=False) for i in range(changes)]
     marks.sort(key=lambda mark: mark.at, reverse=True)
     made = group_charts.chart(
-        no_history(), marks, NOW - HOUR, NOW, objective_seconds=None, work=None, cells=None, zoom="z"
+        no_history(), marks, NOW - HOUR, NOW, objective_seconds=None, work=None, before=None, zoom="z"
     )
-    assert len(made.layout.shapes) == 2 * lines, "across both charts"
-    (drawn,) = [t for t in made.data if t.mode == "markers"]
+    assert len(made.layout.shapes) == 3 * lines, "across all charts"
+    (drawn,) = [t for t in made.data if t.type == "scatter" and t.mode == "markers"]
     assert len(drawn.x) == len(marks), "every one can be pointed at"

@@ -105,3 +105,28 @@ def test_a_file_is_named_after_its_table_what_it_is_about_and_the_time() -> None
 def test_columns_of_which_nothing_is_known_can_be_left_out() -> None:
     empty, kept = tables.text("Queue", [None, ""]), tables.text("Owner", [None])
     assert tables.without_empty([empty, kept], "Queue") == [kept]
+
+
+def test_spans_lie_on_a_logarithmic_axis_and_end_with_it() -> None:
+    ticks = [(60.0, "now"), (600.0, "10 min"), (6000.0, "late")]
+    made = tables.span("Span", [0.0, 600.0, None, 60.0], [60.0, 9e9, 600.0, None], ["a", "b", "c", "d"], ticks)
+    assert made.cells == [[0.0, 0.0, "a"], [0.5, 1.0, "b"], None, [0.0, 0.0, "d"]]
+    assert made.axis == [(0.0, "now"), (0.5, "10 min"), (1.0, "late")]
+    assert not made.raw, "its values are in columns of their own"
+
+
+def test_bullet_bars_share_one_axis_that_what_is_beyond_it_does_not_stretch() -> None:
+    ticks = [(0.0, "0"), (1.0, "100 %"), (2.0, "200 %")]
+    look = appearance.CAPACITY_APPEARANCES["tight"]
+    whole = tables.Bullet(look.label, 0.5, 1.0, 1.2, 1.5, 1.1, "half\u202e is used")
+    beyond = tables.Bullet("? new", 50.0, None, None, None, None, "far too small")
+    made = tables.bullet("Used", [whole, None, beyond], ticks, [look])
+    assert made.cells == [
+        [look.label, 0.25, 0.5, 0.6, 0.75, 0.55, "half\\u202e is used"],
+        None,
+        ["? new", 1.1, None, None, None, None, "far too small"],
+    ]
+    assert made.axis == [(0.0, "0"), (0.5, "100 %"), (1.0, "200 %")]
+    assert made.order == [0.5, None, 50.0]
+    assert made.colours == {look.label: look.colour}
+    assert not made.raw, "its values are in columns of their own"

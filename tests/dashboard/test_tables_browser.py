@@ -13,7 +13,7 @@ from tests.dashboard.browsing import Visit
 
 pytestmark = pytest.mark.browser
 
-_GROUP = "/group?cluster=prod&group=clickstream-archive"
+_GROUP = "/group?cluster=prod&group=clickstream-archive&tab=partitions"
 _SECONDS = {"ms": 0.001, "s": 1, "min": 60, "h": 3600, "d": 86_400}
 
 

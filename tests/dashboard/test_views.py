@@ -18,8 +18,9 @@ from lagwise.tables.raw import SAMPLES
 from lagwise.tables.repair import inspect, repair
 from lagwise.tables.store import Lake
 from tests.dashboard import lakes
-from tests.dashboard.conftest import APP, NOW, Open, offered
+from tests.dashboard.conftest import APP, NOW, Open, clear_the_filters, offered
 from tests.dashboard.lakes import Scene
+from tests.dashboard.shown_strip import strip
 from tests.dashboard.shown_tables import Shown, table, tables
 from tests.dashboard.stories import GROUPS_OF_THE_DEMO, HOSTILE_GROUPS, QUIET_GROUPS, Story
 
@@ -74,7 +75,7 @@ def test_the_overview_lists_who_is_in_trouble_worst_first(open_app: Open, busy: 
     assert _column(groups, "Caught up in")[0] == "never"
     assert _column(groups, "Worst partition")[0] == "payments.settled-3"
     assert _column(groups, "Lag")[0] == "412,000"
-    assert (_column(groups, "Members")[2], _column(groups, "State")[2]) == ("0", "Empty")
+    assert _column(groups, "Members")[1:3] == ["8", "0, Empty"]
     assert "11 groups." in _text(app)
     assert "7 quiet groups: 1 unknown without members, 5 ok, 1 ghost" in [e.label for e in app.expander]
 
@@ -86,12 +87,36 @@ def test_unknown_numbers_are_dashes_and_never_zeros(open_app: Open, busy: Path) 
         assert _column(groups, column)[row] is None
 
 
+def test_the_likely_cause_is_in_front_of_the_verdict(open_app: Open, busy: Path) -> None:
+    lake, cause = Lake(str(busy / "lake")), "At 11:40:00 UTC, a member left."
+    rows = [
+        row | {"sentence": f"It reads less. {cause}", "what_changed_sentence": cause}
+        if row["group"] == "orders-fulfilment"
+        else row | {"what_changed_sentence": cause}
+        for row in lake.read(GROUP_STATUS).to_pylist()
+    ]
+    lakes.overwrite(lake, GROUP_STATUS, rows)
+    groups = tables(open_app())[0]
+    why = dict(zip(_column(groups, "Group"), _column(groups, "Why"), strict=True))
+    assert why.pop("orders-fulfilment") == f"{cause} It reads less."
+    assert not any(cause in one for one in why.values()), "it is not told where the sentence does not have it"
+
+
+def test_a_trend_is_that_of_the_lag(open_app: Open, busy: Path) -> None:
+    groups = tables(open_app())[0]
+    status, trends = (
+        dict(zip(_column(groups, "Group"), _column(groups, title), strict=True))
+        for title in ("Status", "Lag, last hour")
+    )
+    assert list(status["billing-export"]) == ["↘ catching up"]
+    assert trends["billing-export"][-1] < trends["billing-export"][0], "it falls while the group catches up"
+
+
 def test_trends_are_short_and_end_with_the_present(open_app: Open, busy: Path) -> None:
     groups = tables(open_app())[0]
-    trends = dict(zip(_column(groups, "Group"), _column(groups, "Last hour"), strict=True))
+    trends = dict(zip(_column(groups, "Group"), _column(groups, "Lag, last hour"), strict=True))
     assert all(t is None or 0 < len(t) <= 31 for t in trends.values())
-    assert trends["orders-fulfilment"][-1] == pytest.approx(534.0)
-    assert trends["orders-fulfilment"][0] < 10
+    assert (trends["orders-fulfilment"][0], trends["orders-fulfilment"][-1]) == ("0", "z"), "on its own scale"
     assert trends["session-cleaner"] is None
 
 
@@ -101,6 +126,23 @@ def test_the_data_is_dated_and_aged(open_app: Open, busy: Path) -> None:
     assert ":green-badge[✓ collected 6 s ago (prod)]" in text
     assert ":green-badge[✓ analysed 4 s ago]" in text
     assert "Stale" not in text
+
+
+def test_a_page_of_one_cluster_is_as_old_as_that_cluster(open_app: Open, busy: Path) -> None:
+    new, old = Scene(NOW), Scene(NOW, judged_age=timedelta(minutes=10, seconds=6))
+    rows = [lakes._group_status(old if s.cluster == "staging" else new, s) for s in new.stories]
+    lakes.overwrite(Lake(str(busy / "lake")), GROUP_STATUS, rows)
+    for view, query, as_of in (
+        ("overview", {}, "11:49:59"),
+        ("overview", {"cluster": "prod"}, "11:59:59"),
+        ("overview", {"cluster": "staging"}, "11:49:59"),
+        ("overview", {"cluster": "gone"}, "11:49:59"),
+        ("group", {"cluster": "prod", "group": "checkout"}, "11:59:59"),
+        ("health", {"cluster": "prod"}, "11:49:59"),
+    ):
+        app = open_app(view, **query)
+        assert f"**Data as of {as_of} UTC**" in _text(app), (view, query)
+        assert bool(app.error) == (as_of == "11:49:59"), (view, query)
 
 
 @pytest.mark.parametrize(
@@ -152,10 +194,10 @@ def test_a_new_start_is_called_that_until_its_first_data_can_be_there(
     assert ":blue-badge[… collected not yet (prod)]" in nothing
     assert ":blue-badge[… analysed not yet]" in nothing
     assert (
-        "**Starting.** Waiting for the next sample of **prod**, the next sample of **staging** and the next round of "
+        "**Starting.** Waiting for the first sample of **prod**, the first sample of **staging** and the first round "
         in nothing
     )
-    assert "the analysis, expected within 1 min of the start." in nothing
+    assert "of the analysis, expected within 1 min of the start." in nothing
     assert "Nothing has been collected yet" not in nothing
     assert "Data as of —" not in nothing
     lakes.append(young, SAMPLES, lakes._samples(Scene(NOW, hours=0.005)))
@@ -163,7 +205,7 @@ def test_a_new_start_is_called_that_until_its_first_data_can_be_there(
     assert ":green-badge[✓ collected 6 s ago (prod)]" in _text(collected)
     assert ":blue-badge[… analysed not yet]" in _text(collected)
     assert not collected.error
-    assert "**Starting.** Waiting for the next round of the analysis, expected" in _text(collected)
+    assert "**Starting.** Waiting for the first round of the analysis, expected" in _text(collected)
     assert "Collected, not analysed yet" not in _text(collected)
     health = open_app("health")
     assert table(health, "collection")["State"] == ["✓ fresh", "✓ fresh"]
@@ -214,22 +256,8 @@ def test_filters_in_the_address_are_applied(open_app: Open, busy: Path) -> None:
     app = open_app(status=["stopped", "stalled"], q="IN", cluster="prod")
     assert sorted(_column(tables(app)[0], "Group")) == ["fraud-scoring", "invoice-mailer"]
     assert not app.expander, "chosen statuses leave nothing to fold"
-    assert sorted(app.get("button_group")[0].value) == ["stalled", "stopped"]
+    assert strip(app).chosen == ["stopped", "stalled"]
     assert app.text_input(key="q").value == "IN"
-
-
-def test_chips_count_by_status_and_filter(open_app: Open, busy: Path) -> None:
-    app = open_app()
-    chips = app.get("button_group")[0]
-    labels = [o.content for o in chips.proto.options]
-    assert ":red[■] stopped **2**" in labels
-    assert ":green[✓] ok **5**" in labels
-    chips.set_value([Status.OK]).run()
-    assert tables(app)[0].rows == 5
-    assert app.query_params["status"] == "ok"
-    app.get("button_group")[0].set_value([]).run()
-    assert "status" not in app.query_params
-    assert tables(app)[0].rows == 11
 
 
 def test_a_topic_is_found_too_and_a_wildcard_is_just_a_letter(open_app: Open, busy: Path) -> None:
@@ -237,7 +265,7 @@ def test_a_topic_is_found_too_and_a_wildcard_is_just_a_letter(open_app: Open, bu
     app = open_app(q="%")
     assert not tables(app)
     assert "**No group matches.**" in _text(app)
-    app.button[0].click().run()
+    clear_the_filters(app)
     assert tables(app)[0].rows == 11
     assert app.text_input(key="q").value == ""
 
@@ -325,12 +353,13 @@ def test_the_group_page_says_what_is_wrong_and_what_to_do(open_app: Open, busy: 
     assert "Lost=18\\,240" in text
     assert "Loss in=now" in text
     assert "Commits expire in=6 d 22 h" in _text(open_app("group", cluster="prod", group="invoice-mailer"))
-    assert any("An alert has been firing for 40 min 30 s" in link.label for link in app.get("page_link"))
-    partitions = tables(app)[0]
+    assert any("firing for 40 min 30 s" in link.label for link in app.get("page_link"))
+    text = _text(open_app("group", cluster="prod", group="payments-settlement", tab="commands"))
+    partitions = tables(open_app("group", cluster="prod", group="payments-settlement", tab="partitions"))[0]
     assert _column(partitions, "Partition")[0] == "3"
     assert list(_column(partitions, "Status")[0]) == ["✕ losing data", "↗ falling behind"]
     assert _column(partitions, "Owner")[0] == "payments.settled-worker-0 · 10.20.112.11"
-    members = tables(app)[1]
+    members = tables(open_app("group", cluster="prod", group="payments-settlement", tab="members"))[0]
     assert _column(members, "Partitions")[0] == "payments.settled 0, 3, 6, 9"
     assert "--command-config client.properties --describe --members --verbose --group=payments-settlement" in text
     assert "--reset-offsets --to-latest --dry-run" in text
@@ -349,17 +378,17 @@ def test_the_charts_show_lag_rates_status_and_marks(open_app: Open, busy: Path) 
 
 
 def test_a_group_without_members_has_none_however_many_it_had(open_app: Open, busy: Path) -> None:
-    text = _text(open_app("group", cluster="prod", group="invoice-mailer"))
+    text = _text(open_app("group", cluster="prod", group="invoice-mailer", tab="members"))
     assert "The group has no members." in text
 
 
 def test_idle_members_are_explained(open_app: Open, busy: Path) -> None:
-    text = _text(open_app("group", cluster="prod", group="inventory-sync"))
+    text = _text(open_app("group", cluster="prod", group="inventory-sync", tab="members"))
     assert "2 members own nothing" in text
 
 
 def test_why_it_is_unknown(open_app: Open, busy: Path) -> None:
-    app = open_app("group", cluster="prod", group="feature-flags-audit")
+    app = open_app("group", cluster="prod", group="feature-flags-audit", tab="partitions")
     assert "? unknown: no commit" in app.info[0].value
     assert list(_column(tables(app)[0], "Status")[0]) == ["? unknown", "nothing has been committed yet"]
     assert "Unknown: Oldest unread, Lag, Written /s, Read /s (nothing has been committed yet)." in _text(app)
@@ -378,12 +407,14 @@ def test_nothing_unknown_is_shown_for_an_unreadable_group(open_app: Open, tmp_pa
         "locked", Status.UNKNOWN, "none", sentence, partitions=0, members=0, state="", reason="unreadable", lag=None
     )
     lakes.write_to(tmp_path, Scene(NOW, stories=(locked,)))
-    app = open_app("group", cluster="prod", group="locked")
-    assert "The group could not be read" in app.info[0].value
-    text = _text(app)
-    assert "Unknown: the group could not be read." in text
-    assert "Unknown: the group could not be described." in text
-    assert "no members" not in text
+    for tab, why in (
+        ("partitions", "Unknown: the group could not be read."),
+        ("members", "Unknown: the group could not be described."),
+    ):
+        app = open_app("group", cluster="prod", group="locked", tab=tab)
+        assert "The group could not be read" in app.info[0].value
+        assert why in _text(app)
+        assert "no members" not in _text(app)
 
 
 def test_the_time_range_of_the_address(open_app: Open, busy: Path) -> None:
@@ -391,7 +422,7 @@ def test_the_time_range_of_the_address(open_app: Open, busy: Path) -> None:
     assert "in the last 15 min" in _text(app), "its last change of status was half an hour ago"
     app = open_app("group", cluster="prod", group="orders-fulfilment", range="a while")
     assert "1 rebalance" not in _text(app)
-    assert "2 events in the last 1 h." in _text(app), "the default"
+    assert "3 events in the last 1 h." in _text(app), "the default"
     assert "`range` must be one of 15m, 1h, 6h, 24h, 7d, not “a while”." in app.warning[0].value
 
 
@@ -441,7 +472,7 @@ def test_alerts_deliveries_and_history(open_app: Open, busy: Path) -> None:
     opened, pending, ended, sent = tables(app)
     assert len(_column(opened, "About")) == 5
     assert _column(pending, "About") == ["orders-fulfilment (prod)"]
-    assert _column(pending, "Notified") == ["not yet"]
+    assert _column(pending, "Notified") == ["Not yet"]
     assert _column(ended, "About") == ["billing-export (prod)"]
     assert _column(ended, "Lasted") == ["26 min 30 s"]
     assert sorted(set(_column(sent, "State"))) == ["… queued", "✓ delivered", "✕ undelivered"]
@@ -478,6 +509,20 @@ def test_health_says_what_to_do(open_app: Open, tmp_path: Path) -> None:
     assert "errors in the last hour**, of 1 kind" in said
     assert "Grant the account Describe on these groups" in _text(app)
     assert _column(tables(app)[1], "Kind") == ["group_not_authorized"]
+
+
+def test_health_counts_the_samples_that_are_missing(
+    open_app: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made, skipped = lakes._samples, {f"prod-{i}" for i in (300, 301, 302, 320, 330)}
+    with monkeypatch.context() as patch:
+        patch.setattr(lakes, "_samples", lambda scene: (r for r in made(scene) if r["sample_id"] not in skipped))
+        lakes.write_to(tmp_path, Scene(NOW))
+    app = open_app("health")
+    assert _column(tables(app)[0], "Missing") == ["5", "0"]
+    [said] = [warning.value for warning in app.warning]
+    assert said.startswith("**5 samples of prod are missing in the last hour**: one is due every 15 s")
+    assert not app.success, "it is not called healthy"
 
 
 def test_health_of_a_cluster_that_was_never_collected(open_app: Open, tmp_path: Path) -> None:
@@ -557,6 +602,7 @@ def test_a_corrupt_database_costs_only_the_alerts(open_app: Open, busy: Path) ->
     app = open_app("alerts")
     assert "cannot use the database" in app.error[0].value
     assert "lagwise doctor" in app.error[0].value
+    assert not open_app().error, "the overview does without shared incidents"
     app = open_app("group", cluster="prod", group="checkout")
     assert "cannot use the database" in app.error[0].value
     assert "read as fast as they are written" in app.success[0].value, "the rest of the page stands"
@@ -601,20 +647,45 @@ def test_new_data_is_seen_at_the_next_refresh(open_app: Open, busy: Path) -> Non
     assert _column(tables(app)[0], "Group")[0] == "clickstream-archive"
 
 
-def test_a_page_refreshes_itself_until_it_is_paused(
-    open_app: Open, busy: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    asked: list[float | None] = []
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[float | None]:
+    """The seconds between two refreshes, as each run has asked for them; None: for none."""
+    found: list[float | None] = []
     fragment = st.fragment
 
     def spy(function: Any, *, run_every: float | None) -> Any:
-        asked.append(run_every)
+        found.append(run_every)
         return fragment(function, run_every=run_every)
 
     monkeypatch.setattr(st, "fragment", spy)
+    return found
+
+
+def test_a_page_refreshes_itself_until_it_is_paused(open_app: Open, busy: Path, asked: list[float | None]) -> None:
     app = open_app()
     assert asked == [5.0], "one fragment a page, at the interval of the settings"
     app.toggle(key="live").set_value(False).run()
     assert asked == [5.0, None]
     app.switch_page("../pages/health/health.py").run()
     assert asked == [5.0, None, None], "paused is paused on every page"
+    assert dict(app.query_params) == {}, "whoever opens the link sees a page that refreshes itself"
+
+
+def test_how_often_is_chosen_and_stands_in_the_address(open_app: Open, busy: Path, asked: list[float | None]) -> None:
+    app = open_app()
+    every = app.selectbox(key="refresh")
+    assert every.options == ["every 5 s", "every 15 s", "every 1 min", "every 5 min"]
+    assert every.value == "", "the setting has no name in the address"
+    every.set_value("1m").run()
+    assert asked[-1] == 60.0
+    assert app.query_params["refresh"] == "1m"
+    app.selectbox(key="refresh").set_value("").run()
+    assert asked[-1] == 5.0
+    assert "refresh" not in app.query_params
+    open_app("health", refresh="5m")
+    assert asked[-1] == 300.0
+    app = open_app("health", refresh="5s")
+    assert (asked[-1], app.selectbox(key="refresh").value) == (5.0, ""), "the same as the setting"
+    app = open_app("health", refresh="1s")
+    assert asked[-1] == 5.0
+    assert "`refresh` must be one of 5s, 15s, 1m, 5m, not “1s”." in app.warning[0].value

@@ -1,7 +1,7 @@
 """GroupNumbers, names and commands as people see them."""
 
 import subprocess
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
@@ -84,8 +84,18 @@ def test_times_are_utc_and_dated_where_it_is_not_today() -> None:
     assert humanise.clock(NOW - timedelta(hours=1), NOW) == "11:00:00 UTC"
     assert humanise.clock(NOW - timedelta(hours=13), NOW) == "2026-11-20 23:00:00 UTC"
     assert humanise.clock(None, NOW) == "—"
+    in_kolkata = timezone(timedelta(hours=5, minutes=30))
+    assert humanise.clock(NOW - timedelta(hours=13), NOW, in_kolkata) == "04:30:00 UTC+5:30", "today there"
     assert humanise.since(NOW - timedelta(seconds=75), NOW) == "1 min 15 s"
     assert humanise.since(NOW + timedelta(seconds=5), NOW) == "0 s", "a clock that runs ahead is no negative age"
+
+
+@pytest.mark.parametrize(
+    ("minutes", "text"),
+    [(0, "UTC"), (60, "UTC+1"), (-210, "UTC−3:30"), (345, "UTC+5:45"), (-720, "UTC−12"), (0.5, "UTC+0:00:30")],
+)
+def test_offsets_from_utc(minutes: float, text: str) -> None:
+    assert humanise.utc_offset(timedelta(minutes=minutes)) == text
 
 
 def test_every_status_and_reason_has_its_words() -> None:

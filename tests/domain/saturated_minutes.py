@@ -105,6 +105,7 @@ def saturated_minutes(
     by_minute: dict[float, list[tuple[Bucket, bool]]] = {}
     moved_at: dict[int, float] = {}
     in_order = sorted(minutes, key=lambda b: b.start)
+    moves_last = {(b.partition, owner(b)): b.start for b in in_order if b.last_moved_at is not None}
     for start, of_minute in groupby(in_order, key=lambda b: b.start):
         buckets = list(of_minute)
         moved_at |= {b.partition: b.last_moved_at for b in buckets if b.last_moved_at is not None}
@@ -119,6 +120,7 @@ def saturated_minutes(
                 habits.get(bucket.partition),
                 moved_at.get(bucket.partition),
                 None if its is None else elsewhere,
+                moves_last.get((bucket.partition, its), -math.inf) > start,
             )
             if counts(bucket):
                 by_minute.setdefault(start, []).append((bucket, is_saturated))
@@ -144,11 +146,14 @@ def saturated_minutes(
     return found
 
 
-def _is_saturated(bucket: Bucket, habit: Habit | None, moved_at: float | None, owner_moved_at: float | None) -> bool:
-    if habit is None or habit.cadence_seconds is None or moved_at is None:
+def _is_saturated(
+    bucket: Bucket, habit: Habit | None, moved_at: float | None, owner_moved_at: float | None, moves_again: bool
+) -> bool:
+    if habit is None or habit.cadence_seconds is None:
         return False
-    silence, longest = bucket.last_at - moved_at, habit.longest_silence_seconds
+    silence = math.inf if moved_at is None else bucket.last_at - moved_at
+    longest = habit.longest_silence_seconds
     is_at_work = silence <= longest
     if owner_moved_at is not None and bucket.last_at - owner_moved_at <= longest:
-        is_at_work |= silence <= LONGEST_TURN_SECONDS
+        is_at_work |= silence <= LONGEST_TURN_SECONDS or moves_again
     return is_at_work and 0 < bucket.least_lag >= habit.needed_backlog

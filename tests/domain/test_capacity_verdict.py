@@ -164,6 +164,8 @@ def test_the_verdict_is_right(row: Row) -> None:
     assert judgement.verdict is row.verdict, row.why
     assert (judgement.enough_until, judgement.enough_until_at_worst) == (row.until, row.at_worst)
     assert (judgement.load_test is not None) == (row.verdict is UNDECIDED and row.peak is not None)
+    ends_later = row.verdict is not TIGHT or row.until is not None
+    assert judgement.is_exceeded == {UNDECIDED: None, SHORT: True, TIGHT: not ends_later}.get(row.verdict, False)
     assert judgement.sentence.endswith(".") and "None" not in judgement.sentence and ".." not in judgement.sentence
 
 

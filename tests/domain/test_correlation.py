@@ -185,6 +185,21 @@ def test_where_nearly_all_groups_of_a_cluster_got_worse_it_is_the_cluster() -> N
     assert len(found.groups) == 9
 
 
+@pytest.mark.parametrize("size", [3, 4, 5, 6, 10, 11, 20, 50])
+def test_a_whole_cluster_seldom_gets_worse_by_chance(size: int) -> None:
+    """If each group gets worse by itself every 20 minutes, others seldom do so in the two minutes before one."""
+    fleet = {("a", f"g{n}"): GroupTraits(frozenset({thing("cluster", "a", "a")})) for n in range(size)}
+    groups = list(fleet.items())
+    enough = min(
+        worse
+        for worse in range(1, size + 1)
+        if find_shared(dict(groups[:worse]), dict(groups[worse:]), minimum_groups=3) is not None
+    )
+    others, each = size - 1, 2 / 20
+    chance = sum(math.comb(others, k) * each**k * (1 - each) ** (others - k) for k in range(enough - 1, size))
+    assert chance <= HIGHEST_CHANCE * (1 + 1e-9)
+
+
 def test_all_groups_of_a_cluster_count_also_those_that_are_not_well() -> None:
     fleet = plain("abcdefgh")
     troubled, _ = split(fleet, fleet)

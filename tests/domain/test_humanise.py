@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lagwise.domain.humanise import count, duration, interval, loss_in, plural, rate, size
+from lagwise.domain.humanise import count, duration, interval, loss_in, per_cent, plural, precise_duration, rate, size
 
 reproducible = settings(max_examples=300)
 
@@ -170,3 +170,11 @@ def test_an_irregular_plural() -> None:
 
 def test_a_loss_that_may_come_sooner_is_marked() -> None:
     assert [loss_in(s, upper_bound=True) for s in (90.0, 0.0, None)] == ["≤ 1 min 30 s", "now", "—"]
+
+
+def test_what_is_smaller_than_anybody_needs_is_said_to_be() -> None:
+    assert precise_duration(4.97e-18) == "< 1 ns"
+    assert precise_duration(1e-9) == "1 ns"
+    assert per_cent(4.97e-9) == "< 0.01 %"
+    assert per_cent(0.0) == "0 %"
+    assert per_cent(1e-4) == "0.01 %"

@@ -33,6 +33,12 @@ SATURATED: dict[str, dict[str, Any]] = {
         "partitions": 8,
         "hours": 2,
     },
+    "one partition after the other, for a quarter of an hour each": {
+        "arrivals": daily(130),
+        "batch": 45_000,
+        "partitions": 6,
+        "hours": 5,
+    },
     "one partition": {
         "arrivals": daily(600),
         "capacity": 1000.0,

@@ -2,6 +2,7 @@
 
 import math
 import statistics
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -90,6 +91,45 @@ def test_every_partition_that_is_read_must_have_a_backlog() -> None:
     stuck = [minute(n, [50_000] * 4, partition=1, moves=0) for n in range(10)]
     assert saturated_minutes(draining() + stuck, habits) == []
     assert saturated_minutes(draining() + stuck, {0: HABIT}) == []
+
+
+def in_turns(*turns: tuple[int, int, int]) -> list[Bucket]:
+    """Partitions 0 and 1 with a backlog all along; each turn is a partition, and its first and last minute."""
+    moving = {(partition, number) for partition, first, last in turns for number in range(first, last + 1)}
+    return [
+        replace(
+            minute(number, [90_000 - 10 * number] * 4, partition=partition, moves=4 * ((partition, number) in moving)),
+            last_committed=6000 * number,
+        )
+        for partition in (0, 1)
+        for number in range(60)
+    ]
+
+
+def saturated_numbers(minutes: list[Bucket], owners: Callable[[Bucket], int] = lambda _: 0) -> list[int]:
+    return [round(m.start / 60) for m in saturated_minutes(minutes, {0: HABIT, 1: HABIT}, owner=owners)]
+
+
+def test_a_partition_waits_for_its_turn_for_as_long_as_it_takes_if_it_comes_back() -> None:
+    there_and_back = in_turns((0, 0, 14), (1, 15, 39), (0, 40, 59))
+    # Partition 1 has not moved before its turn, and is taken to come back for ten minutes after it.
+    assert saturated_numbers(there_and_back) == list(range(49 + 1))
+    assert saturated_numbers(in_turns((0, 0, 14), (1, 15, 59))) == list(range(24 + 1)), "it may be stuck"
+
+
+def test_that_another_member_goes_on_says_nothing_of_the_first() -> None:
+    there_and_back = in_turns((0, 0, 14), (1, 15, 39), (0, 40, 59))
+
+    def handed_over(bucket: Bucket) -> int:
+        return 1 if bucket.partition == 0 and bucket.start >= 40 * 60 else 0
+
+    assert 25 not in saturated_numbers(there_and_back, handed_over)
+    assert 25 in saturated_numbers(there_and_back)
+
+
+def test_a_partition_does_not_wait_where_its_owner_is_idle() -> None:
+    pause = in_turns((0, 0, 14), (0, 40, 59), (1, 15, 20), (1, 39, 39))
+    assert not set(range(23, 38)) & set(saturated_numbers(pause))
 
 
 def test_stretches_end_where_members_or_partitions_change() -> None:

@@ -477,6 +477,22 @@ def test_one_node_of_many_is_not_worth_partitions_that_cannot_be_taken_away(
     assert advise(Workload.of_members(1 / 40, peak_rate_per_second=66, partitions=6)).changes == ()
 
 
+def test_a_limit_of_threads_that_costs_nodes_is_named(golden_sentence: Callable[..., None]) -> None:
+    limited = replace(USUAL, peak_rate_per_second=20_000, partitions=480, max_threads_per_node=8)
+    advice = advise(limited)
+    assert advice.nodes == 61
+    golden_sentence(advice.verdict)
+    free = advise(replace(limited, max_threads_per_node=1_000))
+    assert f"with {free.threads_per_node}, {free.nodes - 1} nodes would do" in advice.verdict
+
+
+@pytest.mark.parametrize("times", [{"t1_seconds": 0.01, "t2_seconds": 10_800.0}, {"t1_seconds": 1_200.0}])
+def test_nothing_is_changed_for_a_time_whose_unit_is_doubtful(times: dict[str, float]) -> None:
+    advice = advise(replace(USUAL, **times, peak_rate_per_second=10, partitions=48))
+    assert (advice.triple, advice.changes) == (None, ())
+    assert "is the unit right?" in advice.verdict
+
+
 def test_no_partitions_are_offered_where_keys_that_spread_better_are_as_good() -> None:
     hot = replace(USUAL, partitions=480, peak_rate_per_second=20_000, hottest_share=0.2)
     offered = advise(hot).changes
@@ -555,3 +571,15 @@ def test_the_cost_of_more_partitions_is_stated_only_with_them() -> None:
             assert change.cost is None
     with pytest.raises(OutOfRange, match="after"):
         partition_cost_sentence(48, 48)
+
+
+def test_less_slack_is_offered_where_it_alone_would_do_and_comes_last() -> None:
+    """24 threads do 1,600/s: 1,200/s need 1,714 at 70 %, and 1,600 at 75 %."""
+    tight = replace(USUAL, peak_rate_per_second=1_200, partitions=24, restart_seconds=0.0)
+    assert find_triple(tight) is None
+    last = advise(tight).changes[-1]
+    assert last.kind is ChangeKind.UTILISATION
+    assert last.sentence.startswith("Let the demand use 75 % of the capacity instead of 70 %, with less slack: then")
+    assert last.workload.target_utilisation == 0.75
+    far = replace(tight, peak_rate_per_second=20_000)
+    assert all(change.kind is not ChangeKind.UTILISATION for change in advise(far).changes)

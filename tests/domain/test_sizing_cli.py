@@ -139,6 +139,8 @@ def test_amounts(text: str, rate: float) -> None:
         ({"outage": "31d"}, "--outage", "must be from 0 to 30 days."),
         ({"outage_catch_up": "0"}, "--outage-catch-up", "must be from 1 second to 30 days."),
         ({"objective_rate": "-1"}, "--objective-rate", "must be a number from 0 to 1e12."),
+        ({"objective_rate": "20001"}, "--objective-rate", "must be --peak at most"),
+        ({"by": "objective"}, "--by objective", "needs a GROUP with recorded minutes"),
         ({"by": "magic"}, "--by", "objective"),
         ({"objective": "5m"}, "--objective", "needs a GROUP, whose minutes are recorded"),
         ({"lag": "-1"}, "--lag", "must be a number from 0 to 1e15."),

@@ -7,13 +7,20 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from lagwise.domain.humanise import lower_first
 from lagwise.domain.rebalances.explanation import Setup
 from lagwise.domain.rebalances.model import Rebalance
-from lagwise.domain.vocabulary import EventKind, RebalanceCause, Status
-from lagwise.domain.what_changed.backlog import Backlog, backlog_now
+from lagwise.domain.vocabulary import EventKind, RebalanceCause, Status, UnknownReason
+from lagwise.domain.what_changed.backlog import Backlog, backlog_now, is_told
 from lagwise.domain.what_changed.change import Change, ChangeKind
 from lagwise.domain.what_changed.choice import LOOK_BACK, likely_cause
-from lagwise.domain.what_changed.happenings import TopicEvent, of_rebalances, of_topic_events
+from lagwise.domain.what_changed.happenings import (
+    Leaderless,
+    TopicEvent,
+    of_leaderless,
+    of_rebalances,
+    of_topic_events,
+)
 from lagwise.domain.what_changed.levels import WorkStep
 from lagwise.domain.what_changed.measured import RecordsStep, TopicWork, changes_of
 
@@ -179,12 +186,206 @@ def test_a_deployment_shortly_before_is_named_with_it() -> None:
 
 def test_an_occasion_alone_is_named_with_doubt() -> None:
     event = TopicEvent(FAULT, EventKind.CONFIG_CHANGED, "orders", "retention.ms=604800000", "retention.ms=3600000")
-    found = likely_cause(list(of_topic_events([event], NOW)), NOW)
+    found = likely_cause(list(of_topic_events([event], NOW, NOW)), NOW)
     assert found is not None
     assert found.sentence == (
         "It may have to do with this: settings of the topic orders changed at 14:15:00 UTC: retention.ms=604800000 "
         "became retention.ms=3600000."
     )
+
+
+def leaders(kind: EventKind, before: str, after: str, at: datetime = FAULT) -> TopicEvent:
+    return TopicEvent(at, kind, "orders", before, after, "20 of 48 partitions")
+
+
+def test_leaders_that_moved_are_an_occasion() -> None:
+    moved = leaders(EventKind.LEADERS_MOVED, "broker 1", "broker 2 (16), broker 3 (4)")
+    [change] = of_topic_events([moved], NOW, NOW)
+    found = likely_cause([change], NOW)
+    assert found is not None
+    assert found.sentence == (
+        "It may have to do with this: 20 of 48 partitions of the topic orders changed leader at 14:15:00 UTC, from "
+        "broker 1 to broker 2 (16), broker 3 (4)."
+    )
+    slower = Change(kind=ChangeKind.CONSUME_RATE_FELL, at=FAULT + STEP, sentence="It reads less.")
+    told = likely_cause([change, slower], NOW)
+    assert told is not None
+    assert told.sentence == (
+        "It reads less. Shortly before: 20 of 48 partitions of the topic orders changed leader at 14:15:00 UTC, from "
+        "broker 1 to broker 2 (16), broker 3 (4)."
+    )
+
+
+MOVED = Change(kind=ChangeKind.LEADERS_MOVED, at=FAULT - 2 * STEP, sentence="Leaders moved.")
+DEPLOYED = Change(kind=ChangeKind.DEPLOYMENT, at=FAULT - 6 * STEP, sentence="All were replaced.")
+
+
+@pytest.mark.parametrize(
+    ("kind", "occasions", "named"),
+    [
+        (ChangeKind.CPU_ROSE, [DEPLOYED, MOVED], "All were replaced."),
+        (ChangeKind.WORK_ROSE, [DEPLOYED, MOVED], "All were replaced."),
+        (ChangeKind.CONSUME_RATE_FELL, [DEPLOYED, MOVED], "All were replaced."),
+        (ChangeKind.CONSUME_RATE_FELL, [MOVED], "Leaders moved."),
+        (ChangeKind.FETCHING_SLOWED, [DEPLOYED, MOVED], "Leaders moved."),
+        (ChangeKind.WORK_ROSE, [MOVED], None),
+        (ChangeKind.FETCHING_SLOWED, [DEPLOYED], None),
+    ],
+)
+def test_an_occasion_is_named_with_what_it_can_cause_and_leaders_after_what_people_did(
+    kind: ChangeKind, occasions: list[Change], named: str | None
+) -> None:
+    found = likely_cause([Change(kind=kind, at=FAULT, sentence="It is slower."), *occasions], NOW)
+    assert found is not None
+    assert found.sentence == (f"It is slower. Shortly before: {lower_first(named)}" if named else "It is slower.")
+
+
+def test_leaders_that_move_by_themselves_hide_no_deployment_and_no_input_that_changed() -> None:
+    """Deployed at 14:13:30, leaders elected at 14:14:30, T2 rises at 14:15."""
+    cpu = Change(kind=ChangeKind.CPU_ROSE, at=FAULT, sentence="T2 rose.")
+    told = likely_cause([cpu, MOVED], NOW)
+    assert told is not None
+    assert told.sentence == "T2 rose. No restart was seen since 14:07:00 UTC: rather the input than the code."
+    alone = likely_cause([DEPLOYED, MOVED], NOW)
+    assert alone is not None
+    assert alone.kind is ChangeKind.DEPLOYMENT
+
+
+def test_leaders_that_move_after_the_group_fell_behind_or_are_back_are_no_occasion() -> None:
+    moved = leaders(EventKind.LEADERS_MOVED, "broker 1", "broker 2")
+    back = leaders(EventKind.LEADERS_RESTORED, "no leader", "broker 1")
+    assert [*of_topic_events([moved], FAULT - STEP, NOW)] == []
+    assert len([*of_topic_events([moved], FAULT, NOW)]) == 1
+    assert [*of_topic_events([back], NOW, NOW)] == []
+
+
+def test_partitions_without_a_leader_explain_why_they_are_not_read() -> None:
+    lost = leaders(EventKind.LEADERS_LOST, "broker 1", "broker 2 (16), no leader (4)")
+    gone = [Leaderless("orders", 4, 48)]
+    found = likely_cause([*of_leaderless(gone, [lost], START, NOW)], NOW)
+    assert found is not None
+    assert (found.kind, found.at) == (ChangeKind.LEADERS_LOST, FAULT)
+    assert found.sentence == (
+        "4 of 48 partitions of the topic orders have had no leader since 14:15:00 UTC, before that broker 1: nobody "
+        "can read or write them."
+    )
+    assert found.remedy is not None
+
+
+LOST, BACK = EventKind.LEADERS_LOST, EventKind.LEADERS_RESTORED
+
+
+@pytest.mark.parametrize(
+    ("why", "kinds", "without_leader", "at", "told"),
+    [
+        ("no event tells when", [], 4, START, "have no leader"),
+        ("no event tells when", [], 1, START, "has no leader"),
+        ("all were lost then", [LOST], 4, FAULT, "have had no leader since 14:15:00 UTC, before that broker 0"),
+        ("others are back", [LOST, BACK], 5, FAULT, "have had no leader since 14:15:00 UTC, before that broker 0"),
+        (
+            "those of before may be back or not",
+            [LOST, BACK, LOST],
+            4,
+            FAULT + 2 * STEP,
+            "have no leader, the last of them since 14:15:30 UTC, before that broker 2",
+        ),
+        (
+            "what was lost last is the only one",
+            [LOST, BACK, LOST],
+            1,
+            FAULT + 2 * STEP,
+            "has had no leader since 14:15:30 UTC, before that broker 2",
+        ),
+        (
+            "they were lost one after the other",
+            [LOST, LOST],
+            4,
+            FAULT,
+            "have no leader, the last of them since 14:15:15 UTC, before that broker 1",
+        ),
+        ("those of either may be back", [LOST, LOST, BACK], 4, FAULT, "have no leader"),
+        ("some may be as old as what came back", [BACK, LOST, BACK], 4, FAULT + STEP, "have no leader"),
+    ],
+)
+def test_since_when_there_is_no_leader_is_told_if_it_is_certain(
+    why: str, kinds: list[EventKind], without_leader: int, at: datetime, told: str
+) -> None:
+    happened = [leaders(kind, f"broker {n}", "other", FAULT + n * STEP) for n, kind in enumerate(kinds)]
+    [found] = of_leaderless([Leaderless("orders", without_leader, 48)], happened, START, NOW)
+    assert found.at == at, why
+    them = "it" if without_leader == 1 else "them"
+    assert found.sentence == (
+        f"{without_leader} of 48 partitions of the topic orders {told}: nobody can read or write {them}."
+    ), why
+
+
+def test_without_a_leader_a_group_is_unknown() -> None:
+    lost = Change(kind=ChangeKind.LEADERS_LOST, at=FAULT, sentence="No leader.")
+    began = backlog_now(None, Status.UNKNOWN, 0.0, 15.0, NOW, has_leaderless=True)
+    assert began == Backlog(NOW)
+    explained = began.explained([lost], Status.UNKNOWN, NOW)
+    assert explained.cause is lost
+    assert is_told(lost, Status.UNKNOWN)
+    assert not is_told(lost, Status.LAGGING), "what is in trouble has a leader"
+    assert backlog_now(explained, Status.UNKNOWN, 0.0, 15.0, NOW + STEP, has_leaderless=True) == explained
+    others = backlog_now(explained, Status.LAGGING, 0.0, 15.0, NOW + STEP, has_leaderless=True)
+    assert others == Backlog(NOW + STEP), "partitions that have a leader lag: why is looked for anew"
+    unread = backlog_now(explained, Status.UNKNOWN, 0.0, 15.0, NOW + STEP, reason=UnknownReason.UNREADABLE)
+    assert unread == Backlog(NOW), "not known whether there are leaders"
+
+
+@pytest.fixture
+def back() -> Backlog:
+    """Leaders were lost at 14:15, which the next sample shows, and are back at 14:45."""
+    lost = Change(kind=ChangeKind.LEADERS_LOST, at=FAULT, sentence="No leader.", remedy="Start a broker.")
+    during, now = Backlog(FAULT + STEP, lost), FAULT + timedelta(minutes=30)
+    found = backlog_now(during, Status.UNKNOWN, 0.0, 15.0, now, reason=UnknownReason.TOO_FEW_SAMPLES)
+    assert found is not None
+    return found
+
+
+def test_leaders_that_were_lost_stay_the_cause_while_the_group_catches_up(back: Backlog) -> None:
+    assert back.since == FAULT + STEP
+    cause = back.cause
+    assert cause == Change(
+        kind=ChangeKind.LEADERS_WERE_LOST,
+        at=FAULT,
+        sentence="Until 14:45:00 UTC, partitions that it reads had no leader, and nobody could read or write them.",
+    )
+    assert is_told(cause, Status.CATCHING_UP)
+    later = FAULT + timedelta(minutes=40)
+    assert backlog_now(back, Status.CATCHING_UP, 900.0, 15.0, later) == back
+    assert backlog_now(back, Status.OK, 1.0, 15.0, later) is None
+    again = backlog_now(back, Status.UNKNOWN, 0.0, 15.0, later, has_leaderless=True)
+    assert again == Backlog(later)
+
+
+def test_what_follows_from_leaders_that_were_lost_is_not_blamed_for_the_backlog(back: Backlog) -> None:
+    more = Change(kind=ChangeKind.PRODUCE_RATE_ROSE, at=FAULT + timedelta(minutes=30), sentence="More is written.")
+    less = Change(kind=ChangeKind.CONSUME_RATE_FELL, at=FAULT - STEP, sentence="It reads less.")
+    lost = leaders(EventKind.LEADERS_LOST, "broker 1", "no leader")
+    restored = leaders(EventKind.LEADERS_RESTORED, "no leader", "broker 1", FAULT + timedelta(minutes=30))
+    occasions = [*of_topic_events([lost, restored], back.since, NOW)]
+    for status in (Status.CATCHING_UP, Status.LAGGING, Status.STOPPED):
+        assert back.explained([more, less, *occasions], status, NOW) == back
+        assert back.explained([], status, NOW) == back
+
+
+def test_lag_that_grows_though_leaders_are_back_has_another_cause(back: Backlog) -> None:
+    slower = Change(kind=ChangeKind.WAITING_ROSE, at=FAULT + timedelta(minutes=30), sentence="T1 rose.")
+    assert back.explained([slower], Status.CATCHING_UP, NOW) == back
+    assert back.explained([slower], Status.FALLING_BEHIND, NOW).cause is slower
+    assert back.explained([], Status.FALLING_BEHIND, NOW) == back
+
+
+def test_partitions_that_lose_their_leader_begin_another_backlog_however_old_the_one_before_is() -> None:
+    """Behind since 14:00 for T1, decided long ago: at 14:30 a broker fails."""
+    failed = START + timedelta(minutes=30)
+    slower = Backlog(START, Change(kind=ChangeKind.WAITING_ROSE, at=START, sentence="T1 rose."))
+    assert backlog_now(slower, Status.UNKNOWN, 0.0, 15.0, failed) == slower
+    began = backlog_now(slower, Status.UNKNOWN, 0.0, 15.0, failed, has_leaderless=True)
+    assert began == Backlog(failed)
+    assert not began.is_decided(failed)
 
 
 def test_the_first_change_is_named_and_its_consequences_are_not() -> None:

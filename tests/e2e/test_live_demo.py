@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +18,17 @@ import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
 from lagwise.config import load_config
+from lagwise.domain.capacity.assessment import NumberSource
+from lagwise.domain.capacity.verdict import CapacityVerdict
 from lagwise.domain.vocabulary import Status
 from lagwise.tables.analysis import GROUP_STATUS, STATUS_CHANGES
+from lagwise.tables.capacity import CAPACITY
 from lagwise.tables.store import Lake
 from lagwise_alerts.operate import queries
+from lagwise_app.demo.demo_cluster import CLUSTER_NAME
 from lagwise_app.supervisor.effective_settings import EFFECTIVE_SETTINGS, summary
 from lagwise_app.terminal import lake_queries
+from lagwise_sandbox.made_up import groups
 from lagwise_sandbox.scenarios import SCENARIOS, TOPIC
 from tests.dashboard.browsing import Visit
 
@@ -32,20 +38,20 @@ pytestmark = [pytest.mark.e2e, pytest.mark.broker, pytest.mark.spark, pytest.mar
 RUN_SECONDS = 900
 #: The demo's `recommendations` reads a topic that is kept for so long: before that nothing can be lost.
 NOTHING_LOST_BEFORE_SECONDS = TOPIC["web-sessions"].retention_seconds
-#: The demo kills the only member of this group 15 s after the start.
+#: The demo kills the only member of this group soon after the start.
 KILLED = "warehouse-sync"
 
 
 class Demo:
     """A running `lagwise demo` with its dashboard."""
 
-    def __init__(self, folder: Path, seconds: int) -> None:
+    def __init__(self, folder: Path, seconds: int, *options: str) -> None:
         self.data = folder / "data"
         self.port = _free_port()
         self.errors = (folder / "progress.log").open("w+")
         environment = {k: v for k, v in os.environ.items() if not k.startswith("LAGWISE_")}
         command = [sys.executable, "-m", "lagwise", "demo", "--json", "--for", str(seconds)]
-        command += ["--data", str(self.data), "--port", str(self.port)]
+        command += ["--data", str(self.data), "--port", str(self.port), *options]
         self.process = subprocess.Popen(
             command, stdout=subprocess.PIPE, stderr=self.errors, text=True, env=environment, cwd=folder
         )
@@ -54,7 +60,7 @@ class Demo:
     def address(self) -> str:
         return f"http://127.0.0.1:{self.port}"
 
-    def await_dashboard(self, seconds: float = 90) -> None:
+    def await_dashboard(self, seconds: float = 300) -> None:
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
             assert self.process.poll() is None, self.progress()
@@ -133,13 +139,14 @@ def test_the_demo_from_start_to_end(demo: Demo, browser: Browser) -> None:
     page = visit.open(f"/group?cluster=shop&group={KILLED}")
     expect(page.get_by_role("heading", name=KILLED)).to_be_visible()
     expect(page.get_by_text(re.compile(r"No members\. "))).to_be_visible()
-    expect(page.get_by_role("heading", name="Members")).to_be_visible()
+    expect(page.get_by_role("heading", name="What happened")).to_be_visible()
     expect(page.get_by_text("Something went wrong")).to_have_count(0)
     assert visit.overflow() == 0
     for name, heading in (("alerts", "Alerts"), ("capacity", "Capacity"), ("health", "Is Lagwise itself healthy?")):
         page = visit.open(f"/{name}")
         expect(page.get_by_role("heading", name=heading).first).to_be_visible()
         expect(page.get_by_text("Something went wrong")).to_have_count(0)
+    _planners_find_what_they_come_for(visit, demo)
     assert visit.troubles == []
     visit.close()
     family = demo.family()
@@ -162,7 +169,11 @@ def test_the_demo_from_start_to_end(demo: Demo, browser: Browser) -> None:
     left = [p for p in family if p.is_running() and p.status() != psutil.STATUS_ZOMBIE]
     assert left == [], "no process outlives the demo"
     lake = Lake(str(demo.data / "lake"))
-    assert lake.read(GROUP_STATUS).num_rows == len(report["groups"])
+    judged = lake.read(GROUP_STATUS).to_pylist()
+    assert len([row for row in judged if row["cluster"] == CLUSTER_NAME]) == len(report["groups"])
+    made_up = {row["group"]: row["status"] for row in judged if row["cluster"] == groups.CLUSTER_NAME}
+    assert made_up == {group.group: Status.OK for group in groups.GROUPS}
+    assert report["past"]["cluster"] == groups.CLUSTER_NAME
     assert lake.read(STATUS_CHANGES).num_rows > 0
     expected = summary(load_config(demo.data / EFFECTIVE_SETTINGS, environment={}))
     for part in ("collector", "analysis", "alerts", "dashboard"):
@@ -170,8 +181,37 @@ def test_the_demo_from_start_to_end(demo: Demo, browser: Browser) -> None:
         assert first.endswith(f"INFO lagwise: {expected}"), first
 
 
+def _planners_find_what_they_come_for(visit: Visit, demo: Demo) -> None:
+    """The made-up cluster has a past: verdicts on capacity, a date, a forecast, and a report to take along."""
+    page = visit.open("/capacity?cluster=made-up&group=checkout")
+    expect(page.get_by_text("All of its numbers are invented.")).to_be_visible()
+    expect(page.get_by_text("when the forecast goes above it").first).to_be_visible()
+    expect(page.get_by_role("heading", name="What will arrive")).to_be_visible()
+    with page.expect_download() as saved:
+        page.get_by_role("button", name="Report as HTML").click()
+    report = Path(saved.value.path()).read_text(encoding="utf-8")
+    for part in ("Cluster made-up:", "All of its numbers are invented.", "when the forecast goes above it", "<svg"):
+        assert part in report
+    capacity = {row["group"]: row for row in Lake(str(demo.data / "lake")).read(CAPACITY).to_pylist()}
+    verdicts = {group.group: capacity[group.group]["verdict"] for group in groups.GROUPS}
+    assert verdicts == {
+        "parcel-tracking": CapacityVerdict.ENOUGH,
+        "checkout": CapacityVerdict.TIGHT,
+        "audit-log": CapacityVerdict.UNDECIDED,
+        "risk-scoring": CapacityVerdict.ENOUGH,
+        "push-sender": CapacityVerdict.ENOUGH,
+        "invoice-pdf": CapacityVerdict.SHORT,
+    }
+    checkout = capacity["checkout"]
+    assert timedelta(days=30) < checkout["enough_until"] - checkout["as_of"] < timedelta(days=60)
+    assert capacity["risk-scoring"]["capacity_source"] == NumberSource.PROBE
+    asked = [sys.executable, "-m", "lagwise", "size", "checkout", "--cluster", "made-up", "--json"]
+    ran = subprocess.run([*asked, "--data", str(demo.data)], capture_output=True, text=True, check=True)
+    assert json.loads(ran.stdout)["group"]["verdict"] == CapacityVerdict.TIGHT
+
+
 def test_a_signal_ends_everything_within_ten_seconds(tmp_path: Path) -> None:
-    demo = Demo(tmp_path, 600)
+    demo = Demo(tmp_path, 600, "--no-past")
     try:
         demo.await_dashboard()
         family = demo.family()

@@ -85,6 +85,22 @@ class TestArithmetic:
         assert reported(probe).process_cpu_seconds is None, "nobody knows what of it is the other's"
         assert other.metadata() == ""
 
+    def test_a_second_probe_within_a_text_leaves_the_cpu_time_of_the_process_out(
+        self, spend: Callable[[int, int, int], None], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(module, "_PROBES", weakref.WeakSet())
+        probe = Probe(0)
+        handle = probe.handler(spend)
+        known = []
+        for lives in ("none", "within", "from within", "into", "none"):
+            if lives in ("within", "from within"):
+                other = Probe(0)
+            if lives in ("within", "into"):
+                del other
+            handle(20, 4, 1)
+            known.append(reported(probe).process_cpu_seconds is not None)
+        assert known == [True, False, False, False, True]
+
     def test_a_batch_is_divided_by_its_messages(self, spend: Callable[[int, int, int], None]) -> None:
         probe = Probe(0)
 

@@ -90,6 +90,9 @@ def test_when_it_ends(lake: Lake) -> None:
     # 750/s are half-way between the two peaks, and 70 % of the low end, 1,071.6/s.
     assert found["verdict"] == "tight"
     assert found["enough_until"] == pytest.approx(NOW + timedelta(days=46), abs=timedelta(days=1))
+    assert (found["is_exceeded"], found["demand_per_second"]) == (False, 600.0)
+    assert found["forecast_demand_per_second"] == pytest.approx(900.0, rel=0.01)
+    assert found["forecast_demand_high_per_second"] > found["forecast_demand_per_second"]
 
 
 def test_a_probe_with_cores(lake: Lake) -> None:
@@ -307,6 +310,10 @@ def test_advice_goes_by_the_objective_and_the_peak_stays_beside_it(lake: Lake) -
     # The forecast's busiest hour is 10 % above the recorded ones, and its interval ends another 10 % above.
     assert row["planned_objective_rate_per_second"] == pytest.approx(1.1 * 1.1 * needed)
     assert row["peak_rate_per_second"] == 3_000.0
+    # Demand is what the objective takes, today and ahead.
+    assert row["demand_per_second"] == pytest.approx(needed)
+    assert row["forecast_demand_per_second"] == pytest.approx(1.1 * needed)
+    assert row["forecast_demand_high_per_second"] == pytest.approx(1.1 * 1.1 * needed)
     assert row["sentence"].startswith("857 messages/s keep the objective of 5 min; it can do 1,425 to 1,575")
     assert row["verdict"] == "enough"
     assert "the objective of 5 min takes 1,040 messages/s, the highest minute 3,300" in row["advice"]
@@ -322,7 +329,8 @@ def test_advice_goes_by_the_objective_and_the_peak_stays_beside_it(lake: Lake) -
     by_peak = CapacitySettings.model_validate({"size_by": "peak"})
     plan(lake, by_peak, NOW + AGAIN_AFTER, objective_of=five_minutes)
     peak = rows(lake)["billing"]
-    assert (peak["size_by"], peak["verdict"]) == ("peak", "short")
+    assert (peak["size_by"], peak["verdict"], peak["is_exceeded"]) == ("peak", "short", True)
+    assert peak["demand_per_second"] == 3_000.0
     assert peak["advised_nodes"] > 2 * row["advised_nodes"]
     assert peak["objective_rate_per_second"] == row["objective_rate_per_second"]
 

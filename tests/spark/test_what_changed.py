@@ -10,14 +10,18 @@ import pytest
 from lagwise.domain.group_record import row_of
 from lagwise.domain.groups import GroupVerdict, record_of_verdict, verdict_of
 from lagwise.domain.vocabulary import ROCKETMQ, Status
-from lagwise.domain.what_changed.backlog import Backlog
-from lagwise.tables.analysis import GROUP_STATUS
+from lagwise.domain.what_changed.backlog import Backlog, already_behind
+from lagwise.domain.what_changed.change import Change, ChangeKind
+from lagwise.domain.what_changed.happenings import Leaderless
+from lagwise.tables.analysis import GROUP_STATUS, STATUS_CHANGES
 from lagwise.tables.minutes import MINUTES, WATERMARK_MINUTES
 from lagwise.tables.raw import COMMITS, EVENTS, WATERMARKS
 from lagwise.tables.schema import Table
 from lagwise.tables.service_times import JOBS, SERVICE_TIMES
 from lagwise.tables.store import Lake
-from lagwise_spark.jobs.what_changed import Behind, _within_bounds, backlogs_of
+from lagwise_spark.jobs.behind import Behind
+from lagwise_spark.jobs.leaders import leaderless_topics
+from lagwise_spark.jobs.what_changed import MOST_GROUPS, _within_bounds, backlogs_of
 from tests.domain.test_groups import part
 from tests.lake_rows import append, overwrite, row
 from tests.spark.test_rebalance_stats import at, news
@@ -115,6 +119,92 @@ def test_without_a_probe_and_with_a_changed_setting(lake: Lake) -> None:
     assert "segment.ms=1 became segment.ms=2" in cause.sentence
 
 
+def test_leaders_that_moved_are_named_as_an_occasion(lake: Lake) -> None:
+    shop = Shop(lake)
+    for minutes, after in moments():
+        shop.sample(minutes, t1=None, read=400 if after else 1500)
+    shop.write()
+    moved = {"before": "broker 1", "after": "broker 2", "cause": "1 of 2 partitions", "partition": 1}
+    append(lake, EVENTS, [row(EVENTS, **moved, cluster="shop", topic="orders", at=at(FAULT - 1), kind="leaders_moved")])
+    cause = backlogs_of(lake, verdicts(), news(NOW))[KEY].cause
+    assert cause is not None
+    assert cause.kind == "consume_rate_fell"
+    assert cause.sentence.endswith(
+        "1 of 2 partitions of the topic orders changed leader at 03:57:00 UTC, from broker 1 to broker 2."
+    )
+
+
+def test_a_group_that_cannot_be_read_for_want_of_a_leader_says_so_while_there_is_none_and_while_it_catches_up(
+    lake: Lake,
+) -> None:
+    """Only groups that read the topic and could not be read themselves."""
+    own = {"sample_id": "s1", "cluster": "shop", "sampled_at": at(NOW), "topic": "orders", "replicas": [1, 2]}
+    marks = [row(WATERMARKS, **own, partition=p, leader=None if p else 2) for p in range(3)]
+    before = {**own, "sample_id": "s0", "sampled_at": at(NOW - EVERY)}
+    append(lake, WATERMARKS, [*marks, row(WATERMARKS, **before, partition=0, leader=None)])
+    lost = {"before": "broker 1", "after": "no leader", "cause": "2 of 3 partitions"}
+    append(lake, EVENTS, [row(EVENTS, **lost, cluster="shop", topic="orders", at=at(FAULT), kind="leaders_lost")])
+    unread = verdict_of([part("unknown:unreadable"), part(Status.OK)], members=2, idle_members=0)
+    of_group = {KEY: ({}, replace(unread, topics=("orders",))), ("shop", "other"): ({}, replace(unread, topics=("x",)))}
+    found = backlogs_of(lake, of_group, news(NOW))
+    assert set(found) == {KEY}
+    cause = found[KEY].cause
+    assert cause is not None
+    assert (cause.kind, cause.at) == ("leaders_lost", at(FAULT))
+    assert cause.sentence.startswith("2 of 3 partitions of the topic orders have had no leader since 03:58:00 UTC")
+    overwrite(lake, GROUP_STATUS, [stored(of_group[KEY][1], found[KEY])])
+    [its] = news(NOW)
+    assert backlogs_of(lake, of_group, [its])[KEY] == found[KEY]
+    assert backlogs_of(lake, of_group, [replace(its, new_samples=0)])[KEY] == found[KEY], "a round for another cluster"
+    led = {**own, "sample_id": "s2", "sampled_at": at(NOW + EVERY), "leader": 2}
+    append(lake, WATERMARKS, [row(WATERMARKS, **led, partition=p) for p in range(3)])
+    behind = verdict_of([part(Status.CATCHING_UP, lag_seconds=90.0)], members=2, idle_members=0)
+    behind, later = replace(behind, topics=("orders",)), replace(its, latest_id="s2", as_of=at(NOW + EVERY))
+    back = backlogs_of(lake, {KEY: ({}, behind)}, [later])[KEY]
+    assert back.since == at(NOW)
+    assert stored(behind, back)["sentence"].endswith(
+        "Until 04:00:15 UTC, partitions that it reads had no leader, and nobody could read or write them."
+    )
+    overwrite(lake, GROUP_STATUS, [stored(behind, back)])
+    assert backlogs_of(lake, {KEY: ({}, behind)}, [replace(later, as_of=at(NOW + 2 * EVERY))])[KEY] == back
+
+
+def test_a_broker_that_fails_is_named_to_every_group_and_costs_those_that_fell_behind_nothing(lake: Lake) -> None:
+    """More groups than a round looks at otherwise."""
+    shop = Shop(lake)
+    for minutes, after in moments():
+        shop.sample(minutes, t1=0.048 if after else 0.012, read=400 if after else 1500)
+    shop.write()
+    own = {"sample_id": "s1", "cluster": "shop", "sampled_at": at(NOW), "topic": "payments", "replicas": [1]}
+    append(lake, WATERMARKS, [row(WATERMARKS, **own, partition=0, leader=None)])
+    unread = replace(verdict_of([part("unknown:unreadable")], members=1, idle_members=0), topics=("payments",))
+    others = {("shop", f"g{number}"): ({}, unread) for number in range(MOST_GROUPS + 10)}
+    found = backlogs_of(lake, others | verdicts(), news(NOW))
+    causes = {group: backlog.cause.kind for group, backlog in found.items() if backlog.cause}
+    assert causes == dict.fromkeys(others, "leaders_lost") | {KEY: "waiting_rose"}
+
+
+def test_a_group_that_has_been_behind_for_long_says_so_when_its_partitions_lose_their_leader(lake: Lake) -> None:
+    slower = Change(kind=ChangeKind.CPU_ROSE, at=at(NOW - 20), sentence="T2 rose.")
+    overwrite(lake, GROUP_STATUS, [stored(verdicts()[KEY][1], Backlog(at(NOW - 20), slower))])
+    own = {"sample_id": "s1", "cluster": "shop", "sampled_at": at(NOW), "topic": "orders", "replicas": [1]}
+    append(lake, WATERMARKS, [row(WATERMARKS, **own, partition=0, leader=None)])
+    unread = replace(verdict_of([part("unknown:unreadable")], members=2, idle_members=0), topics=("orders",))
+    found = backlogs_of(lake, {KEY: ({}, unread)}, news(NOW))[KEY]
+    assert found.since == at(NOW)
+    assert found.cause is not None
+    assert stored(unread, found)["sentence"].endswith("has no leader: nobody can read or write it.")
+
+
+def test_leaders_are_looked_for_as_far_back_as_the_latest_sample_reaches_and_no_further(lake: Lake) -> None:
+    """A sample of a large cluster takes minutes; files of earlier ones are not read."""
+    own = {"cluster": "shop", "sample_id": "s1", "replicas": [1, 2], "leader": None}
+    for topic, minutes in (("earlier", NOW - 7), ("orders", NOW - 5)):
+        append(lake, WATERMARKS, [row(WATERMARKS, **own, topic=topic, partition=0, sampled_at=at(minutes))])
+    [its] = news(NOW)
+    assert leaderless_topics(lake, replace(its, latest_from=at(NOW - 6))) == [Leaderless("orders", 1, 1)]
+
+
 def test_a_flink_job_whose_records_take_longer(lake: Lake) -> None:
     for number in range(60):
         minutes = NOW - 0.25 * (59 - number)
@@ -153,6 +243,89 @@ def test_a_cause_is_carried_from_round_to_round_and_is_final_after_a_while(
     assert now.since == at(NOW - age_minutes)
     assert now.cause is not None
     assert (now.cause.sentence == "Told before.") == is_kept
+
+
+class FirstSight:
+    """A group that is new in a lake, sampled every quarter of a minute from two minutes ago on, with a backlog from the
+    first sample on or without one."""
+
+    def __init__(self, lake: Lake, *, lag: int = 900, since: float = NOW - 2) -> None:
+        self.lake = lake
+        own = {"cluster": "shop", "topic": "orders", "partition": 0}
+        times = [since + EVERY * number for number in range(int((NOW - since) / EVERY) + 1)]
+        moments = [{**own, "sample_id": f"s{time}", "sampled_at": at(time)} for time in times]
+        append(lake, WATERMARKS, [row(WATERMARKS, **one, high_watermark=1_000) for one in moments])
+        append(lake, COMMITS, [row(COMMITS, **one, group="checkout", committed=1_000 - lag) for one in moments])
+
+    def was(self, status: str, since: float, *, before: str | None = None) -> None:
+        """The verdict of the round before, and when it became that."""
+        verdict = verdict_of([part(status)], members=2, idle_members=0)
+        overwrite(self.lake, GROUP_STATUS, [stored(verdict, None) | {"since": at(since)}])
+        change = {"cluster": "shop", "group": "checkout", "before": before, "after": verdict.status, "at": at(since)}
+        append(self.lake, STATUS_CHANGES, [row(STATUS_CHANGES, **change)])
+
+    def told(self, status: Status = Status.LAGGING) -> str:
+        """What the sentence says besides the verdict."""
+        verdict = verdicts(status)
+        backlog = backlogs_of(self.lake, verdict, news(NOW))[KEY]
+        return str(stored(verdict[KEY][1], backlog)["sentence"]).removeprefix(verdict[KEY][1].sentence).strip()
+
+
+ALREADY = "The cause cannot be told: it already lagged when Lagwise first saw it at 03:58:00 UTC."
+
+
+def test_a_group_that_lagged_when_it_was_first_seen_says_so(lake: Lake) -> None:
+    assert FirstSight(lake).told() == ALREADY
+
+
+def test_a_group_that_was_unknown_from_the_first_sample_on_says_so_and_goes_on_saying_it(lake: Lake) -> None:
+    seen = FirstSight(lake)
+    seen.was("unknown:too_few_samples", NOW - 1.75)
+    assert seen.told() == ALREADY
+    begun = backlogs_of(lake, verdicts(), news(NOW))[KEY]
+    overwrite(lake, GROUP_STATUS, [stored(verdicts()[KEY][1], begun)])
+    assert backlogs_of(lake, verdicts(), news(NOW))[KEY] == begun
+
+
+@pytest.mark.parametrize("status", [Status.STOPPED, Status.STALLED, Status.CATCHING_UP])
+def test_what_is_not_read_or_catches_up_needs_no_such_word(lake: Lake, status: Status) -> None:
+    assert FirstSight(lake).told(status) == ""
+
+
+def test_what_had_nothing_unread_in_its_first_sample_began_to_lag_later(lake: Lake) -> None:
+    assert FirstSight(lake, lag=0).told() == ""
+
+
+def test_what_was_known_to_keep_up_began_to_lag_later(lake: Lake) -> None:
+    seen = FirstSight(lake)
+    seen.was("ok", NOW - 1.75)
+    assert seen.told() == ""
+
+
+def test_what_became_unknown_was_seen_before(lake: Lake) -> None:
+    """As after a gap of the collector: all samples that are left of it are new."""
+    seen = FirstSight(lake)
+    seen.was("unknown:too_few_samples", NOW - 1.75, before="ok")
+    assert seen.told() == ""
+
+
+def test_what_was_sampled_long_before_the_first_verdict_may_have_kept_up(lake: Lake) -> None:
+    assert FirstSight(lake, since=NOW - 20).told() == ""
+
+
+def test_what_is_measured_later_takes_its_place_and_what_happened_later_does_not(lake: Lake) -> None:
+    shop = Shop(lake)
+    for minutes, after in moments():
+        shop.sample(minutes, t1=0.048 if after else 0.012, read=400 if after else 1500)
+    seen = already_behind(at(NOW - 5), at(NOW))
+    overwrite(lake, GROUP_STATUS, [stored(verdicts()[KEY][1], Backlog(at(NOW - 1), seen))])
+    change = {"cluster": "shop", "topic": "orders", "before": "segment.ms=1", "after": "segment.ms=2"}
+    append(lake, EVENTS, [row(EVENTS, **change, at=at(FAULT), kind="config_changed")])
+    assert backlogs_of(lake, verdicts(), news(NOW))[KEY].cause == seen
+    shop.write()
+    found = backlogs_of(lake, verdicts(), news(NOW))[KEY].cause
+    assert found is not None
+    assert found.kind is ChangeKind.WAITING_ROSE
 
 
 def test_a_group_that_commits_rarely_is_not_behind_between_commits(lake: Lake) -> None:
@@ -220,7 +393,7 @@ def test_each_round_at_first_and_then_once_a_minute() -> None:
     assert looked == [*range(0, 151, 15), *range(180, 601, 60)]
 
 
-def stored(verdict: GroupVerdict, backlog: Any) -> Mapping[str, Any]:
+def stored(verdict: GroupVerdict, backlog: Backlog | None) -> Mapping[str, Any]:
     record = record_of_verdict(
         verdict,
         cluster="shop",
@@ -233,5 +406,4 @@ def stored(verdict: GroupVerdict, backlog: Any) -> Mapping[str, Any]:
         findings=(),
         backlog=backlog,
     )
-    assert record.sentence.endswith(f" {backlog.cause.sentence}")
     return row_of(record)

@@ -1,7 +1,7 @@
 """Evaluates rules over a history, as the alert process would have done. Pure; nothing is stored or sent."""
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Set
+from collections.abc import Callable, Iterable, Set
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -9,6 +9,7 @@ from lagwise_alerts.evaluate.rule_matching import match_rule
 from lagwise_alerts.evaluate.rule_timers import TimerVerdict
 from lagwise_alerts.model import (
     Alert,
+    AlertEvent,
     AlertKind,
     AlertState,
     Condition,
@@ -17,8 +18,9 @@ from lagwise_alerts.model import (
     Notification,
     Situation,
 )
+from lagwise_alerts.notify.mute_state import MuteState
 from lagwise_alerts.rules.rule_file import Rule, RuleBook
-from lagwise_alerts.stages import decide
+from lagwise_alerts.stages import decide_and_mute
 
 #: Conditions on numbers that a history may lack, by their key in the file of rules.
 LOSS_AHEAD = "seconds_to_loss_below"
@@ -43,7 +45,7 @@ class PastSituation:
 
 @dataclass(frozen=True, slots=True)
 class Backtest:
-    """The notifications between two times, and the alerts that would be firing at the end.
+    """The notifications between two times, and those of their alerts that would be firing at the end.
 
     ``moments`` is how often the rules were evaluated.
     """
@@ -53,6 +55,8 @@ class Backtest:
     moments: int
     notifications: tuple[Notification, ...]
     firing: tuple[Alert, ...]
+    #: Notifications of single groups, their ends too, that shared incidents replaced.
+    covered: tuple[Notification, ...] = ()
 
     @property
     def incidents(self) -> dict[str, list[Notification]]:
@@ -62,6 +66,12 @@ class Backtest:
             found.setdefault(notification.alert.incident_id, []).append(notification)
         return found
 
+    @property
+    def shared_incidents(self) -> frozenset[str]:
+        """The shared incidents that were notified, by their ids."""
+        shared = (n.alert for n in self.notifications if n.alert.subject.kind is AlertKind.SHARED_INCIDENT)
+        return frozenset(alert.incident_id for alert in shared)
+
 
 def run_backtest(book: RuleBook, situations: Iterable[PastSituation], since: datetime, until: datetime) -> Backtest:
     """Evaluate the rules on each situation, in order."""
@@ -69,20 +79,48 @@ def run_backtest(book: RuleBook, situations: Iterable[PastSituation], since: dat
     alerts: dict[str, Alert] = {}
     ended: dict[str, Alert] = {}
     notifications: list[Notification] = []
+    covered: list[Notification] = []
     moments = 0
     for past in situations:
         moments += 1
         # A subject without an alert that no rule matches cannot change anything.
-        conditions = tuple(
-            one for one in past.situation.conditions if one.subject.fingerprint in alerts or is_of_interest(one)
+        situation = _without_background(
+            past.situation, lambda one: one.subject.fingerprint in alerts or is_of_interest(one)
         )
-        decision = decide(book, replace(past.situation, conditions=conditions), alerts, past.now, ended)
-        _carry_out(decision, alerts, ended)
-        notifications += decision.notifications
-    firing = [alert for alert in alerts.values() if alert.state is AlertState.FIRING]
+        # Silences and acknowledgements were answers to what was sent, which other rules may not send.
+        result = decide_and_mute(book, situation, alerts, ended, MuteState(), past.now)
+        _carry_out(result.decision, alerts, ended)
+        notifications += filter(_is_sent, result.decision.notifications)
+        covered += [*result.covered, *(one for one in result.decision.notifications if not _is_sent(one))]
+    # Alerts of which a shared incident was notified instead are part of that one.
+    notified = {notification.alert.incident_id for notification in notifications}
+    firing = [alert for alert in alerts.values() if alert.state is AlertState.FIRING and alert.incident_id in notified]
     return Backtest(
-        since, until, moments, tuple(notifications), tuple(sorted(firing, key=lambda a: (a.started_at, a.fingerprint)))
+        since,
+        until,
+        moments,
+        tuple(notifications),
+        tuple(sorted(firing, key=lambda a: (a.started_at, a.fingerprint))),
+        tuple(covered),
     )
+
+
+def _without_background(situation: Situation, is_of_interest: Callable[[Condition], bool]) -> Situation:
+    """The same, but what no rule can match is only there to be compared with: most groups are well most of the time."""
+    some: list[Condition] = []
+    background: list[GroupCondition] = []
+    for one in situation.conditions:
+        if is_of_interest(one):
+            some.append(one)
+        elif isinstance(one, GroupCondition) and one.subject.kind is AlertKind.GROUP:
+            background.append(one)
+    return replace(situation, conditions=tuple(some), others=lambda: (*background, *situation.others()))
+
+
+def _is_sent(notification: Notification) -> bool:
+    """Whether anybody gets it: the end of an alert of which nobody has heard, because a shared incident was notified
+    instead, goes to no channel."""
+    return notification.event is not AlertEvent.RESOLVED or notification.alert.sequence > 1
 
 
 def _carry_out(decision: Decision, alerts: dict[str, Alert], ended: dict[str, Alert]) -> None:

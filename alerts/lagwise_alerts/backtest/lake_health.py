@@ -12,7 +12,7 @@ from lagwise.tables.store import Lake
 from lagwise_alerts.evaluate.observation import CollectionRow
 
 #: How far before the first moment samples are read. Older ones are as stale as none.
-_LOOKBACK = timedelta(days=2)
+LOOKBACK = timedelta(days=2)
 
 _SAMPLES = f"""
 select cluster, finished_at, written_at, interval_seconds, len(errors) as errors, {READ_SOMETHING} as useful
@@ -49,7 +49,7 @@ class PastHealth:
     """The freshness of the past, moment by moment in order of time. Raises LakeError where it cannot be read."""
 
     def __init__(self, lake: Lake, since: datetime, until: datetime) -> None:
-        start = since - _LOOKBACK
+        start = since - LOOKBACK
         samples = lake.query(_SAMPLES, [start, until], over=[SAMPLES], since=start).to_pylist()
         ticks = lake.query(_TICKS, [start, until], over=[TICKS], since=start).to_pylist()
         self._samples = _Walk(samples)

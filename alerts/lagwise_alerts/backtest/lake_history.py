@@ -2,12 +2,13 @@
 
 The lake keeps the status of each group, its lag and the age of its oldest unread record, storms of rebalances, and how
 fresh samples and analysis were. It keeps no sentences, findings, capacity, idle members or forecasts. Topics and commit
-cadence of a group are taken to be those of now.
+cadence of a group are taken to be those of now. What else groups may share is in :mod:`.lake_comparison`.
 """
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from functools import partial
 from itertools import groupby, pairwise
 from typing import Any
 
@@ -21,7 +22,9 @@ from lagwise.tables.analysis import GROUP_HISTORY, GROUP_STATUS, STATUS_CHANGES
 from lagwise.tables.membership import REBALANCE_STATS
 from lagwise.tables.store import Lake
 from lagwise_alerts.backtest.backtest import PastSituation
-from lagwise_alerts.backtest.lake_health import PastHealth
+from lagwise_alerts.backtest.lake_comparison import STATUSES, LakeComparison
+from lagwise_alerts.backtest.lake_health import LOOKBACK, PastHealth
+from lagwise_alerts.backtest.lazy_traits import LazyTraits
 from lagwise_alerts.evaluate.group_facts import STORM_LASTS, Group
 from lagwise_alerts.evaluate.observation import (
     SIGNS_OF_LIFE,
@@ -31,7 +34,7 @@ from lagwise_alerts.evaluate.observation import (
     observe,
 )
 from lagwise_alerts.evaluate.unread_ages import LagObjective, UnreadAges, read_cadences, usual_objective
-from lagwise_alerts.model import AlertKind, AlertSubject, Condition, GroupCondition, Situation
+from lagwise_alerts.model import AlertKind, AlertSubject, ClusterView, Condition, GroupCondition, Situation
 from lagwise_alerts.rules.rule_file import RuleBook
 
 #: The kinds of alerts that a backtest over the lake can raise.
@@ -61,10 +64,9 @@ select cluster, "group", hour, last_at, sentence from rebalance_stats where is_s
 order by cluster, "group", hour
 """
 
+_FIRST_JUDGED = "select cluster, min(as_of) as first_at from group_history where as_of >= ? and as_of < ? group by 1"
 _TOPICS = 'select cluster, "group", topics from group_status'
 
-# A status that only a newer version knows counts as unknown.
-_STATUSES = {status.value: status for status in Status}
 _REASONS = {reason.value: reason for reason in UnknownReason}
 
 Topics = Mapping[Group, tuple[str, ...]]
@@ -99,11 +101,16 @@ def situations(lake: Lake, span: HistorySpan, book: RuleBook) -> Iterator[PastSi
     judged = groupby(_conditions(lake, span, wanted, topics), key=lambda c: (c.as_of, str(c.subject.cluster)))
     following = next(judged, None)
     showing: dict[str, list[Condition]] = {}
+    # A cluster is taken to be watched since it was first judged, as far back as the alerts look.
+    begun = first_judged(lake, span.since - LOOKBACK, span.until)
+    judged_at: dict[str, datetime] = {}
+    comparison = LakeComparison(lake, span.since, span.until, wanted, topics)
     for now, cluster in _moments(lake, span, health.begins_at):
         collections = health.at(now)
         monitor = _monitor(now, collections, span.analysis_interval_seconds)
         if cluster is not None:
             showing[cluster] = []
+            judged_at[cluster] = now
             if following is not None and following[0] == (now, cluster):
                 view = monitor.clusters.get(cluster)
                 valid = VERDICT_VALID_SECONDS if view is None else view.valid_for_seconds
@@ -117,7 +124,29 @@ def situations(lake: Lake, span: HistorySpan, book: RuleBook) -> Iterator[PastSi
                     showing[cluster] += _with_storm(condition, storms)
                 following = next(judged, None)
         groups = (condition for its in showing.values() for condition in its)
-        yield PastSituation(now, replace(monitor, conditions=(*monitor.conditions, *groups)))
+        views = _views(monitor, judged_at, begun)
+        longest = max((row.interval_seconds for row in collections.values()), default=0.0)
+        traits = LazyTraits(partial(comparison.traits, now, longest))
+        others = partial(comparison.others, dict(judged_at), views)
+        yield PastSituation(now, Situation((*monitor.conditions, *groups), views, traits, others))
+
+
+def first_judged(lake: Lake, since: datetime, until: datetime) -> dict[str, datetime]:
+    """The first moment of a time range at which each cluster was judged. Raises LakeError."""
+    rows = lake.query(_FIRST_JUDGED, [since, until], over=[GROUP_HISTORY], since=since).to_pylist()
+    return {row["cluster"]: row["first_at"] for row in rows}
+
+
+def _views(
+    monitor: Situation, judged_at: Mapping[str, datetime], begun: Mapping[str, datetime]
+) -> dict[str, ClusterView]:
+    """The watched clusters. Samples are deleted long before the history is: where there are none, the history says how
+    far the verdicts reach."""
+    of_history = {
+        cluster: ClusterView(at, VERDICT_VALID_SECONDS, without_errors=True) for cluster, at in judged_at.items()
+    }
+    views = {**of_history, **monitor.clusters}
+    return {cluster: replace(view, watched_since=begun.get(cluster)) for cluster, view in views.items()}
 
 
 def _monitor(now: datetime, collections: Mapping[str, CollectionRow], analysis_interval_seconds: float) -> Situation:
@@ -191,7 +220,7 @@ def _condition(
     row: Mapping[str, Any], as_of: datetime, change: _Change, alive: set[str], mirrored: frozenset[str]
 ) -> GroupCondition:
     subject = AlertSubject(AlertKind.GROUP, row["cluster"], row["group"])
-    status, numbers = _STATUSES.get(row["status"], Status.UNKNOWN), numbers_of(row)
+    status, numbers = STATUSES.get(row["status"], Status.UNKNOWN), numbers_of(row)
     if status in SIGNS_OF_LIFE or numbers.consume_rate_per_second:
         alive.add(subject.fingerprint)
     since, reason = change

@@ -3,14 +3,20 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from math import isnan
+from typing import Any
 
 from lagwise.domain.aging import AgePace
+from lagwise.domain.correlation import GroupKey, GroupTraits, ThingKind
 from lagwise.domain.findings import loss_findings
 from lagwise.domain.groups import record_of_verdict
+from lagwise.tables.raw import MEMBERS
 from lagwise.traces.judged import JudgedTrace, judged
 from lagwise.traces.trace import Row, Trace, moment
 from lagwise_alerts.backtest.backtest import CATCHING_UP, LOSS_AHEAD, PastSituation
+from lagwise_alerts.backtest.lazy_traits import LazyTraits
+from lagwise_alerts.evaluate.group_traits import MEMBERS_LOOKBACK, traits_by_group
 from lagwise_alerts.evaluate.observation import CollectionRow, GroupRow, LakeSnapshot, observe
 from lagwise_alerts.evaluate.unread_ages import UnreadAges
 from lagwise_alerts.model import AlertKind
@@ -31,6 +37,7 @@ def situations(trace: Trace, events: Sequence[Row], cluster: str) -> Iterator[Pa
     alive: set[str] = set()
     ages = UnreadAges()
     seen = -1
+    begins_at = moment(trace.sample_times[0])
     for number, time_s in enumerate(its.times):
         now, sample = moment(time_s), trace.sample_at(time_s)
         as_of = moment(trace.sample_times[sample])
@@ -45,7 +52,9 @@ def situations(trace: Trace, events: Sequence[Row], cluster: str) -> Iterator[Pa
         observed = observe(
             LakeSnapshot(
                 groups=groups,
-                collections={cluster: CollectionRow(cluster, as_of, trace.sample_interval_s, (), as_of, None)},
+                collections={
+                    cluster: CollectionRow(cluster, as_of, trace.sample_interval_s, (), as_of, None, begins_at)
+                },
                 active_before=frozenset(),
             ),
             clusters=(cluster,),
@@ -54,7 +63,30 @@ def situations(trace: Trace, events: Sequence[Row], cluster: str) -> Iterator[Pa
             watching_since=None,
             now=now,
         )
-        yield PastSituation(now, observed)
+        traits = LazyTraits(partial(_traits, trace, cluster, now))
+        yield PastSituation(now, replace(observed, traits=traits))
+
+
+def _traits(trace: Trace, cluster: str, now: datetime) -> dict[GroupKey, GroupTraits]:
+    """The hosts and client ids of the members of the last half hour. A trace has no brokers."""
+    start = now - MEMBERS_LOOKBACK
+    found: dict[str, dict[str, Any]] = {}
+    for row in trace.rows[MEMBERS.name]:
+        if start <= row["sampled_at"] <= now:
+            its = found.setdefault(
+                row["group"], {"cluster": cluster, "group": row["group"], "hosts": set(), "client_ids": set()}
+            )
+            its["hosts"] |= {row["host"]} - {None}
+            its["client_ids"] |= {row["client_id"]} - {None}
+    return traits_by_group((), found.values())
+
+
+def missing_traits(trace: Trace) -> tuple[ThingKind, ...]:
+    """What groups may share that the trace says nothing of."""
+    members = trace.rows[MEMBERS.name]
+    told = {ThingKind.HOST: "host", ThingKind.CLIENT_ID: "client_id"}
+    missing = (kind for kind, name in told.items() if all(row[name] is None for row in members))
+    return (ThingKind.BROKER, *missing)
 
 
 def _rows_at(

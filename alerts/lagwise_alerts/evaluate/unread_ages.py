@@ -99,10 +99,4 @@ def usual_objective(group: Group) -> float:
 
 def objectives_of(config: Config) -> LagObjective:
     """The lag objectives in the settings."""
-    clusters = {cluster.name: cluster for cluster in config.clusters}
-
-    def objective_of(group: Group) -> float:
-        cluster = clusters.get(group[0])
-        return usual_objective(group) if cluster is None else cluster.lag_objective_of(group[1])
-
-    return objective_of
+    return lambda group: config.lag_objective_of(*group)

@@ -57,6 +57,8 @@ class Correlated:
     shared: Decision
     #: The shared incidents by their ids.
     incidents: Mapping[str, SharedIncident]
+    #: Notifications of members that the shared incidents replace.
+    covered: tuple[Notification, ...]
     #: Those with a notification that an acknowledgement does not withhold.
     past_acknowledgement: frozenset[str]
     #: Those that have got a new trouble, so that what was acknowledged is not all of it any more.
@@ -120,6 +122,7 @@ def correlate(
             notifications=tuple(notification for _, notification in results if notification is not None),
         ),
         {key: SharedIncident(incident.alert, tuple(incident.members)) for key, incident in incidents.items()},
+        tuple(notification for incident in incidents.values() for notification in incident.covered),
         frozenset(key for key, incident in incidents.items() if incident.is_past_acknowledgement),
         frozenset(key for key, incident in incidents.items() if incident.is_back),
     )

@@ -73,7 +73,7 @@ def document(notification: Notification, config: Config) -> dict[str, Any]:
         "times_begun": max(1, len(alert.recent_starts)),
         **sent_numbers(numbers),
         "worst_partition": worst,
-        "shared_incident": _shared_incident(notification.shared_incident),
+        "shared_incident": shared_incident_document(notification.shared_incident),
         "first_command": _first_command(notification, config.clusters),
         "dashboard_url": dashboard_link(subject, config.alerts.dashboard_url),
         "fingerprint": alert.fingerprint,
@@ -83,7 +83,7 @@ def document(notification: Notification, config: Config) -> dict[str, Any]:
     }
 
 
-def _shared_incident(shared: SharedIncident | None) -> dict[str, Any] | None:
+def shared_incident_document(shared: SharedIncident | None) -> dict[str, Any] | None:
     """The shared incident that the alert is, or is part of."""
     if shared is None:
         return None

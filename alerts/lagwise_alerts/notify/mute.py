@@ -27,6 +27,8 @@ class MuteResult:
     no_longer_withheld: tuple[str, ...] = ()
     #: Incidents whose acknowledgement is void: they have got a trouble that nobody has taken on.
     no_longer_acknowledged: tuple[str, ...] = ()
+    #: Notifications of single groups that shared incidents replace.
+    covered: tuple[Notification, ...] = ()
 
 
 def mute(decision: Decision, alerts: Mapping[str, Alert], state: MuteState, now: datetime) -> MuteResult:

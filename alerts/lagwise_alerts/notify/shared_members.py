@@ -1,5 +1,6 @@
 """Which alerts become members of which shared incident. Pure; the first half of stage 5, correlate."""
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -17,6 +18,7 @@ from lagwise.domain.vocabulary import Status
 from lagwise_alerts.evaluate.rule_matching import is_too_old
 from lagwise_alerts.model import Alert, AlertKind, AlertState, AlertSubject, GroupCondition, Notification, Situation
 from lagwise_alerts.rules.rule_file import RuleBook
+from lagwise_alerts.rules.shared_incidents import SharedIncidents
 
 #: What is found in the first minutes of watching a cluster began before, at any time: it did not get worse together.
 _WATCHED_FOR = timedelta(minutes=15)
@@ -65,10 +67,15 @@ def find_members(
         and alert.worsened_at is not None
     }
     new = {key for key, alert in alone.items() if _is_new(alert, before.get(alert.incident_id))}
-    if rules is None or not new or not (incidents or len(alone) >= rules.groups):
+    if rules is None:
         return []
-    traits = _traits(situation, book)
-    well = _well(situation, traits, {alert.fingerprint for alert in open_alerts.values()}, now)
+    may_join = any(_in_time_to_join(incident.alert, alone, new, rules, now) for incident in incidents.values())
+    # What groups share takes long to read and to compare.
+    if not may_join and not _are_together(alone, new, rules):
+        return []
+    groups = _groups(situation)
+    traits = _traits(groups, situation.traits, book)
+    well = _well(groups, traits, {alert.fingerprint for alert in open_alerts.values()}, now)
     alone = {key: alert for key, alert in alone.items() if key in traits}
     found: list[Alert] = []
 
@@ -81,20 +88,9 @@ def find_members(
             incident.alert = _grown(incident.alert, [*members, *joined], traits, well)
 
     for incident in incidents.values():
-        first = incident.alert.since - timedelta(seconds=rules.within)
-        last = worsened_at(incident.alert) + timedelta(seconds=rules.join_within)
-        if now > last + timedelta(seconds=rules.within):
-            # An alert whose rule asks for hours of trouble is dated back by these: it is news all the same.
-            continue
         things = incident.alert.subject.things
-        join(
-            incident,
-            [
-                key
-                for key in new & alone.keys()
-                if first <= worsened_at(alone[key]) <= last and _may_join(traits[key], things)
-            ],
-        )
+        in_time = _in_time_to_join(incident.alert, alone, new, rules, now)
+        join(incident, [key for key in in_time if _may_join(traits[key], things)])
     set_aside: set[GroupKey] = set()
     for _ in range(_MOST_MOMENTS):
         left = (new & alone.keys()) - set_aside
@@ -120,6 +116,18 @@ def find_members(
     return found
 
 
+def _in_time_to_join(
+    incident: Alert, alone: Mapping[GroupKey, Alert], new: Iterable[GroupKey], rules: SharedIncidents, now: datetime
+) -> list[GroupKey]:
+    """The groups with a new alert that got worse at such a time that they may join a shared incident."""
+    first = incident.since - timedelta(seconds=rules.within)
+    last = worsened_at(incident) + timedelta(seconds=rules.join_within)
+    if now > last + timedelta(seconds=rules.within):
+        # An alert whose rule asks for hours of trouble is dated back by these: it is news all the same.
+        return []
+    return [key for key in new if key in alone and first <= worsened_at(alone[key]) <= last]
+
+
 def _may_join(traits: GroupTraits, things: tuple[SharedThing, ...]) -> bool:
     """Whether a group that got worse later may have the trouble of a shared incident about these things.
 
@@ -140,6 +148,16 @@ def _key(about: Alert | GroupCondition) -> GroupKey:
     return about.subject.cluster or "", about.subject.group or ""
 
 
+def _are_together(alone: Mapping[GroupKey, Alert], new: Iterable[GroupKey], rules: SharedIncidents) -> bool:
+    """Whether enough groups got worse at the time of a new trouble. Anything else need not be looked at."""
+    times = sorted(map(worsened_at, alone.values()))
+    within = timedelta(seconds=rules.within)
+    return any(
+        bisect_right(times, at + within) - bisect_left(times, at - within) >= rules.groups
+        for at in {worsened_at(alone[key]) for key in new}
+    )
+
+
 def _is_new(alert: Alert, former: Alert | None) -> bool:
     """Whether an alert has begun to fire, or has become worse, in this round."""
     return former is None or former.state is not AlertState.FIRING or former.worsened_at != alert.worsened_at
@@ -158,10 +176,12 @@ def _was_watched(alert: Alert, situation: Situation) -> bool:
     )
 
 
-def _traits(situation: Situation, book: RuleBook) -> dict[GroupKey, GroupTraits]:
+def _traits(
+    groups: Iterable[GroupCondition], known: Mapping[GroupKey, GroupTraits], book: RuleBook
+) -> dict[GroupKey, GroupTraits]:
     """What each observed group may share with others."""
     found = {}
-    for condition in _groups(situation):
+    for condition in groups:
         key = _key(condition)
         cluster = key[0]
         things = {SharedThing(ThingKind.TOPIC, topic, cluster) for topic in condition.topics}
@@ -169,30 +189,32 @@ def _traits(situation: Situation, book: RuleBook) -> dict[GroupKey, GroupTraits]
         downstream = book.downstream_of(condition.subject)
         if downstream is not None:
             things.add(SharedThing(ThingKind.DOWNSTREAM, downstream))
-        more = situation.traits.get(key, GroupTraits(frozenset()))
+        more = known.get(key, GroupTraits(frozenset()))
         found[key] = replace(more, things=more.things | things)
     return found
 
 
 def _well(
-    situation: Situation, traits: Mapping[GroupKey, GroupTraits], in_trouble: set[str], now: datetime
+    groups: Iterable[GroupCondition], traits: Mapping[GroupKey, GroupTraits], in_trouble: set[str], now: datetime
 ) -> dict[GroupKey, GroupTraits]:
     """The traits of the groups that are known to be well. ``in_trouble`` are fingerprints."""
     return {
         _key(condition): traits[_key(condition)]
-        for condition in _groups(situation)
+        for condition in groups
         if condition.status in _WELL
         and condition.subject.fingerprint not in in_trouble
         and not is_too_old(condition, now)
     }
 
 
-def _groups(situation: Situation) -> Iterable[GroupCondition]:
-    return (
+def _groups(situation: Situation) -> tuple[GroupCondition, ...]:
+    """All observed groups."""
+    known = (
         condition
         for condition in situation.conditions
         if isinstance(condition, GroupCondition) and condition.subject.kind is AlertKind.GROUP
     )
+    return (*known, *situation.others())
 
 
 def _incident_of(

@@ -10,12 +10,14 @@ from lagwise_alerts.notify.mute_state import (
     Silence,
     literal_pattern,
 )
-from lagwise_alerts.operate import actions, queries, resend, test_message
+from lagwise_alerts.operate import actions, queries, resend, saved_views, test_message
 from lagwise_alerts.operate.actions import Operator, Via, matcher_words
-from lagwise_alerts.operate.queries import ActionRow, AlertCounts, OperatorState
+from lagwise_alerts.operate.queries import ActionRow, AlertCounts, IncidentMessage, OperatorState
+from lagwise_alerts.operate.saved_views import SavedView
 from lagwise_alerts.outbox.store import DeliveryRow
 from lagwise_alerts.rules.owners import Owner, owner_of
 from lagwise_alerts.rules.rule_file import load_rules
+from lagwise_alerts.rules.shared_incidents import SharedIncidents
 
 __all__ = [
     "Acknowledgement",
@@ -25,6 +27,7 @@ __all__ = [
     "AlertKind",
     "AlertState",
     "DeliveryRow",
+    "IncidentMessage",
     "Matcher",
     "Mute",
     "MuteCause",
@@ -32,7 +35,9 @@ __all__ = [
     "Operator",
     "OperatorState",
     "Owner",
+    "SavedView",
     "Severity",
+    "SharedIncidents",
     "Silence",
     "Via",
     "actions",
@@ -42,5 +47,6 @@ __all__ = [
     "owner_of",
     "queries",
     "resend",
+    "saved_views",
     "test_message",
 ]

@@ -49,6 +49,9 @@ class Action(StrEnum):
     TAKE_BACK = "take_back"
     RESEND = "resend"
     TEST = "test"
+    SAVE_VIEW = "save_view"
+    RENAME_VIEW = "rename_view"
+    DELETE_VIEW = "delete_view"
 
 
 @dataclass(frozen=True, slots=True)

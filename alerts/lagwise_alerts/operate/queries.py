@@ -11,11 +11,13 @@ from lagwise.config import Config
 from lagwise.config.operating import MaintenanceWindow
 from lagwise_alerts.model import Alert, AlertState
 from lagwise_alerts.notify.mute_state import Acknowledgement, Mute, MuteState, Silence
+from lagwise_alerts.operate.saved_views import SavedView, view_of
 from lagwise_alerts.outbox.database import (
     ACTIONS,
     ACTIVE_GROUPS,
     ALERTS,
     DELIVERIES,
+    SAVED_VIEWS,
     SILENCES,
     SUMMARY_MEMBERS,
     open_engine,
@@ -46,6 +48,23 @@ class ActionRow:
     action: str
     subject: str
     comment: str
+
+
+@dataclass(frozen=True, slots=True)
+class IncidentMessage:
+    """A message about an incident as it goes out. In a summary it has the state, attempts and time of the summary."""
+
+    incident_id: str
+    channel: str
+    #: An :class:`lagwise_alerts.model.AlertEvent`.
+    event: str
+    #: ``queued``, ``delivered`` or ``dead`` (given up).
+    state: str
+    #: How often it was tried.
+    attempts: int
+    #: When it was queued.
+    created_at: datetime
+    in_summary: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +119,12 @@ def silences(engine: Engine, now: datetime) -> list[Silence]:
     """Active and future silences, the next to end first. Raises DatabaseError."""
     query = select(SILENCES).where(SILENCES.c.ends_at > now).order_by(SILENCES.c.ends_at, SILENCES.c.id)
     return [silence_of(row) for row in _fetch(engine, query, SILENCES)]
+
+
+def saved_views(engine: Engine) -> list[SavedView]:
+    """All saved views by name. Raises DatabaseError."""
+    rows = _fetch(engine, select(SAVED_VIEWS), SAVED_VIEWS)
+    return sorted(map(view_of, rows), key=lambda view: (view.name.casefold(), view.name))
 
 
 def actions(engine: Engine, *, text: str = "", limit: int = 200, offset: int = 0) -> list[ActionRow]:
@@ -204,6 +229,21 @@ def _deliveries(incident_id: str | None, state: str | None, channel: str | None,
         about = select(ALERTS.c.incident_id).where(_contains(text, ALERTS.c.group))
         query = query.where(_contains(text, d.channel, d.event, d.state, d.last_error) | d.incident_id.in_(about))
     return query
+
+
+def messages_of(engine: Engine, incident_ids: Iterable[str], since: datetime) -> list[IncidentMessage]:
+    """All messages about incidents that were queued since then, in order. Raises DatabaseError."""
+    d, summary = DELIVERIES.c, DELIVERIES.alias("summary")
+    sent = [func.coalesce(summary.c[name], d[name]).label(name) for name in ("state", "attempts", "created_at")]
+    is_member = SUMMARY_MEMBERS.c.delivery_id == d.id
+    query = (
+        select(d.incident_id, d.channel, d.event, *sent, summary.c.id.is_not(None).label("in_summary"))
+        .outerjoin(SUMMARY_MEMBERS, is_member)
+        .outerjoin(summary, summary.c.id == SUMMARY_MEMBERS.c.summary_id)
+        .where(d.incident_id.in_(incident_ids), sent[-1] >= since)
+        .order_by(d.id)
+    )
+    return [IncidentMessage(**row._mapping) for row in _fetch(engine, query, SUMMARY_MEMBERS)]
 
 
 def channel_states(engine: Engine, channels: Sequence[str]) -> list[ChannelState]:

@@ -183,6 +183,19 @@ SUMMARY_MEMBERS = Table(
     Index("summarised_by_summary", "summary_id"),
 )
 
+#: A name for an address of the dashboard: the path of its page, and its query.
+SAVED_VIEWS = Table(
+    "saved_views",
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=True),
+    Column("name", AnyText, nullable=False),
+    Column("page", String(50), nullable=False),
+    Column("query", AnyText, nullable=False),
+    Column("saved_by", AnyText, nullable=False),
+    Column("saved_at", UtcDateTime, nullable=False),
+    sqlite_autoincrement=True,  # a form that is still open never means another view
+)
+
 #: Every action of an operator. ``via`` is cli or dashboard, ``subject`` what it was done to, in words.
 ACTIONS = Table(
     "actions",

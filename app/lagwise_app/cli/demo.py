@@ -16,6 +16,7 @@ from lagwise_app.cli.shared import json_option, require_package
     help="Stop after this long (2m, 120), counted from the start of the workload. Default: run until Ctrl-C.",
 )
 @click.option("--rocketmq", is_flag=True, help="Use RocketMQ instead of Kafka. Needs a JDK.")
+@click.option("--no-past", is_flag=True, help="Leave out the made-up cluster, which has a past of five weeks.")
 @click.option("--no-dashboard", is_flag=True, help="Run without the dashboard.")
 @click.option(
     "--data",
@@ -30,6 +31,7 @@ def demo(
     context: click.Context,
     for_seconds: float | None,
     rocketmq: bool,
+    no_past: bool,
     no_dashboard: bool,
     data: Path | None,
     port: int,
@@ -41,6 +43,10 @@ def demo(
     product. Then compares the status of each group with the expected one. The first run downloads the broker's
     jars. Needs Java 17 or newer.
 
+    Capacity and forecasts need a past. For these, a second cluster, made-up, has five weeks of invented samples and
+    keeps producing more. The analysis judges them as any others, before the pages open. No alert about its groups is
+    sent.
+
     With --for, exits with 0 if every group has the expected status at the end, otherwise with 1. Without, Ctrl-C ends
     it with 0.
 
@@ -48,6 +54,7 @@ def demo(
       lagwise demo
       lagwise demo --for 120 --no-dashboard --json
       lagwise demo --rocketmq
+      lagwise demo --no-past
     """
     from lagwise.platform import logs
     from lagwise_app.demo.run import DemoOptions, run_demo
@@ -64,6 +71,7 @@ def demo(
         port=port,
         as_json=as_json,
         rocketmq=rocketmq,
+        past=not no_past,
         spark=spark,
     )
     context.exit(run_demo(options, Signals()))

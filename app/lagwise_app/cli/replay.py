@@ -15,8 +15,13 @@ def replay(context: click.Context, paths: tuple[Path, ...], as_json: bool) -> No
     """Run the analysis over recorded or constructed histories (traces).
 
     A trace is a folder of CSV files, with the true statuses where they are known: docs/traces.md. Where several paths
-    are given, those that are not traces are skipped. Without --json, prints how much of the truth was met and every
-    miss, and exits with 1 if there was a miss.
+    are given, those that are not traces are skipped. Without --json, prints the share of the truth that was met,
+    of how many evaluations each row of truth.csv was, and every miss. Of traces without a truth it prints the statuses.
+    Exits with 1 if there was a miss.
+
+    The share counts evaluations: each counts for every row of the truth that speaks of its time, once for the group or
+    partition of that row, and is met if the status shown is one of those that the row allows. --json has what was
+    shown at each evaluation, and not the truth.
 
     \b
       lagwise replay tests/traces/*

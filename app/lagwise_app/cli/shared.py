@@ -89,6 +89,11 @@ class LagwiseGroup(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
+        except click.NoSuchOption as error:
+            if not any(error.option_name in parameter.opts for parameter in self.params):
+                raise
+            place = f"It belongs before the command: {ctx.command_path} {error.option_name} … COMMAND"
+            raise click.NoSuchOption(error.option_name, f"{error.message} {place}", ctx=error.ctx) from error
         except (click.ClickException, click.exceptions.Exit, click.Abort, BrokenPipeError):
             raise  # click handles them; a closed pipe (`lagwise status | head`) is not an error of Lagwise
         except OSError as error:

@@ -116,14 +116,14 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
     "outage_seconds",
     type=duration_type(),
     default="0",
-    help="Length of an outage at peak whose backlog has to be worked off as well.",
+    help="Length of an outage at peak whose backlog has to be worked off as well, within --outage-catch-up.",
 )
 @click.option(
     "--outage-catch-up",
     "outage_catch_up_seconds",
     type=duration_type(),
     default="4h",
-    help="Time to work off the backlog of the outage.",
+    help="Time to work off the backlog of the --outage.",
 )
 @click.option("--lag", type=number, default="0", help="Messages already waiting.")
 @click.option("--spare-nodes", type=int, default=1, help="Nodes that may fail at the same time.")
@@ -238,7 +238,12 @@ def size(
     elif values["objective_seconds"] is not None and values["objective_rate_per_second"] is None:
         raise click.UsageError("--objective needs a GROUP, whose minutes are recorded: name one, or --objective-rate")
     elif needed := [OPTIONS[name] for name in missing_of(values)]:
-        raise click.UsageError(f"missing {', '.join(needed)}: give them, or name a watched GROUP")
+        them = "it" if len(needed) == 1 else "them"
+        raise click.UsageError(f"missing {', '.join(needed)}: give {them}, or name a watched GROUP")
+    elif "size_by" in typed and values["size_by"] == SizeBy.OBJECTIVE and values["objective_rate_per_second"] is None:
+        raise click.UsageError("--by objective needs a GROUP with recorded minutes: name one, or --objective-rate")
+    elif (values["objective_rate_per_second"] or 0.0) > values["peak_rate_per_second"] >= 0.0:
+        raise click.UsageError("--objective-rate must be --peak at most: no objective takes more than the peak")
     if "spare_nodes" in typed and values["unit"] == Unit.SUBTASK:
         raise click.UsageError("a Flink job has no spare subtasks: leave --spare-nodes out, and keep slots free")
     values |= {"concurrency": Concurrency(values["concurrency"]), "unit": Unit(values["unit"])}

@@ -92,8 +92,9 @@ def status(
             clusters, {*(key[0] for key in read_groups(lake)), *(cluster.name for cluster in config.clusters)}
         )
     if as_json:
-        fresh = lake_queries.freshness(lake, config, datetime.now(UTC))
-        groups = lake_queries.groups(lake)
+        with lake.unchanging():
+            fresh = lake_queries.freshness(lake, config, datetime.now(UTC))
+            groups = lake_queries.groups(lake)
         wanted = [group for group in groups if filters.match(group)]
         print_json({"freshness": asdict(fresh), "groups_total": len(groups), "groups": wanted})
         return

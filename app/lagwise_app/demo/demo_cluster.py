@@ -31,8 +31,11 @@ class DemoCluster:
 
 
 @contextmanager
-def kafka_cluster(signals: Signals, progress: DemoProgress, folder: Path) -> Iterator[DemoCluster]:
-    """A Kafka broker with producers and consumers. Leaving the context ends all of them."""
+def kafka_cluster(
+    signals: Signals, progress: DemoProgress, folder: Path, before_workload: Callable[[], None]
+) -> Iterator[DemoCluster]:
+    """A Kafka broker with producers and consumers, started when ``before_workload`` has returned. Leaving the context
+    ends all of them."""
     from lagwise_sandbox.broker import KafkaBroker
     from lagwise_sandbox.scenarios import SCENARIOS
     from lagwise_sandbox.workloads import DemoWorkload
@@ -43,6 +46,7 @@ def kafka_cluster(signals: Signals, progress: DemoProgress, folder: Path) -> Ite
         with signals.interrupting(), progress.step("starting a Kafka broker") as step:
             broker.start(step)
             step.result = f"Kafka broker at {broker.bootstrap}"
+        before_workload()
         workload = DemoWorkload(broker.bootstrap, folder / "logs")
         workload.start()
         settings = {"bootstrap": broker.bootstrap, "offsets_topic": True}
@@ -55,8 +59,11 @@ def kafka_cluster(signals: Signals, progress: DemoProgress, folder: Path) -> Ite
 
 
 @contextmanager
-def rocketmq_cluster(signals: Signals, progress: DemoProgress, folder: Path) -> Iterator[DemoCluster]:
-    """A RocketMQ name server and broker with producers and consumers. Leaving the context ends all of them."""
+def rocketmq_cluster(
+    signals: Signals, progress: DemoProgress, folder: Path, before_workload: Callable[[], None]
+) -> Iterator[DemoCluster]:
+    """A RocketMQ name server and broker with producers and consumers, started when ``before_workload`` has returned.
+    Leaving the context ends all of them."""
     from lagwise_sandbox.rocketmq.scenarios import SCENARIOS, SPECS
     from lagwise_sandbox.rocketmq.servers import Rocketmq
     from lagwise_sandbox.rocketmq.workload import RocketmqWorkload
@@ -67,10 +74,11 @@ def rocketmq_cluster(signals: Signals, progress: DemoProgress, folder: Path) -> 
     try:
         with signals.interrupting(), progress.step("starting a RocketMQ name server and broker") as step:
             rocketmq.start(step)
-            step("starting consumers")
+            step.result = f"RocketMQ name server at {rocketmq.name_servers}"
+        before_workload()
+        with signals.interrupting(), progress.step("starting consumers"):
             workload = RocketmqWorkload(rocketmq, SPECS)
             workload.start()
-            step.result = f"RocketMQ name server at {rocketmq.name_servers}"
         settings = {"system": "rocketmq", "name_servers": rocketmq.name_servers}
         yield DemoCluster(SCENARIOS, settings, rocketmq.alive, workload.alive, workload.log_file, workload.stop)
     finally:

@@ -15,6 +15,14 @@ _ALERT_KEYS = ("event", "severity", "kind", "group", "status", "summary")
 
 
 @dataclass(frozen=True, slots=True)
+class JudgedPast:
+    """A past that the demo has made up, and how many seconds it took to write and to judge it."""
+
+    cluster: str
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
 class DemoOutcome:
     """How a run of the demo went, as of its last step before everything was ended."""
 
@@ -25,6 +33,8 @@ class DemoOutcome:
     processes: Sequence[ProcessStatus]
     memory: MemoryUse
     alerts: Sequence[ReceivedAlert]
+    #: The made-up cluster, and how long its past took to write and to judge; None without one.
+    past: JudgedPast | None = None
 
 
 def document(outcome: DemoOutcome, *, wall_seconds: float) -> dict[str, Any]:
@@ -36,6 +46,7 @@ def document(outcome: DemoOutcome, *, wall_seconds: float) -> dict[str, Any]:
         "started_at": outcome.started_at,
         "run_seconds": round(outcome.run_seconds, 1),
         "wall_seconds": round(wall_seconds, 1),
+        "past": outcome.past and {"cluster": outcome.past.cluster, "seconds": round(outcome.past.seconds, 1)},
         "groups": groups,
         "alerts": [_alert(alert, outcome.started_at) for alert in outcome.alerts],
         "processes": [{"process": p.name, "state": str(p.state), "restarts": p.restarts} for p in outcome.processes],

@@ -3,11 +3,13 @@
 import secrets
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lagwise.config import Config, SparkSettings
 from lagwise.links.first_commands import shell_word
@@ -19,13 +21,17 @@ from lagwise_app.demo.expectations import ExpectedGroups
 from lagwise_app.demo.folder import demo_folder
 from lagwise_app.demo.memory_use import MemoryUse
 from lagwise_app.demo.progress import DemoProgress
-from lagwise_app.demo.report import DemoOutcome, document
+from lagwise_app.demo.report import DemoOutcome, JudgedPast, document
 from lagwise_app.demo.webhook_receiver import WebhookReceiver
 from lagwise_app.supervisor.effective_settings import dashboard_address, with_dashboard_port
 from lagwise_app.supervisor.processes import running_product
 from lagwise_app.supervisor.supervisor import ProcessStatus, Supervisor
 from lagwise_app.terminal import lake_queries
 from lagwise_app.terminal.signals import Interrupted, Signals
+from lagwise_sandbox.made_up import groups as made_up
+
+if TYPE_CHECKING:
+    from lagwise_app.demo.made_up.cluster import MadeUpCluster
 
 #: The file with the key of the webhook's signatures. In a file, `lagwise doctor` in another terminal can read it too.
 _KEY_FILE = "webhook.key"
@@ -44,6 +50,7 @@ class DemoOptions:
     port: int
     as_json: bool
     rocketmq: bool
+    past: bool
     spark: SparkSettings
 
 
@@ -79,7 +86,11 @@ def _run_on_cluster(
     options: DemoOptions, signals: Signals, progress: DemoProgress, folder: Path, receiver: WebhookReceiver
 ) -> DemoOutcome:
     """Start everything, show it until the time is up or a signal comes, and end everything."""
-    with (rocketmq_cluster if options.rocketmq else kafka_cluster)(signals, progress, folder) as cluster:
+    cluster_of = rocketmq_cluster if options.rocketmq else kafka_cluster
+    with (
+        _past(options, folder) as past,
+        cluster_of(signals, progress, folder, partial(past.wait, signals, progress)) as cluster,
+    ):
         config = _settings(options, cluster.settings, folder, receiver.url)
         with running_product(config, dashboard=options.dashboard) as supervisor:
             if options.dashboard:
@@ -94,6 +105,7 @@ def _run_on_cluster(
                 cluster=cluster,
                 lake=Lake(config.lake_uri),
                 expected=ExpectedGroups(cluster.scenarios),
+                past=past,
             )
             with progress.live():
                 run.run()
@@ -107,24 +119,67 @@ def _run_on_cluster(
     return outcome
 
 
+@dataclass(slots=True)
+class _Past:
+    """The past of the made-up cluster, if there is one."""
+
+    cluster: "MadeUpCluster | None" = None
+    judged: JudgedPast | None = None
+
+    def wait(self, signals: Signals, progress: DemoProgress) -> None:
+        """Wait until it has been judged. Raises LagwiseError where that failed."""
+        if self.cluster is None:
+            return
+        with signals.interrupting(), progress.step("judging five weeks of made-up samples") as step:
+            self.judged = JudgedPast(made_up.CLUSTER_NAME, self.cluster.await_judged(step))
+            step.result = f"five weeks of made-up samples judged: the cluster {made_up.CLUSTER_NAME}"
+
+    def check(self) -> None:
+        """Raises LagwiseError where the made-up cluster takes no more samples."""
+        if self.cluster is not None:
+            self.cluster.check()
+
+
+@contextmanager
+def _past(options: DemoOptions, folder: Path) -> Iterator[_Past]:
+    """The past that is wanted, begun. Leaving the context ends the made-up cluster."""
+    if not options.past:
+        yield _Past()
+        return
+    from lagwise_app.demo.made_up.cluster import MadeUpCluster
+
+    config = Config.model_validate({"data": str(folder), "analysis": _analysis(options)})
+    with MadeUpCluster(config, datetime.now(UTC)) as cluster:
+        yield _Past(cluster)
+
+
+def _analysis(options: DemoOptions) -> dict[str, Any]:
+    return {
+        "interval_seconds": 5,
+        "minimum_span_seconds": 30,
+        "spark": options.spark.model_dump(exclude_unset=True),
+    }
+
+
 def _settings(options: DemoOptions, cluster: Mapping[str, Any], folder: Path, webhook: str) -> Config:
     return with_dashboard_port(
         Config.model_validate(
             {
                 "data": str(folder),
+                # Alerts watch these clusters only: nobody is notified of made-up groups.
                 "clusters": [{"name": CLUSTER_NAME, "interval_seconds": 3, **cluster}],
-                "analysis": {
-                    "interval_seconds": 5,
-                    "minimum_span_seconds": 30,
-                    "spark": options.spark.model_dump(exclude_unset=True),
-                },
+                "analysis": _analysis(options),
                 "alerts": {
                     "interval_seconds": 2,
                     "channels": [{"name": "demo", "url": webhook, "secret": f"${{file:{folder / _KEY_FILE}}}"}],
                     # One message per group, although all groups get into trouble at once.
                     "grouping": {"max_messages": None},
                 },
-                "dashboard": {"port": options.port, "refresh_seconds": 5},
+                "dashboard": {
+                    "port": options.port,
+                    "refresh_seconds": 5,
+                    "cluster_notes": {made_up.CLUSTER_NAME: made_up.NOTE} if options.past else {},
+                },
             }
         )
     )
@@ -142,12 +197,14 @@ class _DemoRun:
     cluster: DemoCluster
     lake: Lake
     expected: ExpectedGroups
+    past: _Past
     memory: MemoryUse = field(default_factory=MemoryUse)
     started_at: datetime = field(default_factory=lambda: datetime.now(UTC))
     began: float = field(default_factory=time.monotonic)
 
     def run(self) -> None:
-        """Step until the time is up or a signal comes. Raises LagwiseError where the broker or the workload dies."""
+        """Step until the time is up or a signal comes. Raises LagwiseError where the broker or the workload dies, or
+        the made-up cluster takes no more samples."""
         read_at = memory_at = 0.0
         footer = "" if self.options.for_seconds else "Ctrl-C ends everything."
         while not self.signals.stop.wait(_STEP_SECONDS):
@@ -158,7 +215,7 @@ class _DemoRun:
             self._check_alive()
             if elapsed >= read_at:
                 read_at = elapsed + _READ_SECONDS
-                self.expected.update(lake_queries.groups(self.lake), elapsed)
+                self.expected.update(self._groups(), elapsed)
                 processes, alerts = self.supervisor.statuses(), self.receiver.received()
                 self.progress.show(self.expected, elapsed, processes, alerts, footer)
             if elapsed >= memory_at:
@@ -170,19 +227,24 @@ class _DemoRun:
     def outcome(self, processes: list[ProcessStatus]) -> DemoOutcome:
         """The state of everything now; ``processes`` as they were before they were asked to end."""
         elapsed = time.monotonic() - self.began
-        self.expected.update(lake_queries.groups(self.lake), elapsed)
+        self.expected.update(self._groups(), elapsed)
         return DemoOutcome(
             expected=self.expected,
-            changes=lake_queries.status_changes(self.lake),
+            changes=[row for row in lake_queries.status_changes(self.lake) if row["cluster"] == CLUSTER_NAME],
             started_at=self.started_at,
             run_seconds=elapsed,
             processes=processes,
             memory=self.memory,
             alerts=self.receiver.received(),
+            past=self.past.judged,
         )
+
+    def _groups(self) -> list[dict[str, Any]]:
+        return [row for row in lake_queries.groups(self.lake) if row["cluster"] == CLUSTER_NAME]
 
     def _check_alive(self) -> None:
         if not self.cluster.is_broker_alive():
             raise LagwiseError("the demo's broker died; is the machine short of memory?")
         if not self.cluster.is_workload_alive():
             raise LagwiseError(f"the demo's workload died; its log is {self.cluster.log_file}")
+        self.past.check()

@@ -27,7 +27,9 @@ def main() -> None:
     except LagwiseError as error:
         sys.exit(clean(str(error)))
     except Exception as error:  # pyspark and py4j raise many kinds; the doctor shows each as one line
-        sys.exit(clean(f"{type(error).__name__}: {str(error).strip().splitlines()[0]}"))
+        from lagwise_spark.tasks.error_text import reason_of
+
+        sys.exit(reason_of(error))
     if not returned["echo"].equals(sent):
         sys.exit(f"Spark was sent {sent.to_pylist()} and returned {returned['echo'].to_pylist()}")
     print(json.dumps({"version": f"Spark {context.version}", "seconds": time.monotonic() - began}))  # noqa: T201 (its answer)

@@ -26,6 +26,16 @@ class Miss:
 
 
 @dataclass(frozen=True, slots=True)
+class RowScore:
+    """In how many of the evaluations that a row of the truth speaks of it was met. A row that none falls into counts as
+    one that was not."""
+
+    truth: Truth
+    met: int
+    judged: int
+
+
+@dataclass(frozen=True, slots=True)
 class Score:
     """How much of a trace's truth was met.
 
@@ -33,9 +43,16 @@ class Score:
     None where there is no truth.
     """
 
-    met: int
-    judged: int
+    rows: tuple[RowScore, ...]
     misses: tuple[Miss, ...]
+
+    @property
+    def met(self) -> int:
+        return sum(row.met for row in self.rows)
+
+    @property
+    def judged(self) -> int:
+        return sum(row.judged for row in self.rows)
 
     @property
     def share(self) -> float | None:
@@ -64,12 +81,12 @@ def run(dirs: Sequence[Path], as_json: bool) -> int:
 def score_of(trace: Trace, shown: Sequence[Shown]) -> Score:
     """Compare the shown statuses with the truth."""
     by_key = {(s.time_s, s.group, s.topic, s.partition): s for s in shown}
-    met = judged = 0
+    rows: list[RowScore] = []
     misses: list[Miss] = []
     for truth in trace.truth:
         topic = None if truth.partition is None else truth.topic
         times = [at for at in trace.evaluation_times if truth.from_s - 1e-6 <= at <= truth.to_s + 1e-6]
-        judged += max(1, len(times))
+        met = 0
         if not times:
             misses.append(Miss(truth, truth.from_s, truth.to_s, NOTHING))
         open_miss: Miss | None = None
@@ -85,11 +102,13 @@ def score_of(trace: Trace, shown: Sequence[Shown]) -> Score:
             else:
                 open_miss = Miss(truth, at, at, word)
                 misses.append(open_miss)
-    return Score(met, judged, tuple(misses))
+        rows.append(RowScore(truth, met, max(1, len(times))))
+    return Score(tuple(rows), tuple(misses))
 
 
 def report(trace: Trace, shown: Sequence[Shown], score: Score) -> Iterator[str]:
-    """The result of a trace as text: how much of its truth was met and every miss, or without a truth its statuses."""
+    """The result of a trace as text: how much of its truth was met, row by row, and every miss; without a truth its
+    statuses."""
     span = duration(trace.evaluation_times[-1] - trace.evaluation_times[0])
     judged = f"{plural(len(trace.evaluation_times), 'evaluation')} over {span}"
     if score.share is None:
@@ -99,14 +118,20 @@ def report(trace: Trace, shown: Sequence[Shown], score: Score) -> Iterator[str]:
     share = f"{score.share:.1%}" if score.misses else "100 %"
     rows = plural(len(trace.truth), "row")
     yield f"{clean(trace.name)}: {share} of the truth met ({rows}; {judged}, each counts until the next)"
+    for row in score.rows:
+        span = f"from {_clock(row.truth.from_s)} to {_clock(row.truth.to_s)}"
+        yield f"  {_where(row.truth)} {span}: {row.truth.words} in {row.met} of {plural(row.judged, 'evaluation')}"
     for miss in score.misses:
-        where = clean(miss.truth.group)
-        if miss.truth.partition is not None:
-            where += f" {clean(str(miss.truth.topic))}-{miss.truth.partition}"
         yield (
-            f"  missed {where} from {_clock(miss.from_s)} to {_clock(miss.to_s)}: expected {miss.truth.words}, shown "
-            f"{miss.shown}"
+            f"  missed {_where(miss.truth)} from {_clock(miss.from_s)} to {_clock(miss.to_s)}: expected "
+            f"{miss.truth.words}, shown {miss.shown}"
         )
+
+
+def _where(truth: Truth) -> str:
+    """The group, or the partition, that a row of the truth speaks of."""
+    partition = "" if truth.partition is None else f" {clean(str(truth.topic))}-{truth.partition}"
+    return f"{clean(truth.group)}{partition}"
 
 
 def _timeline(shown: Sequence[Shown]) -> Iterator[str]:

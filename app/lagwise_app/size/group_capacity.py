@@ -228,6 +228,10 @@ def row_as_asked(known: MeasuredGroup, advice: SizingAdvice | None, target_utili
         **row,
         "verdict": str(judgement.verdict),
         "sentence": judgement.sentence,
+        "is_exceeded": judgement.is_exceeded,
         "enough_until": judgement.enough_until,
         "size_by": str(SizeBy.PEAK if load.objective_seconds is None else SizeBy.OBJECTIVE),
+        "demand_per_second": load.now_per_second,
+        "forecast_demand_per_second": load.highest_ahead_per_second,
+        "forecast_demand_high_per_second": load.highest_upper_per_second,
     }

@@ -55,7 +55,7 @@ def _advice_parts(advice: SizingAdvice, slots: TaskSlots | None) -> Iterator[Ren
 
 def _group_panel(row: Mapping[str, Any], inputs: Mapping[str, tuple[float | None, str]]) -> RenderableType:
     """Whether the current deployment is enough, and the sources of the inputs."""
-    title = Text(f"{clean(row['group'])} on {clean(row['topic'])} · {row['verdict']}")
+    title = Text(f"{clean(row['group'])} on {clean(row['topic'])} ({clean(row['cluster'])}) · {row['verdict']}")
     body = Text(clean(row["sentence"]))
     body.append(f"\nConfidence: {row['confidence']}.", style="dim")
     table = _table(

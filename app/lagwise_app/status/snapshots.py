@@ -105,12 +105,14 @@ class SnapshotReader:
         lake, found = self._request.lake, list[StatusChange]()
         fresh, message = None, None
         try:
-            version = lake.version(GROUP_STATUS)
-            if self._groups is None or version != self._version:
-                self._groups, self._version = read_groups(lake), version
-                statuses = {key: row["status"] for key, row in self._groups.items() if self._filters.match(row)}
-                found = self._changes.update(statuses, now)
-            fresh = lake_queries.freshness(lake, self._request.config, now)
+            # The time that the data is said to be of is that of the groups beside it.
+            with lake.unchanging():
+                version = lake.version(GROUP_STATUS)
+                if self._groups is None or version != self._version:
+                    self._groups, self._version = read_groups(lake), version
+                    statuses = {key: row["status"] for key, row in self._groups.items() if self._filters.match(row)}
+                    found = self._changes.update(statuses, now)
+                fresh = lake_queries.freshness(lake, self._request.config, now)
         except LakeError as error:
             if self._groups is None:
                 raise

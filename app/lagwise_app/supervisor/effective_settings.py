@@ -102,14 +102,14 @@ def free_port(host: str = "127.0.0.1") -> int:
         return int(probe.getsockname()[1])
 
 
-def write_settings(config: Config) -> Path:
-    """Write the settings for the child processes into the state folder. Secrets stay references.
+def write_settings(config: Config, file: str = EFFECTIVE_SETTINGS) -> Path:
+    """Write the settings for child processes into a file in the state folder. Secrets stay references.
 
     Only this user can read the file, because addresses may carry tokens. Raises LagwiseError where it cannot be
     written.
     """
     state = config.state
-    target = state / EFFECTIVE_SETTINGS
+    target = state / file
     config = anchored(config)
     text = "# Written by lagwise for its processes. The next start overwrites any change.\n"
     text += yaml.safe_dump(config.model_dump(mode="json"), sort_keys=False, allow_unicode=True)

@@ -41,7 +41,8 @@ def process_command(name: str) -> list[str]:
 
 
 def _spec_of(name: str, settings: Path, config: Config) -> ProcessSpec:
-    # Streamlit logs single page errors, and the last one would be shown until the next.
+    # Shown in place of the log: Streamlit logs single page errors, and the last one would be shown until the next; what
+    # the others log before their first heartbeat is no progress that a person could follow.
     host, port = config.dashboard.host, config.dashboard.port
-    line = f"serves {dashboard_address(host, port)}" if name == DASHBOARD else ""
+    line = f"serves {dashboard_address(host, port)}" if name == DASHBOARD else "starting"
     return ProcessSpec(name, process_command(name), child_environment(settings), line)

@@ -1,1 +1,2 @@
-"""What happened between two samples of the same cluster: rebalances, rewinds, skips, changes of topics."""
+"""What happened between two samples of the same cluster: rebalances, rewinds, skips, changes of topics and of
+leaders."""

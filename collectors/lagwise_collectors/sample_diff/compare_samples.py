@@ -13,6 +13,7 @@ from lagwise.tables.raw import COMMITS, GROUPS, MEMBERS, TOPICS, WATERMARKS
 from lagwise_collectors.protocol import ErrorTally, Snapshot
 from lagwise_collectors.sample_diff import commit_changes
 from lagwise_collectors.sample_diff.events import Event, as_rows, bounded
+from lagwise_collectors.sample_diff.leader_changes import bounded_moves, known_leaders, leader_events
 from lagwise_collectors.sample_diff.offset_skips import ReaderPaces, update_paces
 from lagwise_collectors.sample_diff.rebalances import GroupView, group_events
 from lagwise_collectors.sample_diff.topic_changes import TopicView, setting_events, topic_events
@@ -29,6 +30,8 @@ class PreviousSample:
     #: Key and committed offset of each group-partition; None before the first sample.
     commits: pa.Table | None = None
     paces: ReaderPaces | None = None
+    #: Leader of each partition; None before the first sample.
+    leaders: pa.Table | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +42,7 @@ class SampleDiff:
     latest: PreviousSample
     #: Rows of ``raw/events``.
     rows: pa.Table
-    #: Counts the events that were left out because there were too many.
+    #: Counts the events that were left out because there were too many, those of leaders excepted.
     errors: ErrorTally
 
 
@@ -86,9 +89,14 @@ def compare_samples(
         )
         commits = commit_changes.carried_over(previous.commits, commits, unreadable)
     events = [event for event in events if not leave_out(event)]
+    leaders = known_leaders(previous.leaders, snapshot.rows(WATERMARKS))
+    if previous.leaders is not None:
+        # Last: a broker that restarts moves leaders of every topic.
+        moves = leader_events(previous.leaders, leaders, seen_at, unusable_topics=topics.unusable)
+        events += bounded_moves(moves, len(events), snapshot.cluster)
     errors = ErrorTally()
     rows = as_rows(bounded(events, errors), snapshot.cluster)
-    return SampleDiff(PreviousSample(views, topics.views, settings, commits, paces), rows, errors)
+    return SampleDiff(PreviousSample(views, topics.views, settings, commits, paces, leaders), rows, errors)
 
 
 def _with_gaps(settings: Mapping[str, Mapping[str, Any]]) -> set[str]:

@@ -52,7 +52,7 @@ _NAME_LISTS = ("joined", "left", "failed")
 
 
 def bounded(events: list[Event], errors: ErrorTally) -> list[Event]:
-    """The events to write of one sample; the rest is counted as an error."""
+    """The events to write of one sample, the first ones; the rest is counted as an error."""
     if len(events) > MAX_EVENTS:
         errors.note(*DROPPED, len(events) - MAX_EVENTS)
     return events[:MAX_EVENTS]

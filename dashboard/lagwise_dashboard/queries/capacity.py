@@ -3,24 +3,42 @@
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from lagwise.domain.capacity.observed import Undecided
 from lagwise.domain.capacity.outlook import DayAhead, Outlook
 from lagwise.domain.capacity.verdict import CapacityVerdict, busy_hours
 from lagwise.tables.analysis import GROUP_HISTORY, GROUP_STATUS, PARTITION_STATUS
-from lagwise.tables.capacity import CAPACITY, DEMAND, FORECASTS
+from lagwise.tables.capacity import CAPACITY, DEMAND, FORECASTS, OBSERVED_CAPACITY
 from lagwise.tables.store import Lake
 from lagwise_dashboard.queries.base import Row, days, first_row, reads, rows
-from lagwise_dashboard.queries.expressions import rank
+from lagwise_dashboard.queries.expressions import quoted, rank
 from lagwise_dashboard.queries.listing import FIRST_PAGE, ListPage, ListQuery, Orders, page_of
 
-#: By the parameter `headroom_sort` of the address. A verdict that this version does not know comes first: it is not to
-#: be overlooked.
+#: Why a verdict is undecided: no peak is known yet, or what keeps the observed capacity undecided.
+NO_PEAK = "no_peak"
+UNDECIDED_REASONS = (NO_PEAK, *Undecided)
+#: A verdict that this version does not know comes first: it is not to be overlooked.
+_WORST_FIRST = [f"coalesce({rank('verdict', CapacityVerdict)}, 0)", "enough_until"]
+#: Stages of how soon capacity ends: too small already, without slack already, at a date, after the forecast, without a
+#: forecast. Undecided verdicts follow, reason by reason.
+_STAGE = f"""case
+    when verdict = '{CapacityVerdict.UNDECIDED}' then 6 + coalesce({rank("undecided_because", UNDECIDED_REASONS)}, 0)
+    when verdict not in ({quoted(CapacityVerdict)}) then 0
+    when verdict = '{CapacityVerdict.SHORT}' then 1
+    when is_exceeded then 2
+    when enough_until is not null then 3
+    when forecast_demand_per_second is not null then 4
+    else 5 end"""
+#: By the parameter `headroom_sort` of the address.
 ORDERS = Orders(
     {
-        "worst": [f"coalesce({rank('verdict', CapacityVerdict)}, 0)", "enough_until"],
+        "soonest": ["stage", "case when stage = 3 then enough_until end", "used_share desc"],
+        "worst": _WORST_FIRST,
         "group": ['"group"'],
         "topic": ["topic"],
-        "peak": ["peak_rate_per_second desc"],
-        "forecast": ["forecast_peak_rate_per_second desc"],
+        "used": ["used_share desc"],
+        "demand": ["demand_per_second desc"],
+        "forecast": ["forecast_demand_per_second desc"],
+        "can_do": ["capacity_low_per_second desc"],
         "cluster": ["cluster"],
     },
     key=["cluster", '"group"', "topic"],
@@ -76,19 +94,66 @@ def load(lake: Lake, cluster: str, group: str, since: datetime, until: datetime)
     return RecordedLoad(**row) if row else None
 
 
-@reads(CAPACITY)
-def headroom(lake: Lake, query: ListQuery = FIRST_PAGE) -> ListPage[Row]:
-    """The verdicts on groups and topics whose names hold the text, where nothing else is asked for the worst and the
-    soonest first; ``oldest`` is the time of the oldest one on all pages."""
+@reads(CAPACITY, OBSERVED_CAPACITY)
+def headroom(
+    lake: Lake, cluster: str | None = None, query: ListQuery = FIRST_PAGE, *, undecided: bool | None = None
+) -> ListPage[Row]:
+    """The verdicts on groups and topics of a cluster (None: of all) whose names hold the text, where nothing else is
+    asked for those first whose capacity ends soonest; only undecided ones, only others, or None for all.
+
+    Columns beside those of the table: ``undecided_because`` is one of :data:`UNDECIDED_REASONS` or null, ``used_share``
+    is today's demand as a share of the least that the group can do (infinite where that is nothing), and ``oldest`` the
+    time of the oldest verdict on all pages.
+    """
     return page_of(
         lake,
-        {CAPACITY: None},
-        """select *, min(as_of) over () as oldest from capacity
-            where contains(lower("group"), lower($text)) or contains(lower(topic), lower($text))""",
-        {"text": query.text},
+        {CAPACITY: None, OBSERVED_CAPACITY: None},
+        _of_matching(
+            "*, min(as_of) over () as oldest",
+            "where $undecided is null or $undecided = (undecided_because is not null)",
+        ),
+        {"cluster": cluster, "text": query.text, "undecided": undecided},
         query,
         ORDERS,
     )
+
+
+@reads(CAPACITY, OBSERVED_CAPACITY)
+def undecided_reasons(lake: Lake, cluster: str | None, text: str) -> dict[str, int]:
+    """How many of the verdicts on groups and topics of a cluster (None: of all) whose names hold the text are
+    undecided: by reason, the commonest first."""
+    found = rows(
+        lake,
+        {CAPACITY: None, OBSERVED_CAPACITY: None},
+        _of_matching(
+            "undecided_because, count(*) as number",
+            "where undecided_because is not null group by all order by number desc, undecided_because",
+        ),
+        {"cluster": cluster, "text": text},
+    )
+    return {row["undecided_because"]: row["number"] for row in found}
+
+
+def _of_matching(selected: str, rest: str) -> str:
+    """A statement about the verdicts on groups and topics of a cluster whose names hold the text, with why those that
+    are undecided are, how much of what they can do is used, and the stage."""
+    return f"""
+        with observed as (
+            select cluster, "group", topic, any_value(reason) as reason
+            from observed_capacity where member is null group by all
+        ), verdicts as (
+            select capacity.*, case
+                    when verdict <> '{CapacityVerdict.UNDECIDED}' then null
+                    when demand_per_second is null then '{NO_PEAK}'
+                    else coalesce(reason, '{Undecided.NEVER_SATURATED}') end as undecided_because,
+                case when capacity_low_per_second > 0 then demand_per_second / capacity_low_per_second
+                    when demand_per_second > 0 then 'infinity'::double end as used_share
+            from capacity left join observed using (cluster, "group", topic)
+            where ($cluster is null or cluster = $cluster)
+                and (contains(lower("group"), lower($text)) or contains(lower(topic), lower($text)))
+        ), staged as (select *, {_STAGE} as stage from verdicts)
+        select {selected} from staged {rest}
+    """  # noqa: S608 (our own constants)
 
 
 @reads(CAPACITY)
@@ -99,7 +164,7 @@ def verdicts_of(lake: Lake, cluster: str, group: str) -> list[Row]:
         lake,
         {CAPACITY: None},
         f"""select * from capacity where cluster = $cluster and "group" = $group
-        order by starts_with(topic, '%'), {ORDERS.as_sql("worst")}""",  # noqa: S608 (our own constants)
+        order by starts_with(topic, '%'), {", ".join(_WORST_FIRST)} nulls last, topic""",  # noqa: S608 (our own constants)
         {"cluster": cluster, "group": group},
     )
 

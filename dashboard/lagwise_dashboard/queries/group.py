@@ -1,12 +1,12 @@
-"""One group: its verdict, its history, its partitions and members, and what happened to it."""
+"""One group: its verdict, its history, its partitions and members, and its rebalances by hour."""
 
 from datetime import datetime, timedelta
 
 import pyarrow as pa
 
-from lagwise.tables.analysis import GROUP_HISTORY, GROUP_STATUS, PARTITION_STATUS, STATUS_CHANGES
+from lagwise.tables.analysis import GROUP_HISTORY, GROUP_STATUS, PARTITION_STATUS
 from lagwise.tables.membership import ASSIGNMENTS, REBALANCE_STATS
-from lagwise.tables.raw import EVENTS, GROUPS, MEMBERS
+from lagwise.tables.raw import GROUPS, MEMBERS
 from lagwise.tables.store import Lake
 from lagwise.tables.trends import TABLES as TREND_TABLES
 from lagwise.tables.trends import in_words, trends
@@ -68,10 +68,16 @@ def growth(lake: Lake, cluster: str, group: str, as_of: datetime) -> str:
 
 @reads(PARTITION_STATUS)
 def partitions(
-    lake: Lake, cluster: str, group: str, query: ListQuery = FIRST_PAGE, statuses: tuple[str, ...] = ()
+    lake: Lake,
+    cluster: str,
+    group: str,
+    query: ListQuery = FIRST_PAGE,
+    statuses: tuple[str, ...] = (),
+    with_lag: bool = False,
 ) -> ListPage[Row]:
     """The group's partitions, worst first where nothing else is asked for; only those of some ``statuses``, where
-    given. The text is looked for in ``topic-partition`` and in the names of the owner's client and host."""
+    given, and only those ``with_lag``. The text is looked for in ``topic-partition`` and in the names of the owner's
+    client and host."""
     return page_of(
         lake,
         {PARTITION_STATUS: None},
@@ -79,9 +85,10 @@ def partitions(
         select * from partition_status
         where cluster = $cluster and "group" = $group
             and (len($statuses) = 0 or list_contains($statuses, status))
+            and (not $with_lag or lag > 0)
             and contains(lower(concat_ws(' ', topic || '-' || partition, client_id, host, owner)), lower($text))
         """,
-        {"cluster": cluster, "group": group, "statuses": list(statuses), "text": query.text},
+        {"cluster": cluster, "group": group, "statuses": list(statuses), "with_lag": with_lag, "text": query.text},
         query,
         PARTITION_ORDERS,
     )
@@ -126,7 +133,7 @@ def history(lake: Lake, cluster: str, group: str, since: datetime, until: dateti
     """
     return run(
         lake,
-        {GROUP_HISTORY: since},
+        {GROUP_HISTORY: days(since, until)},
         f"""
         select max(as_of) as "at",
             max(lag_seconds) as lag_seconds,
@@ -141,62 +148,6 @@ def history(lake: Lake, cluster: str, group: str, since: datetime, until: dateti
         order by "at"
         """,  # noqa: S608 (our own constants)
         {"cluster": cluster, "group": group, "since": since, "until": until, "width": bucket_seconds(since, until)},
-    )
-
-
-@reads(STATUS_CHANGES)
-def changes(
-    lake: Lake, cluster: str, group: str, since: datetime, until: datetime, query: ListQuery = FIRST_PAGE
-) -> ListPage[Row]:
-    """Changes of the whole group's status, newest first; ``until_at`` is when the next one was, null of the newest."""
-    return page_of(
-        lake,
-        {STATUS_CHANGES: days(since, until)},
-        """
-        select "at", before, after, reason, lead("at") over (order by "at") as until_at from status_changes
-        where cluster = $cluster and "group" = $group and topic is null and "at" between $since and $until
-        """,
-        {"cluster": cluster, "group": group, "since": since, "until": until},
-        query,
-        Orders({"": ['"at" desc']}),
-    )
-
-
-@reads(EVENTS)
-def events(
-    lake: Lake,
-    cluster: str,
-    group: str,
-    topics: tuple[str, ...],
-    since: datetime,
-    until: datetime,
-    query: ListQuery = FIRST_PAGE,
-) -> ListPage[Row]:
-    """What happened to the group or to a topic it reads, newest first. A collector that was killed may have reported
-    the same twice."""
-    return page_of(
-        lake,
-        {EVENTS: days(since, until)},
-        """
-        select distinct "at", kind, "group", topic, partition, before, after, generation, cause, joined, "left",
-            partitions_moved, duration_seconds
-        from events
-        where cluster = $cluster and "at" between $since and $until
-            and ("group" = $group or ("group" is null and list_contains($topics, topic)))
-            and contains(lower(replace(concat_ws(' ', kind, topic || coalesce('-' || partition, ''), before, after,
-                cause, array_to_string(joined, ' '), array_to_string("left", ' ')), '_', ' ')),
-                lower(replace($text, '_', ' ')))
-        """,
-        {
-            "cluster": cluster,
-            "group": group,
-            "topics": list(topics),
-            "since": since,
-            "until": until,
-            "text": query.text,
-        },
-        query,
-        Orders({"": ['"at" desc']}, key=["kind", *_PLACE]),
     )
 
 

@@ -97,7 +97,10 @@ def damaged(lake: Lake) -> list[QuarantinedFiles]:
 
 @reads(SAMPLES)
 def runs(lake: Lake, since: datetime, until: datetime) -> list[Row]:
-    """Per cluster, the collection runs of a span: how many, how long, how far apart, and how many had errors."""
+    """Per cluster, the collection runs of a span: how many, how long, how far apart, and how many had errors.
+
+    ``missing`` are those that were due between the first and the last, and are not there.
+    """
     return rows(
         lake,
         {SAMPLES: days(since, until)},
@@ -105,7 +108,10 @@ def runs(lake: Lake, since: datetime, until: datetime) -> list[Row]:
         select cluster, any_value(system) as system, count(*) as runs,
             count(*) filter (len(errors) > 0) as runs_with_errors,
             median(wall_seconds) as median_seconds, max(wall_seconds) as longest_seconds,
-            arg_max(interval_seconds, finished_at) as interval_seconds
+            arg_max(interval_seconds, finished_at) as interval_seconds,
+            greatest(0, 1 - count(*) + coalesce(round(
+                epoch(max(started_at) - min(started_at)) / nullif(max(interval_seconds), 0)
+            ), 0))::bigint as missing
         from samples where started_at between $since and $until
         group by cluster order by cluster limit $limit
         """,

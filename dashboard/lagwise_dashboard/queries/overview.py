@@ -3,12 +3,14 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from typing import NamedTuple
 
-from lagwise.domain.vocabulary import QUIET_STATUSES, QUIET_UNKNOWN_REASONS, QUIET_UNKNOWN_STATES
-from lagwise.tables.analysis import GROUP_HISTORY, GROUP_STATUS
+from lagwise.domain.vocabulary import DISPLAY_ORDER, QUIET_STATUSES, QUIET_UNKNOWN_REASONS, QUIET_UNKNOWN_STATES
+from lagwise.tables.analysis import GROUP_HISTORY, GROUP_STATUS, PARTITION_STATUS
+from lagwise.tables.schema import Table
 from lagwise.tables.store import Lake
-from lagwise_dashboard.queries.base import Row, first_column, reads, rows
-from lagwise_dashboard.queries.expressions import WORST_FIRST, quoted
+from lagwise_dashboard.queries.base import Row, first_column, reads, rows, run
+from lagwise_dashboard.queries.expressions import WORST_FIRST, quoted, rank
 from lagwise_dashboard.queries.listing import FIRST_PAGE, ListPage, ListQuery, Orders, page_of
 
 #: A sparkline's longest span, and how many points it has at most.
@@ -16,6 +18,9 @@ TREND_SPAN = timedelta(hours=1)
 TREND_POINTS = 30
 #: Fewer would be drawn as a block, without a shape.
 MIN_TREND_POINTS = 4
+
+#: Letters of a sentence that the strip of all groups shows.
+SENTENCE_START = 48
 
 _NAME = ['lower("group")', '"group"', "cluster"]
 #: By the parameter `sort` of the address.
@@ -84,6 +89,21 @@ class StatusCounts:
         return sum(self.quiet_by_status.values())
 
 
+class FleetGroup(NamedTuple):
+    """A group in the strip of all groups. ``topic`` and ``host`` are those of its worst partition, where known.
+
+    ``sentence`` is cut: it has one letter more than :data:`SENTENCE_START` where it goes on.
+    """
+
+    cluster: str
+    group: str
+    status: str
+    is_quiet: bool
+    sentence: str
+    topic: str | None
+    host: str | None
+
+
 @reads(GROUP_STATUS)
 def counts(lake: Lake, cluster: str | None, text: str, among: GroupKeys | None = None) -> StatusCounts:
     """How many groups of a cluster (None: of all) whose name holds the text are in which status; only those ``among``
@@ -96,6 +116,43 @@ def counts(lake: Lake, cluster: str | None, text: str, among: GroupKeys | None =
         {"cluster": cluster, "text": text, "among": _as_structs(among)},
     )
     return StatusCounts({r["status"]: r["n"] for r in result}, {r["status"]: r["quiet"] for r in result if r["quiet"]})
+
+
+@reads(GROUP_STATUS)
+def fleet(lake: Lake, cluster: str | None, text: str, among: GroupKeys | None = None) -> list[FleetGroup]:
+    """All groups that match, as :func:`counts` has them: the worst status first, and of one status by name, so that a
+    group keeps its place while its lag moves. Hosts are left out: :func:`fleet_with_hosts` has them."""
+    return _fleet(lake, cluster, text, among, "null::varchar", "")
+
+
+@reads(GROUP_STATUS, PARTITION_STATUS)
+def fleet_with_hosts(lake: Lake, cluster: str | None, text: str, among: GroupKeys | None = None) -> list[FleetGroup]:
+    """The same with hosts. They rest on one more table, for which :func:`fleet` would be read once more a round."""
+    joined = """left join partition_status on (
+        partition_status.cluster = matching.cluster and partition_status."group" = matching."group"
+        and partition_status.topic = worst_topic and partition_status.partition = worst_partition)"""
+    return _fleet(lake, cluster, text, among, "host", joined, PARTITION_STATUS)
+
+
+def _fleet(
+    lake: Lake, cluster: str | None, text: str, among: GroupKeys | None, host: str, joined: str, *joins: Table
+) -> list[FleetGroup]:
+    result = run(
+        lake,
+        dict.fromkeys((GROUP_STATUS, *joins)),
+        f"""
+        with matching as (
+            select cluster, "group", status, {_QUIET} as is_quiet, left(sentence, {SENTENCE_START + 1}) as sentence,
+                coalesce(worst_topic, topics[1]) as topic, worst_topic, worst_partition
+            from group_status where {_MATCHES}
+        )
+        select matching.cluster, matching."group", matching.status, is_quiet, sentence, matching.topic, {host}
+        from matching {joined}
+        order by {rank("matching.status", DISPLAY_ORDER)} nulls first, matching.cluster, matching."group"
+        """,  # noqa: S608 (our own constants)
+        {"cluster": cluster, "text": text, "among": _as_structs(among)},
+    )
+    return [FleetGroup(*row) for row in zip(*(column.to_pylist() for column in result.columns), strict=True)]
 
 
 @reads(GROUP_STATUS)
@@ -135,9 +192,9 @@ def clusters_of(lake: Lake, group: str) -> list[str]:
 def groups(lake: Lake, filters: GroupFilters, query: ListQuery = FIRST_PAGE, *, quiet: bool | None) -> ListPage[Row]:
     """The groups that match, each with its ``trend``; the text is looked for in their names and those of their topics.
 
-    ``quiet`` leaves in only the quiet ones, only the others, or (None) both. ``trend`` is the age of the oldest unread
-    record over the hour up to the newest analysis, or since the first one of that hour, in up to 30 points; stretches
-    in which it was unknown are left out, and a group that was hardly ever known has none.
+    ``quiet`` leaves in only the quiet ones, only the others, or (None) both. ``trend`` is the lag over
+    the hour up to the newest analysis, or since the first one of that hour, in up to 30 points; stretches in which it
+    was unknown are left out, and a group of which it was hardly ever known has none.
     """
     result = page_of(
         lake,
@@ -177,12 +234,12 @@ def _trends(lake: Lake, since: datetime, names: Sequence[tuple[str, str]]) -> di
             select greatest(1, epoch(max(as_of)) - epoch(min(as_of))) / $points as width
             from group_history where as_of > $since
         ), buckets as (
-            select cluster, "group", floor(epoch(as_of) / span.width) as bucket, max(lag_seconds) as lag_seconds
+            select cluster, "group", floor(epoch(as_of) / span.width) as bucket, max(lag) as lag
             from group_history semi join named using (cluster, "group") cross join span
-            where as_of > $since and lag_seconds is not null
+            where as_of > $since and lag is not null
             group by all
         )
-        select cluster, "group", list(lag_seconds order by bucket) as trend
+        select cluster, "group", list(lag order by bucket) as trend
         from buckets group by all having count(*) >= {MIN_TREND_POINTS}
         """,  # noqa: S608 (our own constants)
         {"names": _as_structs(names), "since": since, "points": TREND_POINTS},

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from lagwise.tables.membership import REBALANCE_STATS
 from lagwise.tables.raw import EVENTS, GROUPS, MEMBERS
 from lagwise.tables.store import Lake
-from lagwise_dashboard.queries.base import Row, days, reads, rows
+from lagwise_dashboard.queries.base import Row, days, first_column, reads, rows
 from lagwise_dashboard.queries.listing import FIRST_PAGE, ListPage, ListQuery, Orders, page_of
 
 #: Of the groups, by the parameter `rebalanced_sort` of the address.
@@ -29,6 +29,16 @@ ORDERS = Orders(
 )
 #: Rows of the timeline: periods of one member with one assignment.
 MAX_PERIODS = 20_000
+#: Widths of the bins of a rate. The narrowest is taken that makes at most _MAX_BINS of a span.
+_BIN_WIDTHS = tuple(
+    timedelta(seconds=seconds)
+    for seconds in (
+        1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1_800, 3_600, 7_200, 10_800, 21_600, 43_200, 86_400, 604_800
+    )
+)  # fmt: skip
+_MAX_BINS = 100
+#: The last entry of a list of names that was shortened: how many there are beyond those that it names.
+_MORE_NAMES = r"^… and (\d+) more$"
 
 
 @reads(REBALANCE_STATS)
@@ -80,6 +90,58 @@ def events(
         query,
         Orders({"": ['"at" desc']}, key=["generation desc"]),
     )
+
+
+def bin_width(since: datetime, until: datetime) -> timedelta:
+    """The width of the bins of :func:`rates` over a span."""
+    return next((width for width in _BIN_WIDTHS if (until - since) / width <= _MAX_BINS), _BIN_WIDTHS[-1])
+
+
+@reads(EVENTS)
+def rates(lake: Lake, cluster: str, group: str, since: datetime, until: datetime) -> list[Row]:
+    """The group's rebalances by bins of :func:`bin_width`, oldest first; bins without any are left out.
+
+    ``at`` is the beginning of a bin, a whole multiple of the width, so that bins stay where they are while the span
+    moves on. The first is counted from its beginning, although the span begins within it. ``joined`` and ``left`` are
+    members, each time they did so; ``cause`` is the most frequent one, null where none is known.
+    """
+    width = bin_width(since, until)
+    return rows(
+        lake,
+        {EVENTS: days(since - width, until)},
+        """
+        with its as (
+            select distinct "at", generation, cause, joined, "left" from events
+            where cluster = $cluster and "group" = $group and kind = 'rebalance' and "at" <= $until
+                and "at" >= to_timestamp(floor(epoch($since::timestamptz) / $width) * $width)
+        ), counted as (
+            select *,
+                len(joined) + coalesce(try_cast(regexp_extract(joined[-1], $more, 1) as bigint) - 1, 0) as came,
+                len("left") + coalesce(try_cast(regexp_extract("left"[-1], $more, 1) as bigint) - 1, 0) as went
+            from its
+        )
+        select to_timestamp(floor(epoch("at") / $width) * $width) as "at", count(*) as rebalances,
+            coalesce(sum(came), 0)::bigint as joined, coalesce(sum(went), 0)::bigint as "left",
+            mode(cause order by cause) as cause
+        from counted group by floor(epoch("at") / $width) order by 1
+        """,
+        {
+            "cluster": cluster, "group": group, "since": since, "until": until, "width": width.total_seconds(),
+            "more": _MORE_NAMES,
+        },
+    )  # fmt: skip
+
+
+@reads(REBALANCE_STATS)
+def last_at(lake: Lake, cluster: str, group: str, since: datetime) -> datetime | None:
+    """When the group was rebalanced last, in the hours since then; None where it was not."""
+    found: list[datetime | None] = first_column(
+        lake,
+        {REBALANCE_STATS: since},
+        'select max(last_at) from rebalance_stats where cluster = $cluster and "group" = $group and hour >= $since',
+        {"cluster": cluster, "group": group, "since": since},
+    )
+    return found[0]
 
 
 @reads(GROUPS, MEMBERS)

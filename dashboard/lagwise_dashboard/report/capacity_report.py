@@ -1,4 +1,4 @@
-"""The content of the capacity page, and of the files that are made from it."""
+"""The content of the pages Capacity and Plan, and of the files that are made from it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -24,6 +24,8 @@ class CapacityReport:
     sources: Mapping[str, str] = field(default_factory=dict)
     #: The group's row of the table `capacity`; None is any workload.
     row: Row | None = None
+    #: What the settings say of the group's cluster; empty is nothing.
+    cluster_note: str = ""
     outlook: Outlook | None = None
     what_if: WhatIf | None = None
     scenarios: tuple[ComparedScenario, ...] = ()

@@ -1,4 +1,4 @@
-"""The command that asks in a terminal what the capacity page asks."""
+"""The command that asks in a terminal what the pages Capacity and Plan ask."""
 
 from lagwise.domain.sizing import workload as defaults
 from lagwise.domain.sizing.formulas import DEFAULT_OUTAGE_CATCH_UP_SECONDS

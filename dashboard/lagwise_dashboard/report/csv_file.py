@@ -26,8 +26,8 @@ def _lines(report: CapacityReport) -> Iterable[tuple[object, ...]]:
         for name in ("as_of", "enough_until"):
             yield "verdict", name, row[name].isoformat() if row[name] else None, "", ""
         for name in (
-            "capacity_low_per_second", "capacity_high_per_second", "forecast_peak_rate_per_second",
-            "planned_objective_rate_per_second",
+            "capacity_low_per_second", "capacity_high_per_second", "demand_per_second", "forecast_demand_per_second",
+            "forecast_demand_high_per_second", "forecast_peak_rate_per_second", "planned_objective_rate_per_second",
         ):  # fmt: skip
             yield "verdict", name, row[name], "messages/s", ""
         for item in row["inputs"]:

@@ -7,7 +7,7 @@ from lagwise.domain.capacity.outlook import Outlook, provenance
 from lagwise.domain.capacity.verdict import CapacityVerdict
 from lagwise.domain.humanise import per_cent, precise_duration, significant
 from lagwise.domain.sizing.downstream import MEMBERS_INPUT, RATE_INPUT
-from lagwise.domain.sizing.workload import SizeBy
+from lagwise.domain.sizing.workload import SizeBy, Unit, nodes_and_threads
 from lagwise_dashboard import tables
 from lagwise_dashboard.queries.base import Row
 from lagwise_dashboard.report.advice_tables import LABELS
@@ -54,12 +54,35 @@ def can_do(row: Row) -> str:
 
 
 def enough_until(row: Row) -> str:
-    """The day, ``beyond the forecast``, or a dash where nothing can be said."""
+    """The day, ``beyond the forecast``, that it is over, or a dash where nothing can be said."""
+    if row["verdict"] == CapacityVerdict.SHORT:
+        return "already too small"
+    if row["is_exceeded"]:
+        return "slack already used"
     if row["enough_until"] is not None:
         return f"{row['enough_until'].astimezone(UTC):%Y-%m-%d}"
-    is_ahead = row["forecast_peak_rate_per_second"] is not None
+    is_ahead = row["forecast_demand_per_second"] is not None
     lasts = row["verdict"] in (CapacityVerdict.ENOUGH, CapacityVerdict.OVERSIZED)
     return "beyond the forecast" if is_ahead and lasts else humanise.DASH
+
+
+def advised_change(row: Row) -> str | None:
+    """What should run instead: ``3 nodes of 21 threads``, or without such an answer what would help; None where nothing
+    is to be changed, or nothing is known."""
+    if row["verdict"] in (CapacityVerdict.ENOUGH, CapacityVerdict.UNDECIDED):
+        return None
+    if row["advised_nodes"] is None:
+        change: str | None = row["change"]
+        return change
+    return nodes_and_threads(Unit(row["unit"]), row["advised_nodes"], row["advised_threads_per_node"])
+
+
+def running(row: Row) -> str:
+    """What runs: ``6 nodes of 4 threads``, ``4 members``."""
+    unit = Unit(row["unit"])
+    if unit is Unit.NODE:
+        return nodes_and_threads(unit, row["nodes"], row["threads_per_node"])
+    return nodes_and_threads(unit, row["members"], None)
 
 
 def objective_label(row: Row) -> str:

@@ -55,6 +55,6 @@ def chart(row: Row, outlook: Outlook, target: float) -> go.Figure:
     if row["enough_until"] is not None:
         day = f"{row['enough_until'].astimezone(UTC):%Y-%m-%d}"
         plot_theme.upright(made, row["enough_until"], 1.1 * top, f"enough until {day}", plot_theme.MARK)
-    made.update_xaxes(range=[at[0], at[-1]], hoverformat="%Y-%m-%d")
+    made.update_xaxes(range=[at[0], at[-1]], hoverformat="%Y-%m-%d %H:%M")
     made.update_yaxes(range=[0, 1.2 * top], ticksuffix="/s")
     return made

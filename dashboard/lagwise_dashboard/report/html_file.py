@@ -49,6 +49,8 @@ def as_html(report: CapacityReport) -> str:
         f"<h1>Capacity of {_safe(about)}</h1>",
         f"<p><small>By Lagwise, {_safe(humanise.clock(report.now, report.now))}, {report.now:%Y-%m-%d}.</small></p>",
     ]
+    if row is not None and report.cluster_note:
+        parts.append(f"<p><b>Cluster {_safe(row['cluster'])}:</b> {_safe(report.cluster_note)}</p>")
     if row is not None:
         parts += _standing(report, row)
     parts.append("<h2>What it takes</h2>")

@@ -6,7 +6,7 @@ import streamlit as st
 
 from lagwise.links import pages
 from lagwise_dashboard import address, identity
-from lagwise_dashboard.widgets import browser_window, menu
+from lagwise_dashboard.widgets import browser_window, finder, menu, skip_link, zone_choice
 from lagwise_dashboard.widgets.error_boundary import boundary
 
 _ASSETS = Path(__file__).resolve().parent.parent / "assets"
@@ -30,6 +30,11 @@ _open_page = st.navigation(
     position="hidden",
 )
 address.set_current_page(next((page for page in pages.PAGES if page.path == _open_page.url_path), _DEFAULT))
+zone_choice.use()
+with st.container(key="skip_place"):
+    skip_link.show()
+with st.container(key="finder_place"):
+    finder.show()
 menu.show(_open_page)
 _open_page.run()
 browser_window.watch()

@@ -1,4 +1,5 @@
-"""What stands between Streamlit's server and the network: headers on every answer, and compressed scripts.
+"""What stands between Streamlit's server and the network: headers on every answer, compressed scripts, and where old
+addresses lead.
 
 Streamlit sends its scripts as they are, because compressing them for every request would cost more than it saves, and
 leaves the rest to a proxy. The dashboard is mostly used without one, often through a VPN: so each file is compressed
@@ -12,9 +13,11 @@ from pathlib import Path
 import streamlit as st
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import Headers, MutableHeaders
-from starlette.responses import Response
+from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from streamlit import file_util
+
+from lagwise.links import pages
 
 #: No other site frames the pages (a click there could press a button here), browsers do not guess what a file is, and
 #: links to other sites do not reveal the page's address, which names groups.
@@ -46,7 +49,18 @@ class DashboardApp(st.App):
                 MutableHeaders(scope=message).update(HEADERS)
             await send(message)
 
-        await self.files(scope, receive, with_headers)
+        answer = _redirect(scope) or self.files
+        await answer(scope, receive, with_headers)
+
+
+def _redirect(scope: Scope) -> Response | None:
+    """To the page that an address of an earlier version leads to; None where it is no such address."""
+    if scope["type"] != "http" or scope["method"] not in ("GET", "HEAD"):
+        return None
+    name = scope["path"].rpartition("/")[2]  # a base path may stand in front
+    target = pages.moved(name, scope["query_string"].decode("latin-1"))
+    # Relative: a whole path could begin with two slashes, which lead to another host.
+    return None if target is None else RedirectResponse(target)
 
 
 class CompressedFiles:

@@ -5,6 +5,7 @@ address, the port and the sign-in were taken from.
 """
 
 import contextlib
+import gc
 import importlib
 import importlib.util
 import logging
@@ -104,4 +105,5 @@ def _prepare(app: DashboardApp) -> None:
     with contextlib.suppress(ImportError):
         for module in _MODULES:
             importlib.import_module(module)
+    gc.freeze()  # what was loaded stays: nobody has to look through it for garbage
     app.files.compress()

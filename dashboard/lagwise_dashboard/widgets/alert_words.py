@@ -4,6 +4,8 @@ from lagwise_alerts.operate import Alert, AlertKind, Severity
 from lagwise_dashboard import appearance, escaping
 from lagwise_dashboard.appearance import Appearance
 
+#: What is told of an alert among other events begins so.
+ALERT = "Alert "
 #: How each severity looks.
 SEVERITIES: dict[Severity, Appearance] = {
     Severity.PAGE: Appearance("page", "◆", "#BE123C", "red", "It pages someone."),
@@ -34,7 +36,7 @@ def severity_label(severity: Severity) -> str:
 
 
 def mark_text(row: Alert, *, resolved: bool) -> str:
-    """An alert as a mark in a chart."""
+    """The beginning or the end of an alert, as it is told among other events."""
     is_finding = row.subject.group is not None and row.subject.kind is not AlertKind.GROUP
     word = _finding_words(row) if is_finding else appearance.of_status(row.status).word
-    return f"Alert resolved ({word})" if resolved else f"Alert {severity_label(row.severity)}: {word}"
+    return f"{ALERT}resolved ({word})" if resolved else f"{ALERT}{severity_label(row.severity)}: {word}"

@@ -8,32 +8,45 @@ from lagwise.domain.vocabulary import DISPLAY_ORDER
 from lagwise.links import parameters
 from lagwise.links.parameter_types import Parameter
 from lagwise_dashboard import address, appearance, escaping
+from lagwise_dashboard.appearance import Appearance
 
 
-def search(placeholder: str, parameter: Parameter[str] = parameters.SEARCH, label: str = "Search") -> None:
-    """A field for text, which filters while it is typed."""
+def search(
+    placeholder: str, parameter: Parameter[str] = parameters.SEARCH, label: str = "Search", *, width: int = 320
+) -> None:
+    """A field for text, ``width`` pixels wide, which filters while it is typed."""
     st.text_input(
         label,
         type="search",
         live=True,
         placeholder=placeholder,
         label_visibility="collapsed",
-        width=320,
+        width=width,
         **address.bound(parameter, empty="", typed=True),
     )
 
 
 def statuses(label: str, counts: Mapping[str, int], parameter: Parameter[tuple[str, ...]]) -> None:
     """Counts by status, each a filter."""
+    counted(label, counts, parameter, {s.value: appearance.of_status(s) for s in DISPLAY_ORDER})
+
+
+def counted(
+    label: str,
+    counts: Mapping[str, int],
+    parameter: Parameter[tuple[str, ...]],
+    appearances: Mapping[str, Appearance],
+) -> None:
+    """Counts by one of some words, each a filter, in the order of their ``appearances``."""
     chosen = address.get(parameter)
 
-    def chip(status: str) -> str:
-        badge = appearance.of_status(status)
-        return f":{badge.markdown}[{badge.sign}] {badge.word} **{counts.get(status, 0):,}**"
+    def chip(word: str) -> str:
+        badge = appearances[word]
+        return f":{badge.markdown}[{badge.sign}] {badge.word} **{counts.get(word, 0):,}**"
 
     st.pills(
         label,
-        [s.value for s in DISPLAY_ORDER if counts.get(s) or s in chosen],
+        [word for word in appearances if counts.get(word) or word in chosen],
         selection_mode="multi",
         format_func=chip,
         label_visibility="collapsed",
@@ -53,6 +66,6 @@ def cluster(known: Sequence[str]) -> None:
             placeholder="All clusters",
             format_func=escaping.visible,
             label_visibility="collapsed",
-            width=180,
+            width=160,
             **address.bound(parameters.CLUSTER, resets=(parameters.GROUP, parameters.TOPIC)),
         )

@@ -5,7 +5,7 @@ old while the first two work: a sample may wait for the lake, or for its turn.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
@@ -15,13 +15,15 @@ from lagwise.config import Config
 from lagwise.domain import humanise, staleness
 from lagwise.links import pages
 from lagwise.platform.logs import clean
-from lagwise_dashboard import address, context, escaping
+from lagwise_dashboard import address, context, escaping, time_zone
 from lagwise_dashboard.cache import ask
 from lagwise_dashboard.queries import health
 from lagwise_dashboard.queries.base import Row
 from lagwise_dashboard.widgets.error_boundary import LAKE_ADVICE
 
 _NAMED = 3
+#: The container that the line is drawn in.
+_PLACE = "freshness_place"
 _START = timedelta(seconds=staleness.START_SECONDS)
 
 
@@ -86,6 +88,12 @@ class Freshness:
         """The moment that the verdicts speak of; where clusters differ, the oldest."""
         return min((v.at for v in self.verdicts if v.at is not None), default=None)
 
+    def of_cluster(self, name: str) -> "Freshness":
+        """How old everything is that a page of one cluster shows. Without verdicts on such a cluster it is all."""
+        collections = tuple(s for s in self.collections if s.name == name)
+        verdicts = tuple(v for v in self.verdicts if v.name == name)
+        return replace(self, collections=collections, verdicts=verdicts) if verdicts else self
+
     @property
     def nothing_collected(self) -> bool:
         return self.as_of is None and all(source.at is None for source in self.collections)
@@ -113,9 +121,10 @@ class Freshness:
 
 
 def read(now: datetime) -> Freshness:
-    """How old everything is now. A cluster that is configured and was never collected counts, too."""
+    """How old everything is now that the page may show. A cluster that is configured and was never collected counts,
+    too."""
     newest = ask(health.newest, now.replace(hour=0, minute=0, second=0, microsecond=0))
-    return judge(newest, context.config(), now, context.started_at())
+    return judge(newest, context.config(), now, context.started_at()).of_cluster(address.shown_cluster())
 
 
 def _collection(name: str, interval_seconds: float, sample: Row | None, now: datetime, *, is_new: bool) -> DataSource:
@@ -178,14 +187,19 @@ def _trouble(sample: Row) -> CollectionError | None:
     return CollectionError(first["kind"], first["example"] or "")
 
 
+def place() -> None:
+    """Keep a place for the line on the age of the data: beside the title of the page, where there is room."""
+    st.session_state[_PLACE] = st.container(width="content")
+
+
 def strip(freshness: Freshness) -> None:
-    """One line: data as of when, and the ages; a warning below it where something is stale."""
+    """One line beside the title: data as of when, and the ages. Where something is stale, a warning is drawn here."""
     now = freshness.now
     oldest = max(
         freshness.collections, key=lambda s: math.inf if s.age_seconds is None else s.age_seconds, default=None
     )
     as_of = freshness.as_of
-    parts = ["**No data yet**" if as_of is None else f"**Data as of {humanise.clock(as_of, now)}**"]
+    parts = ["**No data yet**" if as_of is None else f"**Data as of {time_zone.clock(as_of, now)}**"]
     if any(verdict.is_late for verdict in freshness.verdicts):
         old = f"{humanise.since(as_of, now)} old"
         parts.append(f":blue-badge[… {old}]" if freshness.starting else f":red-badge[✕ {old}]")
@@ -193,7 +207,7 @@ def strip(freshness: Freshness) -> None:
         which = f" ({escaping.markdown(oldest.name)})" if len(freshness.collections) > 1 else ""
         parts.append(_badge("collected", oldest, freshness.collections, which))
     parts.append(_badge("analysed", freshness.analysis, (freshness.analysis,), ""))
-    st.markdown(" &nbsp; ".join(parts))
+    st.session_state[_PLACE].markdown(" &nbsp; ".join(parts))
     for line in freshness.trouble:
         st.error(f"{escaping.markdown(clean(line))}\n\n{LAKE_ADVICE}", icon=":material/error:")
     if freshness.starting:
@@ -215,13 +229,17 @@ def _badge(verb: str, oldest: DataSource, sources: tuple[DataSource, ...], which
 def _awaited(fresh: Freshness) -> str:
     """What a new start waits for, and until when: a sentence. Clusters beyond the first few are counted."""
     clusters = [s for s in fresh.collections if s.starting]
-    named = [f"the next sample of **{escaping.markdown(s.name)}**" for s in clusters[:_NAMED]]
+    named = [f"the {_which(s)} sample of **{escaping.markdown(s.name)}**" for s in clusters[:_NAMED]]
     if len(clusters) > _NAMED:
         named.append(f"those of {humanise.plural(len(clusters) - _NAMED, 'other cluster')}")
     if fresh.analysis.starting or any(s.starting for s in fresh.verdicts):
-        named.append("the next round of the analysis")
+        named.append(f"the {_which(fresh.analysis)} round of the analysis")
     awaited = " and ".join([", ".join(named[:-1]), named[-1]] if named[1:] else named)
     return f"Waiting for {awaited}, expected within {humanise.duration(staleness.START_SECONDS)} of the start."
+
+
+def _which(source: DataSource) -> str:
+    return "first" if source.at is None else "next"
 
 
 def _complaints(fresh: Freshness) -> str:

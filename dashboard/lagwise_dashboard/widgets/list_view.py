@@ -30,9 +30,9 @@ def is_searched(listing: ListParameters) -> bool:
     return listing.search is not None and bool(address.get(listing.search))
 
 
-def search(listing: ListParameters, result: ListPage[Any], placeholder: str, label: str) -> None:
-    """The field that looks through the list; none where there is little to look through."""
-    if listing.search is not None and (result.total >= _MIN_SEARCHED or is_searched(listing)):
+def search(listing: ListParameters, total: int, placeholder: str, label: str) -> None:
+    """The field that looks through a list of ``total`` rows; none where there is little to look through."""
+    if listing.search is not None and (total >= _MIN_SEARCHED or is_searched(listing)):
         filters.search(placeholder, listing.search, label)
 
 
@@ -57,7 +57,7 @@ def has_rows(
 
     If not, a caption says so: ``none`` where nothing was searched, else that nothing matches ``within`` a span.
     """
-    search(listing, result, placeholder, f"Search the {noun}s")
+    search(listing, result.total, placeholder, f"Search the {noun}s")
     if not result:
         st.caption(f"No {noun} matches{within and f' {within}'}." if is_searched(listing) else none)
     return bool(result)

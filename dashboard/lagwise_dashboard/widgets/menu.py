@@ -8,7 +8,7 @@ import streamlit as st
 from lagwise.links import pages
 from lagwise.links.pages import Page
 from lagwise_dashboard import address
-from lagwise_dashboard.widgets import browser_window
+from lagwise_dashboard.widgets import browser_window, zone_choice
 
 ICONS: dict[Page, str] = {
     pages.OVERVIEW: ":material/format_list_bulleted:",
@@ -18,15 +18,19 @@ ICONS: dict[Page, str] = {
     pages.REBALANCES: ":material/sync_alt:",
     pages.ALERTS: ":material/notifications:",
     pages.CAPACITY: ":material/speed:",
+    pages.PLAN: ":material/calculate:",
     pages.HEALTH: ":material/health_and_safety:",
 }
 
 
 def show(open_page: st.Page) -> None:
-    """Draw the menu: a line of links, which a narrow window gets folded. ``open_page`` is the page that is open."""
+    """Draw the menu: a line of links, which a narrow window gets folded, with the choice of the time zone beside it.
+    ``open_page`` is the page that is open."""
     if browser_window.is_narrow():
-        with st.popover(address.current_page().title, icon=":material/menu:"):
-            _links(open_page)
+        with st.container(horizontal=True, horizontal_alignment="distribute"):
+            with st.popover(address.current_page().title, icon=":material/menu:"):
+                _links(open_page)
+            zone_choice.choose()
     else:
         with st.container(horizontal=True, gap="small", key="menu"):
             _links(open_page)

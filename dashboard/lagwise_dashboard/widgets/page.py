@@ -1,16 +1,14 @@
-"""The frame of every page: a title, the switch that pauses it, and a body that refreshes itself."""
+"""The frame of every page: a title, how often it is refreshed, and a body that refreshes itself."""
 
 from collections.abc import Callable
 
 import streamlit as st
 
 from lagwise.domain import humanise
-from lagwise_dashboard import address, context, escaping, identity
+from lagwise_dashboard import address, context, escaping, identity, time_zone
+from lagwise_dashboard.widgets import browser_window, copy_link, freshness, refresh, saved_views, zone_choice
 from lagwise_dashboard.widgets.error_boundary import boundary
 
-LIVE = "live"
-#: Whether the reader paused the pages: the switch itself is another one on every page.
-_PAUSED = "paused"
 #: Damaged files that are named.
 _NAMED = 3
 #: Letters of a wrong part of an address that are repeated.
@@ -34,21 +32,26 @@ def show(
     """
     st.set_page_config(page_title=f"{tab or title} · Lagwise")
     with boundary():
-        seconds = context.config().dashboard.refresh_seconds
-        with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
-            st.header(title, anchor=False, help=help_text, width="content")
-            live = st.toggle(
-                "Live",
-                value=not st.session_state.get(_PAUSED, False),
-                key=LIVE,
-                on_change=_remember_pause,
-                help=f"Refreshes every {seconds:g} s. Switch it off to keep what you see.",
-            )
-            identity.sign_out()
+        with st.container(
+            horizontal=True, vertical_alignment="center", horizontal_alignment="distribute", key="page_head"
+        ):
+            with st.container(horizontal=True, vertical_alignment="center", gap="medium", width="content"):
+                st.header(title, anchor=False, help=help_text, width="content")
+                freshness.place()
+            with st.container(horizontal=True, vertical_alignment="center", width="content"):
+                saved_views.show()
+                copy_link.show()
+                seconds = refresh.choose()
+                if not browser_window.is_narrow():  # else it stands beside the menu, where there is room
+                    zone_choice.choose()
+                identity.sign_out()
 
         _warn_of_ignored_parameters()
+        _show_cluster_notes()
 
         def guarded() -> None:
+            zone_choice.use()  # a refresh runs this alone
+            _show_on_paper()
             way, above = st.empty(), st.container()
             with boundary():
                 body()
@@ -57,9 +60,16 @@ def show(
                 _show_damaged_files()
             address.sync_browser(way)
 
-        st.fragment(guarded, run_every=seconds if live else None)()
+        st.fragment(guarded, run_every=seconds)()
         if below is not None:
             below()
+
+
+def _show_on_paper() -> None:
+    """What only paper shows: when the page was drawn. The browser adds its address as it prints (browser_window)."""
+    with st.container(key="on_paper"):
+        now = context.now()
+        st.markdown(f"Drawn on {time_zone.local(now):%Y-%m-%d} at {time_zone.clock(now, now)}")
 
 
 def _warn_of_ignored_parameters() -> None:
@@ -75,8 +85,12 @@ def _warn_of_ignored_parameters() -> None:
         st.warning("**Part of the address was ignored.** " + " ".join(sentences), icon=":material/link_off:")
 
 
-def _remember_pause() -> None:
-    st.session_state[_PAUSED] = not st.session_state[LIVE]
+def _show_cluster_notes() -> None:
+    """Show what the settings say of the clusters that the page may show: of the one it is limited to, or of all."""
+    shown = address.shown_cluster()
+    for cluster, note in context.config().dashboard.cluster_notes.items():
+        if shown in ("", cluster):
+            st.caption(f":material/info: **{escaping.markdown(cluster)}**: {escaping.markdown(note)}")
 
 
 def _show_damaged_files() -> None:

@@ -30,7 +30,9 @@ def show(cluster: str, group: str, span: TimeRange, now: datetime) -> None:
     inexact = not all(r["exact"] for r in hours)
     st.caption(
         (f"{hours.counted('hour')}, newest first. " if hours.pages > 1 else "")
-        + "The likely cause follows from who joined and left, how long they had been silent, and their timeouts."
+        + "Hours are counted in full, and a rebalance that was seen under way counts once, so the list of events may "
+        "differ. The likely cause follows from who joined and left, how long they had "
+        "been silent, and their timeouts."
         + (" Some rebalances were inferred from samples; others between samples may be missing." if inexact else "")
     )
 

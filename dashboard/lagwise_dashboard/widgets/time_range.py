@@ -4,15 +4,15 @@ A zoom is asked of the lake anew, so that it shows finer points, and whoever ope
 """
 
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
-from typing import Any
+from datetime import datetime, timedelta
 
 import plotly.graph_objects as go
 import streamlit as st
 
-from lagwise.domain import humanise
 from lagwise.links import parameters
-from lagwise_dashboard import address, context, plot_theme
+from lagwise_dashboard import address, context, time_zone
+from lagwise_dashboard.widgets import charts
+from lagwise_dashboard.widgets.charts import ZonedChart
 
 #: What the parameter `range` may be.
 RANGES = {
@@ -22,6 +22,8 @@ RANGES = {
     "24h": timedelta(hours=24),
     "7d": timedelta(days=7),
 }
+#: What is shown where neither the address nor the page asks for another one.
+DEFAULT_RANGE = "1h"
 _IN_THE_LAST = "in the last "
 #: Ranges move on in steps, so that browsers that look at the same moment share one answer.
 _STEP_SECONDS = 5
@@ -48,17 +50,31 @@ class TimeRange:
         return "/".join(end for at in (self.since, self.until) for end in parameters.FROM.written(at))
 
 
-def choose(now: datetime) -> TimeRange:
-    """The controls, and the span that they and the address ask for."""
+def is_chosen() -> bool:
+    """Whether the address says which span to show."""
+    return bool(address.get(parameters.RANGE)) or _zoom()[0] is not None
+
+
+def shortest_since(at: datetime | None, now: datetime) -> str:
+    """The shortest range from the default on that reaches back to a moment; the default where none does, or for
+    None."""
+    if at is None:
+        return DEFAULT_RANGE
+    fitting = (name for name, length in RANGES.items() if length >= max(RANGES[DEFAULT_RANGE], now - at))
+    return next(fitting, DEFAULT_RANGE)
+
+
+def choose(now: datetime, default: str = DEFAULT_RANGE) -> TimeRange:
+    """The controls, and the span that they and the address ask for, which is ``default`` where neither does."""
     zoomed, complaint = _zoom()
-    chosen = address.get(parameters.RANGE)
+    chosen = address.get(parameters.RANGE) or default
     with st.container(horizontal=True, vertical_alignment="center"):
         st.segmented_control(
             "Time range",
             list(RANGES),
             format_func=in_words,
             label_visibility="collapsed",
-            **address.bound(parameters.RANGE, resets=_ENDS, required=True),
+            **address.bound(parameters.RANGE, empty=default, resets=_ENDS, required=True),
         )
         if zoomed is not None:
             st.button("Leave the zoom", key="leave_zoom", on_click=_leave, icon=":material/zoom_out_map:")
@@ -68,40 +84,39 @@ def choose(now: datetime) -> TimeRange:
         st.warning(complaint, icon=":material/link_off:")
     if zoomed is not None:
         since, until = zoomed
-        return TimeRange(
-            since, until, f"from {humanise.clock(since, now)} to {humanise.clock(until, now)}", is_zoom=True
-        )
+        words = f"from {time_zone.clock(since, now)} to {time_zone.clock(until, now)}"
+        return TimeRange(since, until, words, is_zoom=True)
     until = context.rounded_up(now, _STEP_SECONDS)
     return TimeRange(until - RANGES[chosen], until, f"{_IN_THE_LAST}{in_words(chosen)}")
 
 
-def chart(made: go.Figure, span: TimeRange, *, name: str, alt: str) -> None:
+def chart(made: go.Figure | ZonedChart, span: TimeRange, *, name: str, alt: str) -> None:
     """Draw a chart of the span, which a reader zooms by dragging over a stretch of it. ``name`` is its own on its
     page."""
-    key = f"{name}/{span.name if span.is_zoom else ''}"
-
-    def zoom() -> None:
-        boxes: Any = st.session_state[key].selection.get("box", [])
-        ends = sorted(filter(None, (_moment(str(x).replace(" ", "T")) for x in boxes[0]["x"]))) if boxes else []
-        if len(ends) == 2:
-            _go(ends[0], ends[1])
-
-    st.plotly_chart(made, key=key, config=plot_theme.CONFIG, on_select=zoom, selection_mode="box", alt=alt)
+    charts.draw(made, key=f"{name}/{span.name if span.is_zoom else ''}", alt=alt, on_stretch=_go)
 
 
 def _inputs(zoomed: tuple[datetime, datetime] | None, now: datetime, span: timedelta) -> None:
-    """The zoom for those who do not drag: two moments to be typed in."""
+    """The zoom for those who do not drag: two times of the shown zone to be typed in. Of a time that occurs twice, as
+    clocks go back, the stretch has both."""
     since, until = zoomed or (now - span, now)
+    zone = time_zone.shown()
     with st.form("zoom", border=False):
-        ends = [
-            st.datetime_input(label, value=at.astimezone(UTC).replace(tzinfo=None), key=f"zoom_{name}", step=60)
-            for label, name, at in (("From, UTC", "from", since), ("To, UTC", "to", until))
-        ]
-        if st.form_submit_button("Zoom", type="primary") and ends[0] is not None and ends[1] is not None:
-            if ends[1] - ends[0] < _MIN_SPAN:
+        first, last = (
+            st.datetime_input(
+                f"{label}, {zone.name}",
+                value=zone.local(at).replace(tzinfo=None),
+                key=f"zoom_{name}_{zone.name}",
+                step=60,
+            )
+            for label, name, at in (("From", "from", since), ("To", "to", until))
+        )
+        if st.form_submit_button("Zoom", type="primary") and first is not None and last is not None:
+            since, until = zone.typed(first), zone.typed(last, latest=True)
+            if until - since < _MIN_SPAN:
                 st.error("The end must lie at least a minute after the beginning.")
             else:
-                _go(ends[0].replace(tzinfo=UTC), ends[1].replace(tzinfo=UTC))
+                _go(since, until)
 
 
 def in_words(name: str) -> str:
@@ -134,11 +149,3 @@ def _zoom() -> tuple[tuple[datetime, datetime] | None, str]:
             f"{_MAX_SPAN.days} days at most."
         )
     return (since, until), ""
-
-
-def _moment(text: str) -> datetime | None:
-    """A moment as a chart writes it, UTC; None where it is none."""
-    try:
-        return parameters.FROM.read([text])
-    except ValueError:
-        return None

@@ -97,8 +97,13 @@ class Assessment:
     slots: TaskSlots | None
     #: Every number that went in.
     inputs: tuple[Input, ...]
-    #: What decided: the objective only where it is known what it takes.
-    size_by: SizeBy
+    #: What must be done, today and by the forecast, messages per second.
+    load: PlannedLoad
+
+    @property
+    def size_by(self) -> SizeBy:
+        """What decided: the objective only where it is known what it takes."""
+        return SizeBy.PEAK if self.load.objective_seconds is None else SizeBy.OBJECTIVE
 
 
 def assess(
@@ -134,7 +139,7 @@ def assess(
         advice=advice,
         slots=task_slots_for(advice, known.job.slots_held, known.job.slots_free) if known.job else None,
         inputs=tuple(inputs_of(known)),
-        size_by=SizeBy.PEAK if load.objective_seconds is None else SizeBy.OBJECTIVE,
+        load=load,
     )
 
 

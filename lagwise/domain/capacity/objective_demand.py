@@ -103,6 +103,16 @@ class PlannedLoad(NamedTuple):
     #: None where the peak decides.
     objective_seconds: float | None
 
+    @property
+    def highest_ahead_per_second(self) -> float | None:
+        """The highest mean of the forecast; None without one."""
+        return max((point.mean for point in self.ahead), default=None)
+
+    @property
+    def highest_upper_per_second(self) -> float | None:
+        """The highest upper end of the forecast's intervals; None without one."""
+        return max((point.upper for point in self.ahead), default=None)
+
     @classmethod
     def of(
         cls,

@@ -108,9 +108,20 @@ def _is_at_work(minutes: Columns, habit: Columns, ownership: Columns, owner: Arr
     number, place = of_owner.rows()
     its_moved_at = np.full(len(owner), NULL)
     its_moved_at[owned[order[place]]] = of_owner.max(moved_at[owned[order]])[number]
-    waits = (silence <= LONGEST_TURN_SECONDS) & (seconds_between(its_moved_at, minutes["last_at"]) <= longest)
+    comes_back = (silence <= LONGEST_TURN_SECONDS) | _moves_again(minutes, ownership, owner)
+    waits = comes_back & (seconds_between(its_moved_at, minutes["last_at"]) <= longest)
     at_work: Array = (silence <= longest) | waits
     return at_work
+
+
+def _moves_again(minutes: Columns, ownership: Columns, owner: Array) -> Array:
+    """Whether each partition moves in a later minute of the hour that the same member owns."""
+    number, is_owned = np.arange(len(owner)), owner >= 0
+    latest = np.full(len(ownership["member_id"]), -1)
+    moves = is_owned & (minutes["last_moved_at"] != NULL)
+    np.maximum.at(latest, owner[moves], number[moves])
+    moves_again: Array = picked(latest, owner, is_owned, -1) > number
+    return moves_again
 
 
 def _summed(rows: Columns) -> dict[str, Array]:

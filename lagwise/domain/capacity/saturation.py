@@ -26,8 +26,9 @@ CADENCES_OF_BACKLOG = 2.0
 #: As for the status `stalled`: a partition is at work if it moved within three cadences, and at least a minute.
 CADENCES_AT_WORK = 3.0
 LEAST_SECONDS_AT_WORK = 60.0
-#: Or if its owner was, on another partition, and comes back within so long: clients work through what they fetched of
-#: one partition before they turn to the next. One that is away for longer may be stuck.
+#: Or if its owner was, on another partition, and comes back: clients work through what they fetched of one partition
+#: before they turn to the next. It is taken to come back for so long. Away for longer, this partition may be stuck,
+#: unless it moves again in the same hour.
 LONGEST_TURN_SECONDS = 600.0
 #: A block of throughput is so long and holds so many cadences: the ends of a block are known to a cadence.
 BLOCK_SECONDS = 100.0

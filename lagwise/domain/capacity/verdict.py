@@ -90,6 +90,8 @@ class CapacityJudgement:
     verdict: CapacityVerdict
     #: Why, in one or two sentences with numbers.
     sentence: str
+    #: Whether what can be done with the slack is below what must be done today; None is not known.
+    is_exceeded: bool | None = None
     #: When the forecast's mean first exceeds what can be done with the slack; None is not within the forecast.
     enough_until: datetime | None = None
     #: When the upper end of the forecast's interval first exceeds that capacity; None is not within the forecast.
@@ -155,7 +157,7 @@ def judge_capacity(
     def judged(verdict: CapacityVerdict, sentence: str) -> CapacityJudgement:
         asks = verdict in (CapacityVerdict.SHORT, CapacityVerdict.TIGHT) and advised not in (None, running)
         instead = f" Advice: {_set_up_text(advised)} instead of {_set_up_text(running)}." if asks and advised else ""
-        return CapacityJudgement(verdict, f"{sentence}.{instead}", until, at_worst)
+        return CapacityJudgement(verdict, f"{sentence}.{instead}", not meets(carries, peak), until, at_worst)
 
     if can_do.high is not None and not meets(can_do.high, peak):
         lacks = significant(peak - can_do.high)

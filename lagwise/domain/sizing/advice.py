@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
-from lagwise.domain.sizing.advice_text import verdict
+from lagwise.domain.sizing.advice_text import is_unit_doubtful, verdict
 from lagwise.domain.sizing.changes import Change, changes
 from lagwise.domain.sizing.downstream import DownstreamFull
 from lagwise.domain.sizing.figures import Figure, demand_figures, figures_of
@@ -136,7 +136,7 @@ def advise(workload: Workload, downstream: DownstreamFull | None = None) -> Sizi
         triple=triple,
         binds=binding,
         verdict=verdict(workload, triple, binding),
-        changes=changes(workload, triple, binding),
+        changes=() if is_unit_doubtful(workload) else changes(workload, triple, binding),
         points=_points(workload, triple),
         figures=tuple(figures_of(workload, triple)),
     )

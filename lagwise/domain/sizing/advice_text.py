@@ -4,13 +4,15 @@ from lagwise.domain.humanise import per_cent, plural, precise_duration, signific
 from lagwise.domain.sizing.triple_search import (
     Binding,
     Triple,
+    find_triple,
     hottest_key_share,
     largest_capacity_per_second,
     node_at,
     nodes_by_cpu,
     thread_limit,
+    without_thread_limit,
 )
-from lagwise.domain.sizing.workload import Concurrency, Ordering, Unit, Workload
+from lagwise.domain.sizing.workload import DEFAULT_MAX_THREADS_PER_NODE, Concurrency, Ordering, Unit, Workload
 
 #: Kafka's default `max.poll.interval.ms`: whoever works on one message for longer loses its partitions.
 _LONGEST_POLL_INTERVAL_SECONDS = 300.0
@@ -20,13 +22,20 @@ def verdict(workload: Workload, triple: Triple | None, binding: Binding) -> str:
     """What is advised and what binds, or why there is no answer, in two to four sentences."""
     said = _why_not(workload, binding) if triple is None else _what_carries(workload, triple, binding)
     said += _planned_with(workload)
-    takes = workload.t1_seconds + workload.t2_seconds
-    if takes <= _LONGEST_POLL_INTERVAL_SECONDS or workload.unit is Unit.SUBTASK:
+    if not is_unit_doubtful(workload):
         return said
+    takes = precise_duration(workload.t1_seconds + workload.t2_seconds)
     return (
-        f"{said} Each message takes {precise_duration(takes)}: is the unit right? A Kafka consumer that works on one "
-        "for longer than `max.poll.interval.ms` (5 min by default) loses its partitions."
+        f"{said} Each message takes {takes}: is the unit right? A Kafka consumer that works on one for longer than "
+        "`max.poll.interval.ms` (5 min by default) loses its partitions."
     )
+
+
+def is_unit_doubtful(workload: Workload) -> bool:
+    """Whether a message takes longer than a Kafka consumer may work on one: that is rather a mistake in the unit than a
+    reason to buy or to change anything."""
+    takes = workload.t1_seconds + workload.t2_seconds
+    return takes > _LONGEST_POLL_INTERVAL_SECONDS and workload.unit is not Unit.SUBTASK
 
 
 def _planned_with(workload: Workload) -> str:
@@ -75,7 +84,7 @@ def _what_binds(workload: Workload, triple: Triple, binding: Binding) -> str:
             return (
                 f"Waiting binds: with {plural(node.threads, 'thread')}, the most a node may have here, its cores are "
                 f"only {per_cent(node.core_utilisation)} busy. A shorter T1 (batches, asynchronous calls, a cache) "
-                "saves nodes, more cores do not."
+                f"saves nodes, more cores do not. {_more_threads(workload, triple)}".rstrip()
             )
         case Binding.TIME:
             takes = precise_duration(workload.t1_seconds)
@@ -84,7 +93,7 @@ def _what_binds(workload: Workload, triple: Triple, binding: Binding) -> str:
                 f"{significant(node_at(workload, 1).rate_per_second)} a second. {_not_known_apart(workload)}"
             )
         case Binding.PARTITIONS:
-            return _partitions_bind(workload, triple)
+            return f"{_partitions_bind(workload, triple)} {_more_threads(workload, triple)}".rstrip()
         case Binding.SKEW:
             return (
                 f"The hottest partition binds: it carries {per_cent(workload.hottest)} of the traffic, and its reader "
@@ -96,6 +105,20 @@ def _what_binds(workload: Workload, triple: Triple, binding: Binding) -> str:
             if workload.by_members:
                 return f"Nothing binds but the demand: one {workload.unit} is enough. {_not_known_apart(workload)}"
             return "Nothing binds but the demand: one node is enough and is not even full."
+
+
+def _more_threads(workload: Workload, triple: Triple) -> str:
+    """What more threads a node would save, where fewer were asked for than usual; empty where that is nothing, and for
+    processes of one thread."""
+    if not 1 < workload.max_threads_per_node < DEFAULT_MAX_THREADS_PER_NODE:
+        return ""
+    free = find_triple(without_thread_limit(workload))
+    if free is None or free.working_nodes >= triple.working_nodes:
+        return ""
+    limit = plural(workload.max_threads_per_node, "thread")
+    return (
+        f"A node may have {limit} here: with {free.threads_per_node:,}, {plural(free.working_nodes, 'node')} would do."
+    )
 
 
 def _not_known_apart(workload: Workload) -> str:

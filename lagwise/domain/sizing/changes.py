@@ -23,6 +23,8 @@ _CHEAP_PARTITION_GROWTH = 4
 _LEAST_SAVED_SHARE, _LEAST_SAVED = 0.1, 2
 #: Batches may make a message cheaper by hundreds of times. More is not offered: the time is a mistake.
 _MOST_SPEED_UP = 1_000.0
+#: Shares of the capacity that the demand may use; beyond the last one, queues grow long at the smallest surprise.
+_HIGHER_UTILISATIONS = (0.75, 0.8, 0.85, 0.9)
 _LONGER_CATCH_UPS_SECONDS = tuple(hours * 3_600.0 for hours in (1, 2, 4, 8, 12, 24, 48, 72, 168))
 
 
@@ -35,6 +37,7 @@ class ChangeKind(StrEnum):
     POOL = "pool"
     ORDERING = "ordering"
     FASTER = "faster"
+    UTILISATION = "utilisation"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +59,7 @@ def changes(workload: Workload, triple: Triple | None, binding: Binding) -> tupl
     found: list[Change] = []
     candidates = _candidates(workload)
     if triple is None:
-        candidates = chain(_longer_catch_up(workload), candidates, _faster(workload))
+        candidates = chain(_longer_catch_up(workload), candidates, _faster(workload), _less_slack(workload))
     for kind, sentence, changed in candidates:
         then = find_triple(changed)
         if then is not None and _is_worth_it(triple, then) and not _is_needless(kind, then, found):
@@ -189,6 +192,20 @@ def _faster(workload: Workload) -> Iterator[tuple[ChangeKind, str, Workload]]:
         f"{precise_duration(after)}, by batches, a cache, or leaving work out"
     )
     yield ChangeKind.FASTER, sentence, taking(after)
+
+
+def _less_slack(workload: Workload) -> Iterator[tuple[ChangeKind, str, Workload]]:
+    """The least of the higher shares of the capacity that the demand may use, by which there is an answer. The last
+    resort: what it costs is the slack for what was not foreseen."""
+    before = workload.target_utilisation
+    for share in _HIGHER_UTILISATIONS:
+        fuller = replace(workload, target_utilisation=share)
+        if share > before and find_triple(fuller) is not None:
+            sentence = (
+                f"Let the demand use {per_cent(share)} of the capacity instead of {per_cent(before)}, with less slack"
+            )
+            yield ChangeKind.UTILISATION, sentence, fuller
+            return
 
 
 def _nodes(workload: Workload) -> float:

@@ -9,7 +9,7 @@ from enum import StrEnum
 
 from lagwise.domain.sizing.formulas import busiest_share, meets, nodes_for_rate, threads_for_share
 from lagwise.domain.sizing.node_throughput import NodeThroughput, node_throughput
-from lagwise.domain.sizing.workload import Concurrency, Ordering, Workload
+from lagwise.domain.sizing.workload import MAX_THREADS_PER_NODE, Concurrency, Ordering, Workload
 
 
 class Binding(StrEnum):
@@ -178,6 +178,11 @@ def nodes_by_cpu(workload: Workload) -> int:
     """Nodes it would take if partitions, skew and order set no limit."""
     full = node_at(workload, thread_limit(workload)).rate_per_second
     return nodes_for_rate(workload.required_rate_per_second, full)
+
+
+def without_thread_limit(workload: Workload) -> Workload:
+    """The same workload with as many threads on a node as any may have."""
+    return replace(workload, max_threads_per_node=MAX_THREADS_PER_NODE)
 
 
 def what_binds(workload: Workload, triple: Triple | None) -> Binding:

@@ -15,6 +15,7 @@ from lagwise.domain.sizing.ranges import OutOfRange, check_cores, check_count, c
 
 #: A topic with more partitions is not sized.
 MAX_PARTITIONS = 100_000
+MAX_THREADS_PER_NODE = 10_000
 #: Threads on one node beyond which asynchronous I/O is the better answer: each costs a stack and scheduling.
 DEFAULT_MAX_THREADS_PER_NODE = 1_000
 #: As Flink's autoscaler: `job.autoscaler.utilization.target`.
@@ -156,7 +157,7 @@ class Workload:
         self._check_hottest_share()
         self._check_rates()
         check_count("spare_nodes", self.spare_nodes, 0, 100)
-        check_count("max_threads_per_node", self.max_threads_per_node, 1, 10_000)
+        check_count("max_threads_per_node", self.max_threads_per_node, 1, MAX_THREADS_PER_NODE)
         check_number("share_of_ceiling", self.share_of_ceiling, 0.01, 0.999, "a number from 0.01 to 0.999")
         required_rate_per_second(self.demand_rate_per_second, self.target_utilisation)
 

@@ -8,6 +8,10 @@ from enum import StrEnum
 class ChangeKind(StrEnum):
     """What changed. Declared by how much each explains: of two at the same moment the first one is named."""
 
+    #: Partitions that it reads have no leader: nobody can read them.
+    LEADERS_LOST = "leaders_lost"
+    #: Partitions that it reads had no leader for a while, and have one again.
+    LEADERS_WERE_LOST = "leaders_were_lost"
     #: One partition gets a larger part of the records.
     HOT_PARTITION = "hot_partition"
     #: T2, the CPU time per message, rose.
@@ -32,10 +36,16 @@ class ChangeKind(StrEnum):
     PARTITIONS_ADDED = "partitions_added"
     #: A setting of a topic that it reads was changed.
     SETTING_CHANGED = "setting_changed"
+    #: Partitions of a topic that it reads changed leader.
+    LEADERS_MOVED = "leaders_moved"
+    #: The group already lagged when Lagwise first saw it: whatever made it lag came before, and cannot be told.
+    ALREADY_BEHIND = "already_behind"
 
 
 #: Such a change explains a backlog only together with another one: it is what may have caused that.
-OCCASIONS = frozenset({ChangeKind.DEPLOYMENT, ChangeKind.PARTITIONS_ADDED, ChangeKind.SETTING_CHANGED})
+OCCASIONS = frozenset(
+    {ChangeKind.DEPLOYMENT, ChangeKind.PARTITIONS_ADDED, ChangeKind.SETTING_CHANGED, ChangeKind.LEADERS_MOVED}
+)
 #: Tells less than what was measured of the work itself: named if there is nothing else.
 LAST_RESORTS = frozenset({ChangeKind.CONSUME_RATE_FELL})
 

@@ -59,7 +59,7 @@ def observe(context: SparkContext, lake: Lake, news: Sequence[News]) -> list[New
     left = []
     for n in news:
         start = max(n.observed_from, n.hours_from - EVIDENCE)
-        hours = min(24, max(1, ROWS_AT_A_TIME // (60 * max(1, n.group_partitions))))
+        hours = max(1, ROWS_AT_A_TIME // (60 * max(1, n.group_partitions)))
         end = min(n.hours_from, start + hours * _HOUR)
         if start < end:
             write.replace_spans(lake, THROUGHPUT, {n.cluster: (start, end)}, _throughput(context, lake, n, start, end))

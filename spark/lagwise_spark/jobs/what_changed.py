@@ -3,8 +3,7 @@ groups that fell behind lately."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 import pyarrow as pa
@@ -13,33 +12,34 @@ from lagwise.domain.group_record import record_of
 from lagwise.domain.groups import GroupVerdict
 from lagwise.domain.rebalances.explanation import Setup
 from lagwise.domain.sizing.downstream import RATE_INPUT
-from lagwise.domain.vocabulary import EventKind, Status
+from lagwise.domain.vocabulary import Status
 from lagwise.domain.what_changed.backlog import TOLD_WITH, Backlog, backlog_now
 from lagwise.domain.what_changed.change import Change
 from lagwise.domain.what_changed.choice import LOOK_BACK
-from lagwise.domain.what_changed.happenings import TopicEvent, of_rebalances, of_topic_events
+from lagwise.domain.what_changed.happenings import of_rebalances, of_topic_events
 from lagwise.domain.what_changed.levels import WorkStep
 from lagwise.domain.what_changed.measured import RecordsStep, TopicWork, changes_of
 from lagwise.tables.analysis import GROUP_STATUS
 from lagwise.tables.capacity import CAPACITY
 from lagwise.tables.minutes import MINUTES, WATERMARK_MINUTES
-from lagwise.tables.raw import COMMITS, EVENTS, WATERMARKS
+from lagwise.tables.raw import COMMITS, WATERMARKS
 from lagwise.tables.schema import TEXT, Table
 from lagwise.tables.service_times import JOBS, SERVICE_TIMES
 from lagwise.tables.store import Lake
+from lagwise_spark.jobs.behind import Behind, Group
+from lagwise_spark.jobs.first_seen import already_behind_of
+from lagwise_spark.jobs.happenings import happenings_of
+from lagwise_spark.jobs.leaders import losses_of_leaders, without_leader
 from lagwise_spark.jobs.progress import News
 from lagwise_spark.jobs.read import labels
 from lagwise_spark.jobs.rebalances import rebalance_of, setups_of
 
-Group = tuple[str, str]
 Row = Mapping[str, Any]
 #: Cluster, group (None where it is about the topic alone) and topic.
 TopicKey = tuple[str, str | None, str]
 #: So many groups a round, and partitions of them together, at most: those that fell behind last. A cluster in uproar
 #: must not hold up the verdicts.
 MOST_GROUPS, MOST_PARTITIONS = 50, 10_000
-#: Groups are looked at in each round for so long after they fell behind, and then once a minute.
-_EACH_ROUND_FOR = timedelta(seconds=150)
 #: Levels before a change are measured over this time.
 _BEFORE = timedelta(minutes=10)
 #: Raw samples are read of so long before now; what was before is read as minutes, which are a quarter as many rows.
@@ -122,52 +122,47 @@ _JOBS = """
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Behind:
-    """A group that fell behind lately, what it reads, and how it is at ``now``."""
-
-    group: Group
-    topics: tuple[str, ...]
-    partitions: int
-    status: Status
-    backlog: Backlog
-    now: datetime
-
-    def is_due(self, interval_seconds: float) -> bool:
-        """Whether to look at it in a round that comes so long after the one before."""
-        age = self.now - self.backlog.since
-        before = age - timedelta(seconds=interval_seconds)
-        minute = timedelta(minutes=1)
-        return not self.backlog.is_decided(self.now) and (age <= _EACH_ROUND_FOR or age // minute != before // minute)
-
-
 def backlogs_of(
     lake: Lake, verdicts: Mapping[Group, tuple[Row, GroupVerdict]], news: Sequence[News]
 ) -> dict[Group, Backlog]:
     """The groups that are behind, by cluster and group, each with its likely cause. Raises LakeError."""
     of = {n.cluster: n for n in news}
     before = _before(lake)
+    were_without = {group for group, backlog in before.items() if backlog.is_without_leader}
+    leaderless_of = without_leader(lake, verdicts, were_without, news)
     result, young = {}, []
     for group, (_, verdict) in verdicts.items():
         its = of[group[0]]
+        leaderless = leaderless_of.get(group, ())
         waited, interval = verdict.lag_seconds_at_commit, its.interval_seconds
-        backlog = backlog_now(before.get(group), verdict.status, waited, interval, its.as_of)
+        backlog = backlog_now(
+            before.get(group),
+            verdict.status,
+            waited,
+            interval,
+            its.as_of,
+            reason=verdict.reason,
+            has_leaderless=bool(leaderless),
+        )
         if backlog is None:
             continue
         result[group] = backlog
-        one = Behind(group, verdict.topics, verdict.partitions, verdict.status, backlog, its.as_of)
+        leaderless = leaderless if verdict.status is Status.UNKNOWN else ()
+        one = Behind(group, verdict.topics, verdict.partitions, verdict.status, backlog, its.as_of, leaderless)
         # Of a cluster that is not collected any more nothing new is known.
         if its.new_samples and one.is_due(interval):
             young.append(one)
-    changes: dict[Group, list[Change]] = {}
+    changes = losses_of_leaders(lake, [one for one in young if one.leaderless])
     for its in news:
-        changes |= _changes(lake, [one for one in young if one.group[0] == its.cluster], its)
+        changes |= _changes(lake, [one for one in young if one.group[0] == its.cluster and not one.leaderless], its)
     explained = {
         one.group: one.backlog.explained(changes[one.group], one.status, one.now)
         for one in young
         if one.group in changes
     }
-    return result | explained
+    result |= explained
+    unexplained = [one for one in young if one.group not in before and result[one.group].cause is None]
+    return result | already_behind_of(lake, unexplained, of)
 
 
 def _before(lake: Lake) -> dict[Group, Backlog]:
@@ -214,7 +209,7 @@ def _changes(lake: Lake, behind: Sequence[Behind], its: News) -> dict[Group, lis
         records(_WRITTEN, WATERMARKS, WATERMARK_MINUTES, _OF_TOPIC),
         records(_READ, COMMITS, MINUTES, _OF_GROUP),
     )
-    rebalances, events = _happenings(lake, newest, since)
+    rebalances, events = happenings_of(lake, {one.group for one in newest}, since)
     setups = setups_of(lake, [its]) if rebalances else {}
     full, called = _full_downstreams(lake), _called(lake, its, written)
     found: dict[Group, list[Change]] = {}
@@ -225,7 +220,8 @@ def _changes(lake: Lake, behind: Sequence[Behind], its: News) -> dict[Group, lis
             key = (*one.group, topic)
             ours = _topic_work(topic, work[key], written[cluster, None, topic], read[key], full.get(key), called)
             changes += changes_of(ours, began, one.now)
-            changes += of_topic_events([e for e in events[cluster, topic] if e.at >= began], one.now)
+            its_events = [e for e in events[cluster, topic] if e.at >= began]
+            changes += of_topic_events(its_events, one.backlog.since, one.now)
         for (*group, vertex), steps in jobs.items():
             if tuple(group) == one.group:
                 changes += changes_of(_topic_work(f"the vertex {vertex}", steps, (), (), None, {}), began, one.now)
@@ -296,33 +292,6 @@ def _topic_work(
 
 def _steps(rows: Sequence[Row]) -> list[RecordsStep]:
     return [RecordsStep(**{name: row[name] for name in RecordsStep.__slots__}) for row in rows]
-
-
-def _happenings(
-    lake: Lake, behind: Sequence[Behind], since: datetime
-) -> tuple[defaultdict[Group, list[Row]], defaultdict[tuple[str, str], list[TopicEvent]]]:
-    """Rebalances by cluster and group, and events of topics by cluster and topic, in order of time. Distinct: a
-    collector that was killed between writing and noting it down tells the same events again."""
-    kinds = [str(kind) for kind in (EventKind.REBALANCE, EventKind.PARTITIONS_ADDED, EventKind.CONFIG_CHANGED)]
-    rows = lake.query(
-        """
-        select distinct on (cluster, kind, "group", topic, "at", generation, cause) * from events
-        where "at" >= ? and list_contains(?::varchar[], kind) order by cluster, "at"
-        """,
-        [since, kinds],
-        over=[EVENTS],
-        since=since,
-    ).to_pylist()
-    rebalances: defaultdict[Group, list[Row]] = defaultdict(list)
-    events: defaultdict[tuple[str, str], list[TopicEvent]] = defaultdict(list)
-    groups = {one.group for one in behind}
-    for row in rows:
-        if row["kind"] == EventKind.REBALANCE and (row["cluster"], row["group"]) in groups:
-            rebalances[row["cluster"], row["group"]].append(row)
-        elif row["kind"] != EventKind.REBALANCE and row["topic"] is not None:
-            kind, before, after = EventKind(row["kind"]), row["before"] or "", row["after"] or ""
-            events[row["cluster"], row["topic"]].append(TopicEvent(row["at"], kind, row["topic"], before, after))
-    return rebalances, events
 
 
 def _full_downstreams(lake: Lake) -> dict[tuple[str, str, str], float]:

@@ -9,6 +9,7 @@ import pyarrow as pa
 from pyspark import SparkContext
 
 from lagwise.platform.errors import MissingRequirement
+from lagwise_spark.tasks.error_text import reason_of
 
 #: Tasks of a job, at least. What a job made lies in the JVM as a whole before Python gets it: 20 MB of a task that
 #: finished five minutes of 20,000 group-partitions. (There are as many as cores, or a multiple.)
@@ -66,7 +67,8 @@ def _python_of_executors(name: str, packages: str) -> Iterator[None]:
         if any(sign in str(error) for sign in _LACKING):
             raise MissingRequirement(
                 f"{name} needs Python {sys.version_info.major}.{sys.version_info.minor} with {packages} on Spark's "
-                "executors: install them there, and name that Python in analysis.spark.conf as spark.pyspark.python"
+                "executors: install them there, and name that Python in analysis.spark.conf as spark.pyspark.python "
+                f"({reason_of(error)})"
             ) from error
         raise
 

@@ -39,6 +39,9 @@ _ACTIONS = {
     "take_back": "unacknowledged",
     "resend": "sent again",
     "test": "tested",
+    "save_view": "saved",
+    "rename_view": "renamed",
+    "delete_view": "deleted",
 }
 _RESOLUTIONS = {
     "recovered": "recovered",
@@ -88,7 +91,7 @@ def _people(section: str, alerts: Sequence[OpenAlert], now: datetime) -> list[Ta
     """Who was notified of the alerts of a section, or who acknowledged or muted them."""
     rows = [one.alert for one in alerts]
     if section == PENDING:
-        return [tables.text("Notified", ["covered by another alert" if r.inhibited_by else "not yet" for r in rows])]
+        return [tables.text("Notified", ["Covered by another alert" if r.inhibited_by else "Not yet" for r in rows])]
     if section == ACKNOWLEDGED:
         given = [one.state.acknowledged for one in alerts]
         return [
@@ -104,7 +107,7 @@ def _people(section: str, alerts: Sequence[OpenAlert], now: datetime) -> list[Ta
         ]
     return [
         tables.ago("Notified", [r.notified_at for r in rows], now),
-        tables.text("On hold", ["on hold" if r.on_hold else None for r in rows]),
+        tables.text("On hold", ["On hold" if r.on_hold else None for r in rows]),
     ]
 
 

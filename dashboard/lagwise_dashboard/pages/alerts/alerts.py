@@ -9,9 +9,10 @@ from lagwise.links import parameters
 from lagwise.platform import health as heartbeats
 from lagwise_alerts.operate import Alert, AlertKind, AlertState, queries
 from lagwise_dashboard import alert_reader, context, escaping
-from lagwise_dashboard.pages.alerts import actions, alert_tables
+from lagwise_dashboard.pages.alerts import alert_tables, timeline
 from lagwise_dashboard.pages.alerts.alert_tables import ACKNOWLEDGED, FIRING, PENDING, SILENCED, OpenAlert
-from lagwise_dashboard.widgets import alert_words, freshness, list_view, page, tiles
+from lagwise_dashboard.queries.listing import FIRST_PAGE
+from lagwise_dashboard.widgets import alert_actions, alert_words, charts, freshness, list_view, page, tiles
 
 #: Open alerts, shared incidents first and then the most severe, by section of the page.
 _Sections = dict[str, list[OpenAlert]]
@@ -25,11 +26,12 @@ def body() -> None:
     sections, members = _sections(now)
     _counts(sections)
     folded = [one for its in members.values() for one in its]
-    actions.bar(
+    alert_actions.bar(
         [one.alert for one in (*sections[FIRING], *sections[SILENCED], *folded)],
         [one.alert for one in sections[ACKNOWLEDGED]],
     )
     _open(sections, members, now)
+    _timeline(sections, folded, now)
     _silences(now)
     _history(now)
     _deliveries(now)
@@ -125,6 +127,23 @@ def _nothing_fires(now: datetime) -> None:
         )
 
 
+def _timeline(sections: _Sections, folded: list[OpenAlert], now: datetime) -> None:
+    """The incidents of the last hours and the messages about them; nothing where there was none."""
+    open_ones = [*(one for section in sections.values() for one in section), *folded]
+    ended = alert_reader.history(FIRST_PAGE)
+    span = timeline.span(open_ones, ended, now)
+    lanes = timeline.lanes(open_ones, ended, alert_reader.silences(), now - span)
+    if not lanes:
+        return
+    st.subheader(f"Timeline, last {humanise.duration(span.total_seconds())}", anchor=False)
+    if len(lanes) > timeline.MAX_LANES:
+        st.caption(f"The first {timeline.MAX_LANES} of {len(lanes):,}: open ones first, then those that ended last.")
+    shown = lanes[: timeline.MAX_LANES]
+    messages = alert_reader.messages_of(frozenset().union(*(lane.incident_ids for lane in shown)), now - span)
+    made = timeline.chart(shown, messages, now - span, now)
+    charts.draw(made, key="alerts_timeline", alt="Incidents and messages over time")
+
+
 def _silences(now: datetime) -> None:
     silences = alert_reader.silences()
     windows = context.config().alerts.maintenance
@@ -133,7 +152,7 @@ def _silences(now: datetime) -> None:
     st.subheader("Silences", anchor=False)
     if silences:
         alert_tables.show_silences(silences, now)
-        actions.end_silence(silences)
+        alert_actions.end_silence(silences)
     if windows:
         names = ", ".join(escaping.markdown(window.name) for window in windows)
         st.caption(f"Maintenance windows in the settings: {names}.")
@@ -141,8 +160,9 @@ def _silences(now: datetime) -> None:
 
 def _history(now: datetime) -> None:
     listing = parameters.ENDED_LIST
-    st.subheader("Ended", anchor=False)
     result = alert_reader.history(list_view.query(listing))
+    if result or list_view.is_searched(listing):
+        st.subheader("Ended", anchor=False)
     if list_view.has_rows(listing, result, "alert", "Group, cluster, rule or sentence", "No alert has ended yet."):
         st.caption(f"{result.counted('alert')}, latest first.")
         alert_tables.show_history(result, now)
@@ -150,12 +170,13 @@ def _history(now: datetime) -> None:
 
 def _deliveries(now: datetime) -> None:
     listing = parameters.DELIVERY_LIST
-    st.subheader("Deliveries", anchor=False)
     result = alert_reader.deliveries(list_view.query(listing))
+    if result or list_view.is_searched(listing):
+        st.subheader("Deliveries", anchor=False)
     dead = alert_reader.dead()
     with st.container(horizontal=True, gap="small"):
-        actions.test_channel()
-        actions.send_again(dead, alert_tables.subjects(dead))
+        alert_actions.test_channel()
+        alert_actions.send_again(dead, alert_tables.subjects(dead))
     placeholder = "Channel, event, state, error or group"
     if list_view.has_rows(listing, result, "message", placeholder, "No message has been sent yet."):
         st.caption(f"{result.counted('message')}, latest first.")

@@ -8,7 +8,7 @@ import streamlit as st
 from lagwise.domain import humanise
 from lagwise.domain.capacity.outlook import Outlook, why_not
 from lagwise.domain.capacity.verdict import CapacityVerdict
-from lagwise_dashboard import appearance, escaping, plot_theme
+from lagwise_dashboard import appearance, escaping, time_zone
 from lagwise_dashboard.queries.base import Row
 from lagwise_dashboard.report import forecast_chart
 from lagwise_dashboard.report.current_capacity import (
@@ -20,7 +20,7 @@ from lagwise_dashboard.report.current_capacity import (
     objective_label,
     per_second,
 )
-from lagwise_dashboard.widgets import grid, tiles
+from lagwise_dashboard.widgets import charts, grid, tiles
 
 _BOXES: dict[str, Callable[[str], object]] = {
     CapacityVerdict.SHORT: st.error,
@@ -60,7 +60,11 @@ def _metrics(row: Row) -> list[tiles.Tile]:
             per_second(row["forecast_peak_rate_per_second"]),
             "Messages in the busiest minute of the last week before the horizon.",
         ),
-        ("Enough until", enough_until(row), "When the forecast exceeds the capacity, less the target slack."),
+        (
+            "Enough until",
+            enough_until(row),
+            "The day, in UTC, on which the forecast exceeds the capacity, less the target slack.",
+        ),
         ("Confidence", row["confidence"], "How well supported the verdict is: see below."),
     ]
 
@@ -73,7 +77,7 @@ def _inputs(row: Row, now: datetime) -> None:
         about=(row["cluster"], row["group"], row["topic"]),
     )
     st.caption(
-        f"What it can do is {_source(row)}. As of {humanise.clock(row['as_of'], now)}, "
+        f"What it can do is {_source(row)}. As of {time_zone.clock(row['as_of'], now)}, "
         f"{humanise.since(row['as_of'], now)} ago."
     )
 
@@ -84,10 +88,9 @@ def show_forecast(row: Row, outlook: Outlook, target: float, now: datetime) -> N
     if not outlook.days:
         st.info(escaping.markdown(why_not(outlook)), icon=":material/show_chart:")
         return
-    st.plotly_chart(
+    charts.draw(
         forecast_chart.chart(row, outlook, target),
         key="capacity_forecast",
-        config=plot_theme.CONFIG,
         alt="Forecast, day by day, with what the group can do today",
     )
     st.caption(escaping.markdown(forecast_note(row, outlook, now)))

@@ -3,34 +3,42 @@ group and time range."""
 
 from datetime import datetime, timedelta
 
+import pyarrow as pa
 import streamlit as st
 
 from lagwise.domain import humanise
-from lagwise.domain.vocabulary import REBALANCING_STATES, UnknownReason
+from lagwise.domain.vocabulary import REBALANCING_STATES, Status, UnknownReason
 from lagwise.links import pages, parameters
-from lagwise_alerts.operate import Alert, AlertState
-from lagwise_dashboard import address, alert_reader, context, escaping, plot_theme
+from lagwise.links.pages import Values
+from lagwise_alerts.operate import Alert, AlertState, OperatorState
+from lagwise_alerts.operate.queries import operator_state
+from lagwise_dashboard import address, alert_reader, context, escaping, time_zone
 from lagwise_dashboard.cache import ask
 from lagwise_dashboard.pages.group import (
     assignment,
     current_round,
+    earlier_days,
     event_log,
     first_steps,
     group_charts,
-    heat_map,
     level_shifts,
     loss_clock,
     member_table,
+    partition_charts,
     partition_table,
+    tabs,
     verdict,
 )
 from lagwise_dashboard.pages.group.current_round import GroupSnapshot
-from lagwise_dashboard.pages.group.group_charts import ChartMark
+from lagwise_dashboard.pages.group.event_log import EventLog
+from lagwise_dashboard.pages.group.level_shifts import Shift
 from lagwise_dashboard.queries import group as queries
 from lagwise_dashboard.queries import overview, time_per_message
-from lagwise_dashboard.queries.base import Row
+from lagwise_dashboard.queries.base import Row, bucket_seconds
 from lagwise_dashboard.widgets import (
+    alert_actions,
     alert_words,
+    charts,
     chooser,
     empty_page,
     menu,
@@ -58,11 +66,12 @@ def body() -> None:
         chooser.group(pages.GROUP, "Choose a group.")
         return
     cluster = chooser.cluster_of(overview.clusters_of, _group)
-    snapshot = current_round.read(cluster, _group) if cluster else None
+    tab = tabs.shown()
+    snapshot = current_round.read(cluster, _group, tab) if cluster else None
     if snapshot is None:
         _unknown(_group)
     else:
-        _show(snapshot, now)
+        _show(snapshot, tab, now)
 
 
 def _unknown(group: str) -> None:
@@ -75,78 +84,110 @@ def _unknown(group: str) -> None:
     chooser.group(pages.GROUP, "Known groups:")
 
 
-def _show(snapshot: GroupSnapshot, now: datetime) -> None:
+def _show(snapshot: GroupSnapshot, tab: str, now: datetime) -> None:
     row = snapshot.group
     cluster, group = row["cluster"], row["group"]
-    verdict.show(snapshot, ask(queries.description, cluster, group, row["as_of"]), now)
-    _links(row)
-    growth = ask(queries.growth, cluster, group, row["as_of"])
-    if growth:
-        st.caption(f"Its lag over {growth}", help=_GROWTH_HELP)
-    alerts = _alerts(cluster, group)
+    verdict.sentence(row, now, earlier_days.sentence(row, now))
+    alerts = _alerts_and_actions(row, now)
+    verdict.numbers(snapshot, ask(queries.description, cluster, group, row["as_of"]))
     names = partition_names.of(cluster, row["topics"], row["as_of"])
-    loss_clock.show(row, snapshot.losing, now, names)
-    span = time_range.choose(now)
-    _charts(row, alerts, span)
-    partition_table.show(row, snapshot.partitions, names)
-    rebalancing = row["state"] in REBALANCING_STATES or row["reason"] == UnknownReason.REBALANCING
-    member_table.show(snapshot.members, row, now, rebalancing=rebalancing)
-    assignment.show(ask(queries.assignment, cluster, group))
-    event_log.show(row, span, now)
-    first_steps.show(row)
+    is_losing = row["status"] in (Status.LOSING_DATA, Status.AT_RISK)
+    if is_losing:
+        loss_clock.show(row, snapshot.losing, now, names)
+    controls = st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute")
+    with controls:
+        tabs.choose(tab, {tabs.PARTITIONS: row["partitions"], tabs.MEMBERS: row["members"]})
+    if snapshot.partitions is not None:
+        with controls:
+            span = time_range.choose(now)
+        partition_charts.show(row, span)
+        partition_table.show(row, snapshot.partitions, names)
+    elif snapshot.members is not None:
+        rebalancing = row["state"] in REBALANCING_STATES or row["reason"] == UnknownReason.REBALANCING
+        member_table.show(snapshot.members, row, now, rebalancing=rebalancing)
+        assignment.show(ask(queries.assignment, cluster, group))
+    elif tab == tabs.COMMANDS:
+        first_steps.show(row)
+    else:
+        with controls:
+            span = time_range.choose(now)
+        _history(row, span, alerts, now)
+        if not is_losing:
+            loss_clock.show(row, snapshot.losing, now, names)
 
 
-def _alerts(cluster: str, group: str) -> list[Alert]:
-    """The group's alerts, open ones first. Without the database the rest of the page still stands."""
-    with boundary():
-        alerts = alert_reader.open_alerts()
-        own = [a for a in alerts if (a.subject.cluster, a.subject.group) == (cluster, group)]
-        for alert in own:
-            if alert.state is AlertState.FIRING:
-                badge = f":red-badge[{alert_words.severity_label(alert.severity)}]"
-                lasted = humanise.since(alert.fired_at, context.now())
+def _history(row: Row, span: TimeRange, alerts: list[Alert], now: datetime) -> None:
+    """The charts, and what happened meanwhile."""
+    cluster, group = row["cluster"], row["group"]
+    history = ask(queries.history, cluster, group, span.since, span.until)
+    work = ask(time_per_message.history, cluster, group, span.since, span.until)
+    shifts = level_shifts.shifts_of(work, history)
+    log = event_log.find(row, span, alerts, shifts)
+    _charts(row, span, history, work, shifts, log, now)
+    if growth := ask(queries.growth, cluster, group, row["as_of"]):
+        st.caption(f"Its lag over {growth}", help=_GROWTH_HELP)
+    event_log.show(row, log, span, now)
+
+
+def _alerts_and_actions(row: Row, now: datetime) -> list[Alert]:
+    """Draw what can be done about the group: its firing alerts with their forms, and links. Returns its alerts, open
+    ones first; without the database the rest of the page still stands."""
+    cluster, group = row["cluster"], row["group"]
+    result: list[Alert] = []
+    with st.container(horizontal=True, gap="small", vertical_alignment="center"):
+        with boundary():
+            mutes = alert_reader.mute_state()
+            alerts = alert_reader.open_alerts()
+            own = [a for a in alerts if (a.subject.cluster, a.subject.group) == (cluster, group)]
+            firing = [(a, operator_state(a, mutes, now)) for a in own if a.state is AlertState.FIRING]
+            for alert, state in firing:
                 shared = next((a for a in alerts if a.incident_id == alert.shared_incident), None)
-                part = "" if shared is None else f" It is part of a {escaping.markdown(alert_words.about(shared))}."
-                address.page_link(pages.ALERTS, f"{badge} An alert has been firing for {lasted}.{part}")
-        return [*own, *alert_reader.history_of(cluster, group)]
-    return []
+                address.page_link(pages.ALERTS, _alert_words(alert, state, shared, now, named=len(firing) > 1))
+            alert_actions.bar_of_group(
+                cluster,
+                group,
+                [alert for alert, state in firing if state.acknowledged is None],
+                [alert for alert, state in firing if state.acknowledged is not None],
+            )
+            result = [*own, *alert_reader.history_of(cluster, group)]
+        _links(row)
+    return result
 
 
-def _alert_marks(alerts: list[Alert], span: TimeRange) -> list[ChartMark]:
-    return [
-        ChartMark(at, alert_words.mark_text(alert, resolved=resolved), "dash", plot_theme.SERIES[4], minor=False)
-        for alert in alerts
-        for at, resolved in ((alert.fired_at, False), (alert.resolved_at, True))
-        if at is not None and span.since <= at <= span.until
-    ]
+def _alert_words(alert: Alert, state: OperatorState, shared: Alert | None, now: datetime, *, named: bool) -> str:
+    """That an alert fires, in Markdown; ``shared`` is the shared incident that it is part of. What it is about is
+    ``named`` where there are several."""
+    words = f":red-badge[{alert_words.severity_label(alert.severity)}] "
+    words += f"{escaping.markdown(alert.status)} " if named else ""
+    words += f"firing for {humanise.since(alert.fired_at, now)}"
+    if state.acknowledged is not None:
+        words += f", acknowledged by {escaping.markdown(state.acknowledged.by)}"
+    elif state.muted is not None:
+        words += ", silenced"
+    return words if shared is None else f"{words}, part of a {escaping.markdown(alert_words.about(shared))}"
 
 
-def _charts(row: Row, alerts: list[Alert], span: TimeRange) -> None:
+def _charts(
+    row: Row, span: TimeRange, history: pa.Table, work: pa.Table, shifts: list[Shift], log: EventLog, now: datetime
+) -> None:
     cluster, group, since, until = row["cluster"], row["group"], span.since, span.until
-    changes = ask(queries.changes, cluster, group, since, until)
-    events = ask(queries.events, cluster, group, tuple(row["topics"]), since, until)
-    marks = [*event_log.marks(changes, events), *_alert_marks(alerts, span)]
-    unread = changes.total - len(changes) + events.total - len(events)
-    history = ask(queries.history, cluster, group, since, until)
     if history.num_rows == 0:
         st.info(f"There is no history of this group {span.words}.", icon=":material/timeline:")
         return
-    work = ask(time_per_message.history, cluster, group, since, until)
-    shifts = level_shifts.shifts_of(work, history)
-    marks += level_shifts.marks(shifts)
+    first = min(history["at"].to_pylist())
     # Of a group that is new the axis begins with its history: minutes at the end of an empty hour cannot be read.
-    begins = since if span.is_zoom else max(since, min(*history["at"].to_pylist(), until - _MIN_AXIS))
+    begins = since if span.is_zoom else max(since, min(first, until - _MIN_AXIS))
     configured = next((c for c in context.config().clusters if c.name == cluster), None)
-    cells = heat_map.find(cluster, group, row["partitions"], span)
-    marks = sorted((mark for mark in marks if mark.at >= begins), key=lambda m: m.at, reverse=True)
-    made = group_charts.chart(
+    marks = [mark for mark in log.marks() if mark.at >= begins]
+    made = charts.made_once(
+        group_charts.chart,
         history,
         marks,
         begins,
         until,
         objective_seconds=configured.lag_objective_of(group) if configured else None,
         work=work,
-        cells=cells,
+        before=earlier_days.before(cluster, group, span),
         zoom=f"{cluster}/{group}/{span.name}",
     )
     time_range.chart(
@@ -154,41 +195,38 @@ def _charts(row: Row, alerts: list[Alert], span: TimeRange) -> None:
         span,
         name="group_history",
         alt="Status, age of the oldest unread record, and records written and read per second over time"
-        + (", and the time per message" if work.num_rows else "")
-        + ("" if cells is None else ", and a heat map of the lag of each partition"),
+        + (", and the time per message" if work.num_rows else ""),
     )
-    if told := level_shifts.sentence(shifts, until):
-        st.caption(told)
-    hidden = len(marks) - group_charts.MAX_MARKS + unread
+    # A point stands for its bucket, so that the first one of a whole span is later than its beginning, too.
+    if first - since > max(_MIN_AXIS, timedelta(seconds=2 * bucket_seconds(since, until))):
+        st.caption(
+            f"The charts begin at {time_zone.clock(first, now)}: before that, no round of the analysis in this span "
+            "judged the group, even if there are samples of it."
+        )
+    hidden = len(marks) - group_charts.MAX_MARKS + log.unmarked
     st.caption(
-        "Times are UTC. Triangles mark events: hover over one for details. Solid lines are status changes, dashed "
+        "Triangles mark events: hover over one for details. Solid lines are status changes, dashed "
         "lines alerts, dotted lines rebalances and other events (omitted when there are many). Drag to zoom; the "
         "address then shows others the same range."
         + (f" {humanise.plural(hidden, 'older event')} of this span are listed below, not drawn." if hidden > 0 else "")
-        + ("" if cells is None else f" {heat_map.caption(cells)}")
     )
 
 
 def _links(row: Row) -> None:
-    """Links to the runbook, the rebalances and the topics of the group."""
-    cluster, group = row["cluster"], row["group"]
-    with st.container(horizontal=True):
-        if written := first_steps.runbook_url(context.config().dashboard.runbook_url, row):
-            st.link_button("Runbook", written, icon=":material/menu_book:")
+    """Links to the runbook, the capacity, the rebalances and the topics of the group."""
+    its: Values = {parameters.CLUSTER: row["cluster"], parameters.GROUP: row["group"]}
+    if written := first_steps.runbook_url(context.config().dashboard.runbook_url, row):
+        st.link_button("Runbook", written, icon=":material/menu_book:")
+    for page_, label in ((pages.CAPACITY, "Capacity"), (pages.REBALANCES, "Members and rebalances")):
+        address.page_link(page_, label, icon=menu.ICONS[page_], values={**its, parameters.TOPIC: None})
+    worst_first = sorted(row["topics"], key=lambda t: t != row["worst_topic"])
+    for topic in worst_first[:_MAX_TOPICS]:
         address.page_link(
-            pages.REBALANCES,
-            "Members and rebalances over time",
-            icon=menu.ICONS[pages.REBALANCES],
-            values={parameters.CLUSTER: cluster, parameters.GROUP: group},
+            pages.TOPIC,
+            f"Topic {escaping.markdown(topic)}",
+            icon=menu.ICONS[pages.TOPIC],
+            values={**its, parameters.TOPIC: topic},
         )
-        worst_first = sorted(row["topics"], key=lambda t: t != row["worst_topic"])
-        for topic in worst_first[:_MAX_TOPICS]:
-            address.page_link(
-                pages.TOPIC,
-                f"Topic {escaping.markdown(topic)}",
-                icon=menu.ICONS[pages.TOPIC],
-                values={parameters.CLUSTER: cluster, parameters.GROUP: group, parameters.TOPIC: topic},
-            )
 
 
 _cluster, _group = address.get(parameters.CLUSTER), address.get(parameters.GROUP)

@@ -1,10 +1,9 @@
-"""The history of one group on one time axis: status, age of the oldest unread record, records written and read, and
-the time per message."""
+"""The history of one group on one time axis: status, age of the oldest unread record, lag, records written and read,
+and the time per message."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from itertools import pairwise
 from typing import Any
 
 import plotly.graph_objects as go
@@ -12,20 +11,20 @@ import pyarrow as pa
 
 from lagwise.domain import humanise
 from lagwise_dashboard import appearance, escaping, plot_theme
-from lagwise_dashboard.pages.group import heat_map
 from lagwise_dashboard.plot_theme import Panel
 
-#: A gap of more than this many times the usual distance between points is drawn as a gap.
-_GAP = 3.0
 _PANELS = (
     Panel("Status", 21),
-    Panel("Age of the oldest unread record", 165),
-    Panel("Records per second, written and read", 165),
+    Panel("Age of the oldest unread record", 125),
+    Panel("Lag, records", 70),
+    Panel("Records per second, written and read", 125),
 )
+#: The rows of the panels, from the top on.
+_STATUS, _AGE, _LAG, _RATES, _WORK = range(1, 6)
+#: Pixels of the words on a status: at most, and at least.
+_STATUS_FONT, _SMALL_STATUS_FONT = 11, 9
 _WORK_PANEL = "Time per message on {topic}"
-_WORK_HEIGHT = 120
-#: Above the heat map: room for the times below the charts over it, and for its scale.
-_HEAT_GAP = 72
+_WORK_HEIGHT = 110
 _FILL, _FAINT_FILL = "rgba(13,148,136,0.14)", "rgba(13,148,136,0.05)"
 #: More vertical lines than this would hide the charts: further marks are drawn as triangles only.
 MAX_LINES = 12
@@ -47,6 +46,21 @@ class ChartMark:
     minor: bool = True
 
 
+@dataclass(frozen=True, slots=True)
+class Before:
+    """The same hours of an earlier day: how long ``ago``, in ``words``, and its points (columns of
+    :func:`lagwise_dashboard.queries.group.history`, with nulls where there is a gap)."""
+
+    ago: timedelta
+    words: str
+    points: dict[str, list[Any]]
+
+
+def before_of(history: pa.Table, ago: timedelta, words: str) -> Before:
+    """The history of an earlier day."""
+    return Before(ago, words, plot_theme.with_gaps(history))
+
+
 def chart(
     history: pa.Table,
     marks: Sequence[ChartMark],
@@ -55,12 +69,12 @@ def chart(
     *,
     objective_seconds: float | None,
     work: pa.Table | None,
-    cells: pa.Table | None,
+    before: Before | None,
     zoom: str,
 ) -> go.Figure:
     """The charts over a span. ``objective_seconds`` draws the age from which a steady lag is called ``lagging``,
     ``work`` (of :func:`lagwise_dashboard.queries.time_per_message.history`) the time per message where it is measured,
-    ``cells`` (of :func:`lagwise_dashboard.queries.heat_map.lags`) the heat map of partitions.
+    ``before`` the same hours of an earlier day.
 
     ``marks`` come latest first.
     """
@@ -69,33 +83,32 @@ def chart(
         topic = escaping.plotly(work["topic"][0].as_py(), max_length=80)
         panels.append(Panel(_WORK_PANEL.format(topic=topic), _WORK_HEIGHT))
     upper = len(panels)
-    if cells is not None:
-        panels.append(Panel(heat_map.TITLE, heat_map.height(cells), _HEAT_GAP))
     made = plot_theme.stack(panels, zoom=zoom)
-    points = _with_gaps(history)
+    points = plot_theme.with_gaps(history)
     _status(made, points, until)
-    scale, unit = _unit(max((v for v in points["lag_seconds"] if v is not None), default=0.0))
+    scale, unit = plot_theme.time_unit(max((v for v in points["lag_seconds"] if v is not None), default=0.0))
+    if before is not None:
+        _lines_before(made, before)
     _lines(made, points, scale)
     if objective_seconds is not None and _worth_drawing(objective_seconds, points["lag_seconds"]):
         made.add_hline(
-            y=objective_seconds / scale, row=2, col=1, line={"color": plot_theme.MARK, "width": 1, "dash": "dash"},
+            y=objective_seconds / scale, row=_AGE, col=1, line={"color": plot_theme.MARK, "width": 1, "dash": "dash"},
             annotation={"text": f"objective {humanise.duration(objective_seconds)}", "font": {"size": 11}},
             annotation_position="top left",
         )  # fmt: skip
-    for row, columns in ((2, ("lag_seconds",)), (3, ("produce_rate_per_second", "consume_rate_per_second"))):
+    rates = ("produce_rate_per_second", "consume_rate_per_second")
+    for row, columns in ((_AGE, ("lag_seconds",)), (_LAG, ("lag",)), (_RATES, rates)):
         if all(value is None for column in columns for value in points[column]):
             _unknown(made, row)
     if work is not None and work.num_rows:
-        _work(made, _with_gaps(work))
-    _marks(made, marks[:MAX_MARKS], rows=range(2, upper + 1))
+        _time_per_message(made, plot_theme.with_gaps(work))
+    _marks(made, marks[:MAX_MARKS], rows=range(_AGE, upper + 1))
     made.update_xaxes(range=[since, until])
-    made.update_yaxes(ticksuffix=f" {unit}", row=2, col=1)
-    made.update_yaxes(ticksuffix=" /s", row=3, col=1)
-    made.update_yaxes(visible=False, range=[0, 1], row=1, col=1)
-    made.update_xaxes(showgrid=False, row=1, col=1)
-    if cells is not None:
-        made.update_xaxes(showticklabels=True, row=upper, col=1)
-        heat_map.add(made, cells, row=upper + 1)
+    made.update_yaxes(ticksuffix=f" {unit}", row=_AGE, col=1)
+    made.update_yaxes(nticks=4, row=_LAG, col=1)
+    made.update_yaxes(ticksuffix=" /s", row=_RATES, col=1)
+    made.update_yaxes(visible=False, range=[0, 1], row=_STATUS, col=1)
+    plot_theme.share_crosshair(made, upper)
     return made
 
 
@@ -104,8 +117,8 @@ def _lines(made: go.Figure, points: dict[str, list[Any]], scale: float) -> None:
     is_bound = [bool(b) for b in points["lag_seconds_is_lower_bound"]]
     ages = [None if v is None else v / scale for v in points["lag_seconds"]]
     texts = [
-        humanise.duration(v, lower_bound=b) + f" · {humanise.count(n)} records"
-        for v, b, n in zip(points["lag_seconds"], is_bound, points["lag"], strict=True)
+        f"{humanise.duration(v, lower_bound=b)} · {'' if status is None else appearance.of_status(status).label}"
+        for v, b, status in zip(points["lag_seconds"], is_bound, points["status"], strict=True)
     ]
     # The line is drawn up to its first point of the other kind, so that it is not broken there.
     reaches = [b or any(is_bound[max(0, i - 1) : i + 2]) for i, b in enumerate(is_bound)]
@@ -122,8 +135,15 @@ def _lines(made: go.Figure, points: dict[str, list[Any]], scale: float) -> None:
                 customdata=texts, hovertemplate="%{customdata}<extra>" + extra + "</extra>",
                 showlegend=any(is_bound) and any(shown),
             ),
-            row=2, col=1,
+            row=_AGE, col=1,
         )  # fmt: skip
+    made.add_trace(
+        plot_theme.line(
+            at, points["lag"], name="lag", line={"color": plot_theme.LAG, "width": 1.8}, showlegend=False,
+            hovertemplate="%{y:,} records<extra>lag</extra>",
+        ),
+        row=_LAG, col=1,
+    )  # fmt: skip
     for name, column, colour in (
         ("written", "produce_rate_per_second", plot_theme.PRODUCED),
         ("read", "consume_rate_per_second", plot_theme.CONSUMED),
@@ -134,11 +154,30 @@ def _lines(made: go.Figure, points: dict[str, list[Any]], scale: float) -> None:
                 customdata=[humanise.rate(v) for v in points[column]],
                 hovertemplate="%{customdata}/s<extra>" + name + "</extra>",
             ),
-            row=3, col=1,
+            row=_RATES, col=1,
         )  # fmt: skip
 
 
-def _work(made: go.Figure, points: dict[str, list[Any]]) -> None:
+def _lines_before(made: go.Figure, before: Before) -> None:
+    """What was written and unread in the same hours of an earlier day, as thin dotted lines."""
+    at = [one + before.ago for one in before.points["at"]]
+    for column, row, colour, unit in (
+        ("lag", _LAG, plot_theme.LAG, " records"),
+        ("produce_rate_per_second", _RATES, plot_theme.PRODUCED, "/s"),
+    ):
+        values = before.points[column]
+        made.add_trace(
+            plot_theme.line(
+                at, values, name=before.words, line={"color": colour, "width": 1, "dash": "dot"},
+                customdata=[humanise.count(v) if column == "lag" else humanise.rate(v) for v in values],
+                hovertemplate="%{customdata}" + unit + "<extra>" + before.words + "</extra>",
+                showlegend=row == _RATES,
+            ),
+            row=row, col=1,
+        )  # fmt: skip
+
+
+def _time_per_message(made: go.Figure, points: dict[str, list[Any]]) -> None:
     """T1 and T2 in milliseconds, in the panel below the rates."""
     is_whole = all(seconds is None for seconds in points["t2_seconds"])
     lines = [("whole time" if is_whole else "T1 (waiting)", "t1_seconds", plot_theme.SERIES[3])]
@@ -151,28 +190,35 @@ def _work(made: go.Figure, points: dict[str, list[Any]]) -> None:
                 customdata=["" if v is None else humanise.precise_duration(v) for v in points[column]],
                 hovertemplate="%{customdata}<extra>" + name + "</extra>",
             ),
-            row=4, col=1,
+            row=_WORK, col=1,
         )  # fmt: skip
-    made.update_yaxes(ticksuffix=" ms", row=4, col=1)
+    made.update_yaxes(ticksuffix=" ms", row=_WORK, col=1)
 
 
 def _status(made: go.Figure, points: dict[str, list[Any]], until: datetime) -> None:
-    """The status over time as a band; the words are in the hover text, so that colour does not stand alone."""
-    for start, end, status in _runs(points, until):
-        badge = appearance.of_status(status)
-        made.add_trace(
+    """The status over time as a band. Its words are in the band where there is room for them, and always in the hover
+    text, so that colour does not stand alone."""
+    runs = [(start, end, appearance.of_status(status)) for start, end, status in _runs(points, until)]
+    made.add_trace(
+        go.Bar(
+            orientation="h", base=[start for start, _, _ in runs], y=[0.5] * len(runs), width=1,
+            x=[1000 * (end - start).total_seconds() for start, end, _ in runs],
+            marker={"color": [badge.colour for _, _, badge in runs], "line": {"width": 0}},
+            text=[badge.label for _, _, badge in runs], textposition="inside", insidetextanchor="middle", textangle=0,
+            textfont={"size": _STATUS_FONT, "color": "#FFFFFF"}, hoverinfo="skip", showlegend=False,
+        ),
+        row=_STATUS, col=1,
+    )  # fmt: skip
+    for start, end, badge in runs:
+        made.add_trace(  # bars have no hover text of their own where it is that of a moment
             go.Scatter(
                 x=[start, end, end, start], y=[0, 0, 1, 1], mode="lines", line={"width": 0}, fill="toself",
-                fillcolor=badge.colour, hoveron="fills", hoverinfo="text", text=badge.label, showlegend=False,
+                fillcolor="rgba(0,0,0,0)", hoveron="fills", hoverinfo="text", text=badge.label, showlegend=False,
             ),
-            row=1, col=1,
+            row=_STATUS, col=1,
         )  # fmt: skip
-        wide = (end - start) > 0.12 * (until - points["at"][0])
-        if wide:
-            made.add_annotation(
-                x=start + (end - start) / 2, y=0.5, text=badge.label, showarrow=False,
-                font={"size": 11, "color": "#FFFFFF"}, row=1, col=1,
-            )  # fmt: skip
+    # What would be smaller than that to fit is left out: how wide the band is only the browser knows.
+    made.update_layout(barmode="overlay", uniformtext={"mode": "hide", "minsize": _SMALL_STATUS_FONT})
 
 
 def _runs(points: dict[str, list[Any]], until: datetime) -> list[tuple[datetime, datetime, str]]:
@@ -190,21 +236,6 @@ def _runs(points: dict[str, list[Any]], until: datetime) -> list[tuple[datetime,
             runs.append((at, at, status))
         previous = at
     return [run for run in runs if run[1] > run[0] and run[0] <= until]
-
-
-def _with_gaps(history: pa.Table) -> dict[str, list[Any]]:
-    """The columns, with a row of nulls where points are missing, so that no line bridges a gap in the data."""
-    columns: dict[str, list[Any]] = {name: [] for name in history.column_names}
-    rows = history.to_pylist()
-    steps = sorted(later["at"] - earlier["at"] for earlier, later in pairwise(rows))
-    usual = steps[len(steps) // 2] if steps else timedelta(0)
-    for i, row in enumerate(rows):
-        if i and row["at"] - rows[i - 1]["at"] > _GAP * usual:
-            for name, values in columns.items():
-                values.append(rows[i - 1]["at"] + usual if name == "at" else None)
-        for name, values in columns.items():
-            values.append(row[name])
-    return columns
 
 
 def _unknown(made: go.Figure, row: int) -> None:
@@ -235,16 +266,8 @@ def _marks(made: go.Figure, marks: Sequence[ChartMark], rows: Iterable[int]) -> 
                 customdata=[escaping.plotly(mark.text, max_length=120) for mark in marks],
                 hovertemplate="%{customdata}<extra></extra>", showlegend=False,
             ),
-            row=3, col=1,
+            row=_RATES, col=1,
         )  # fmt: skip
-
-
-def _unit(largest_seconds: float) -> tuple[float, str]:
-    if largest_seconds < 180:
-        return 1.0, "s"
-    if largest_seconds < 3 * 3600:
-        return 60.0, "min"
-    return (3600.0, "h") if largest_seconds < 3 * 86400 else (86400.0, "d")
 
 
 def _worth_drawing(objective: float, values: Sequence[float | None]) -> bool:

@@ -6,6 +6,7 @@ import streamlit as st
 
 from lagwise.domain import humanise
 from lagwise.domain.vocabulary import LossCause
+from lagwise_dashboard import time_zone
 from lagwise_dashboard.cache import ask
 from lagwise_dashboard.queries import topic as topic_queries
 from lagwise_dashboard.queries.base import Row
@@ -68,7 +69,7 @@ def _expiry(first: Row, now: datetime) -> str:
 
 
 def _at(partition: Row, now: datetime) -> str:
-    return humanise.clock(partition["as_of"] + timedelta(seconds=partition["seconds_to_loss"]), now)
+    return time_zone.clock(partition["as_of"] + timedelta(seconds=partition["seconds_to_loss"]), now)
 
 
 def _left(partition: Row) -> str:
@@ -81,6 +82,6 @@ def _at_latest(partition: Row, now: datetime) -> str:
     if seconds is None or partition["seconds_to_loss_is_upper_bound"]:
         return ""
     return (
-        f" (at the latest at {humanise.clock(partition['as_of'] + timedelta(seconds=seconds), now)}, as whole "
+        f" (at the latest at {time_zone.clock(partition['as_of'] + timedelta(seconds=seconds), now)}, as whole "
         "segments are deleted)"
     )

@@ -6,7 +6,7 @@ import streamlit as st
 
 from lagwise.domain import humanise
 from lagwise.links import parameters
-from lagwise_dashboard import context, tables
+from lagwise_dashboard import context, tables, time_zone
 from lagwise_dashboard.queries import group as queries
 from lagwise_dashboard.queries.base import Row
 from lagwise_dashboard.queries.listing import ListPage
@@ -20,7 +20,6 @@ def show(result: ListPage[Row], row: Row, now: datetime, *, rebalancing: bool) -
     While the group is ``rebalancing``, owning nothing means nothing.
     """
     listing, about = parameters.MEMBER_LIST, (row["cluster"], row["group"])
-    st.subheader("Members", anchor=False)
     none = "The group has no members." if row["members"] is not None else "Unknown: the group could not be described."
     if not list_view.has_rows(listing, result, "member", "Client, host or id", none):
         return
@@ -31,7 +30,7 @@ def show(result: ListPage[Row], row: Row, now: datetime, *, rebalancing: bool) -
     elif idle:
         idle_note += ": a partition has one reader, so more members than partitions cannot help."
     match = list_view.match_words(listing, result)
-    st.caption(f"{result.counted('member')}{match}, as of {humanise.clock(result[0]['sampled_at'], now)}.{idle_note}")
+    st.caption(f"{result.counted('member')}{match}, as of {time_zone.clock(result[0]['sampled_at'], now)}.{idle_note}")
     list_view.table(
         listing,
         result,

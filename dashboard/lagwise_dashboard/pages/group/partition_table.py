@@ -12,14 +12,16 @@ from lagwise_dashboard.tables import TableColumn
 from lagwise_dashboard.widgets import filters, lag_columns, list_view, partition_names
 from lagwise_dashboard.widgets.partition_names import PartitionNames
 
+#: Of fewer partitions all are seen at once.
+_MIN_FILTERED = 10
+
 
 def show(row: Row, result: ListPage[Row], names: PartitionNames) -> None:
     """Draw the partitions of the group of a row of `group_status`, a page of them. ``names`` are those that the system
     itself has for them."""
     about, listing = (row["cluster"], row["group"]), parameters.PARTITION_LIST
-    statuses = address.get(parameters.PARTITION_STATUS)
-    is_filtered = bool(statuses) or list_view.is_searched(listing)
-    st.subheader("Partitions", anchor=False)
+    statuses, with_lag = address.get(parameters.PARTITION_STATUS), bool(address.get(parameters.WITH_LAG))
+    is_filtered = bool(statuses) or with_lag or list_view.is_searched(listing)
     if not result and not is_filtered:
         st.caption(
             "Unknown: the group could not be read."
@@ -41,7 +43,7 @@ def show(row: Row, result: ListPage[Row], names: PartitionNames) -> None:
         listing,
         result,
         lambda rows: columns(rows, names, with_topic=with_topic),
-        lambda query: queries.partitions(context.lake(), *about, query, statuses),
+        lambda query: queries.partitions(context.lake(), *about, query, statuses, with_lag),
         name="partitions",
         label=f"Partitions of the group{order}",
         orders=queries.PARTITION_ORDERS,
@@ -55,9 +57,19 @@ def _filters(row: Row, result: ListPage[Row]) -> None:
     counts = {one["status"]: one["partitions"] for one in row["partitions_by_status"] or []}
     chosen = address.get(parameters.PARTITION_STATUS)
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        list_view.search(parameters.PARTITION_LIST, result, "Topic-partition, client or host", "Search the partitions")
+        list_view.search(
+            parameters.PARTITION_LIST, result.total, "Topic-partition, client or host", "Search the partitions"
+        )
         if len(counts) > 1 or chosen:
             filters.statuses("Statuses of partitions", counts, parameters.PARTITION_STATUS)
+        if row["partitions"] >= _MIN_FILTERED or address.get(parameters.WITH_LAG):
+            st.pills(
+                "Partitions with lag",
+                ["lag"],
+                format_func=lambda _: "Only with lag",
+                label_visibility="collapsed",
+                **address.bound(parameters.WITH_LAG),
+            )
 
 
 def columns(rows: list[Row], names: PartitionNames, *, with_topic: bool) -> list[TableColumn]:

@@ -9,7 +9,7 @@ from lagwise.domain import humanise
 from lagwise.domain.findings import not_told_by
 from lagwise.domain.subscription_findings import ALL, Subscription
 from lagwise.domain.vocabulary import BROADCAST_HINT, LOCAL_FILES, LossCause, Status
-from lagwise_dashboard import appearance, escaping
+from lagwise_dashboard import appearance, escaping, time_zone
 from lagwise_dashboard.pages.group.current_round import GroupSnapshot
 from lagwise_dashboard.queries.base import Row
 from lagwise_dashboard.widgets import lag_columns, tiles
@@ -30,15 +30,25 @@ _SOURCE_HELP = {
 }
 
 
-def show(snapshot: GroupSnapshot, described: Row, now: datetime) -> None:
-    """The sentence, loud as it deserves, and the numbers below it. ``described`` is how the group consumes.
+def sentence(row: Row, now: datetime, compared: str) -> None:
+    """The sentence, loud as it deserves, of a row of `group_status`, and how it ``compared`` with an earlier day.
 
     Durations are those of the moment that was judged; only the date of a clock time depends on ``now``.
     """
-    row = snapshot.group
     _BOXES.get(row["status"], st.info)(
         f"**{appearance.label(row['status'], row['reason'])}** &nbsp; {escaping.markdown(row['sentence'])}  \n"
-        f"Since {humanise.clock(row['since'], now)}, for {humanise.since(row['since'], row['as_of'])}."
+        f"Since {time_zone.clock(row['since'], now)}, for {humanise.since(row['since'], row['as_of'])}."
+        + (f" {compared}" if compared else "")
+    )
+
+
+def numbers(snapshot: GroupSnapshot, described: Row) -> None:
+    """The numbers on one strip, and below it what would help and the findings. ``described`` is how the group
+    consumes."""
+    row = snapshot.group
+    tiles.show(
+        [*_metrics(row, snapshot.unknown_lag), *_consumption(described)],
+        missing_because=appearance.reason_in_words(row["reason"]) or "not in the newest samples",
     )
     findings = _what_would_help(row) + [
         f"- {escaping.markdown(f['sentence'])}" + (f" *{escaping.markdown(f['remedy'])}*" if f["remedy"] else "")
@@ -46,10 +56,6 @@ def show(snapshot: GroupSnapshot, described: Row, now: datetime) -> None:
     ]
     if findings:
         st.markdown("\n".join(findings))
-    tiles.show(
-        [*_metrics(row, snapshot.unknown_lag), *_consumption(described)],
-        missing_because=appearance.reason_in_words(row["reason"]) or "not in the newest samples",
-    )
 
 
 def _what_would_help(row: Row) -> list[str]:

@@ -16,7 +16,7 @@ from lagwise_dashboard.cache import ask
 from lagwise_dashboard.pages.health import troubles
 from lagwise_dashboard.queries import health as queries
 from lagwise_dashboard.queries.base import Row
-from lagwise_dashboard.widgets import collection_errors, empty_page, grid, page
+from lagwise_dashboard.widgets import charts, collection_errors, empty_page, grid, page
 from lagwise_dashboard.widgets.error_boundary import LAKE_ADVICE, boundary
 from lagwise_dashboard.widgets.freshness import DataSource, Freshness
 
@@ -93,6 +93,10 @@ def _clusters(fresh: Freshness, samples: tuple[Row, ...], runs: list[Row], now: 
         tables.count("Group-partitions", [n.get("group_partitions") for _, n, _ in rows]),
         tables.count("Partitions", [n.get("partitions") for _, n, _ in rows]),
         tables.count("Samples, 1 h", [h.get("runs") for _, _, h in rows]),
+        tables.count("Missing", [h.get("missing") for _, _, h in rows], of="samples").with_help(
+            "Samples that were due between the first and the last of this hour and are not there: skipped because the "
+            "one before took too long, or the collector did not run."
+        ),
         tables.count("With errors", [h.get("runs_with_errors") for _, _, h in rows], of="samples"),
     ]
     grid.show(columns, name="collection", label="Collection by cluster: age, duration and counts", visible_rows=10)
@@ -143,7 +147,7 @@ def _chart(title: str, result: pa.Table, by: str | None, since: datetime, until:
         )
     made.update_xaxes(range=[since, until])
     made.update_yaxes(ticksuffix=" s")
-    st.plotly_chart(made, key=f"health_{by or 'ticks'}", config=plot_theme.CONFIG, alt=f"{title}, last hour")
+    charts.draw(made, key=f"health_{by or 'ticks'}", alt=f"{title}, last hour")
 
 
 def _lake() -> None:

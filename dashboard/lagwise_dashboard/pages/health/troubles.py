@@ -7,6 +7,9 @@ from lagwise_dashboard.queries.base import Row
 from lagwise_dashboard.widgets import collection_errors
 from lagwise_dashboard.widgets.freshness import Freshness, why
 
+#: So many missing samples, and such a share of those that are there, are worth a word: one or two are a restart.
+_MIN_MISSING, _MISSING_SHARE = 3, 0.02
+
 
 def find(
     fresh: Freshness,
@@ -31,8 +34,8 @@ def find(
             )
         elif source.stale:
             result.append(
-                f"**{name} has not been collected for {humanise.duration(round(source.age_seconds or 0))}**, though it "
-                f"should be every {humanise.duration(source.interval_seconds)}. Either the collector is not running "
+                f"**{name} has not been collected for {humanise.duration(round(source.age_seconds or 0))}**, though a "
+                f"sample is due every {humanise.duration(source.interval_seconds)}. Either the collector does not run "
                 "or it cannot write: check its log, the free space on the lake's disk, and `lagwise doctor`."
             )
     result += [
@@ -45,7 +48,7 @@ def find(
     if analysis.stale and not fresh.nothing_collected:
         age = "ever" if analysis.at is None else f"for {humanise.duration(round(analysis.age_seconds or 0))}"
         result.append(
-            f"**The analysis has not finished a round {age}**, though it should every "
+            f"**The analysis has not finished a round {age}**, though one is due every "
             f"{humanise.duration(analysis.interval_seconds)}: every verdict is as old as that. Check that it "
             "runs (`lagwise analyze`), and read its log; after a start, Spark takes up to half a minute."
         )
@@ -60,6 +63,14 @@ def find(
                 f"**A sample of {escaping.markdown(run['cluster'])} takes "
                 f"{humanise.duration(run['median_seconds'])}**, longer than its interval of "
                 f"{humanise.duration(run['interval_seconds'])}. Raise `interval_seconds`, or leave groups out."
+            )
+        elif run["missing"] >= max(_MIN_MISSING, _MISSING_SHARE * run["runs"]):
+            result.append(
+                f"**{humanise.plural(run['missing'], 'sample')} of {escaping.markdown(run['cluster'])} "
+                f"{'is' if run['missing'] == 1 else 'are'} missing in the last hour**: one is due every "
+                f"{humanise.duration(run['interval_seconds'])}, and the longest took "
+                f"{humanise.duration(run['longest_seconds'])}. While a sample takes longer than its interval, those "
+                "that are due meanwhile are skipped; otherwise the collector did not run. Its log says which."
             )
     newest = max((one.newest_at for one in damaged), default=None)
     if newest is not None and fresh.now - newest < CHECK_DISK_FOR:

@@ -1,23 +1,24 @@
 """A list of groups, as a table or as cards. Cards suit a narrow screen, the keyboard and screen readers."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 import streamlit as st
 
 from lagwise.domain import humanise
-from lagwise.domain.vocabulary import REBALANCING_STATES
+from lagwise.domain.vocabulary import REBALANCING_STATES, GroupState
 from lagwise.links import pages, parameters
 from lagwise.links.parameter_types import ListParameters
 from lagwise_dashboard import address, appearance, escaping, tables
 from lagwise_dashboard.queries import overview
 from lagwise_dashboard.queries.base import Row
-from lagwise_dashboard.queries.listing import PAGE_ROWS, ListPage, ListQuery
+from lagwise_dashboard.queries.listing import ListPage, ListQuery
 from lagwise_dashboard.tables import TableColumn
 from lagwise_dashboard.widgets import lag_columns, list_view
 
-_PAGE_CARDS = 50
+#: Groups of a page. The strip above has all of them, so a page is what one looks at, and it is sent at every refresh.
+_PAGE_GROUPS, _PAGE_CARDS = 100, 50
 _WHY_WIDTH = 360
 
 
@@ -32,7 +33,7 @@ class ListStyle:
     @property
     def page_rows(self) -> int:
         """How many groups a page holds."""
-        return _PAGE_CARDS if self.as_cards else PAGE_ROWS
+        return _PAGE_CARDS if self.as_cards else _PAGE_GROUPS
 
 
 def show(
@@ -66,15 +67,15 @@ def _columns(rows: list[Row], style: ListStyle) -> list[TableColumn]:
     result = [
         lag_columns.statuses(rows).sorts_by("worst"),
         tables.text("Group", [r["group"] for r in rows], width=190).sorts_by("name"),
-        tables.text("Why", [r["sentence"] for r in rows], width=_WHY_WIDTH, wraps=True).with_help(
-            "The verdict in one sentence."
+        tables.text("Why", [_why(r) for r in rows], width=_WHY_WIDTH, wraps=True).with_help(
+            "The likely cause, where one is known, and the verdict in one sentence."
         ),
         lag_columns.oldest_unread(rows, "Age of the oldest record the group has not read."),
-        tables.trend("Last hour", [r["trend"] for r in rows]).with_help(
-            "Age of the oldest unread record over the last hour of data (or since the first sample, if that is more "
-            "recent), each group on its own scale."
-        ),
         lag_columns.lag(rows, "Unread records; unknown partitions and ghosts left out."),
+        tables.trend("Lag, last hour", [r["trend"] for r in rows]).with_help(
+            "Unread records over the last hour of data (or since the first sample, if that is more recent), each group "
+            "on its own scale from zero up."
+        ),
         tables.duration("Caught up in", [lag_columns.seconds_to_catch_up(r) for r in rows], endless="never")
         .with_help("Time until the lag is gone at today's rates; never if it is not shrinking.")
         .sorts_by("catch_up"),
@@ -83,18 +84,26 @@ def _columns(rows: list[Row], style: ListStyle) -> list[TableColumn]:
         .sorts_by("since"),
         lag_columns.written(rows),
         lag_columns.read(rows),
-        tables.text("Worst partition", [_worst_partition(r) for r in rows]).with_help(
+        tables.text("Worst partition", [_worst_partition(r) for r in rows], width=120).with_help(
             "By status, then by age of its oldest unread record."
         ),
-        tables.count("Members", [r["members"] for r in rows]).sorts_by("members"),
+        _members(rows).sorts_by("members"),
         tables.count("Idle", [r["idle_members"] or None for r in rows], of="members").with_help(
             "Members that own no partition."
         ),
-        tables.text("State", [_state(r) for r in rows]).with_help("As reported by the group coordinator."),
     ]
     if style.with_cluster:
         result.append(tables.text("Cluster", [r["cluster"] for r in rows]).sorts_by("cluster"))
     return tables.without_empty(result, "Idle")
+
+
+def _why(row: Row) -> str | None:
+    """The sentence with the likely cause in front: where it is cut, that is what must be left."""
+    sentence: str | None = row["sentence"]
+    cause = row["what_changed_sentence"]
+    if not sentence or not cause or not sentence.endswith(cause):
+        return sentence
+    return " ".join(filter(None, (cause, sentence.removesuffix(cause).rstrip())))
 
 
 def _worst_partition(row: Row) -> str | None:
@@ -103,9 +112,16 @@ def _worst_partition(row: Row) -> str | None:
     return None if topic is None else f"{topic}-{partition}"
 
 
-def _state(row: Row) -> str | None:
-    """``Stable``, ``rebalancing``; None if unknown."""
-    return "rebalancing" if row["state"] in REBALANCING_STATES else row["state"]
+def _members(rows: list[Row]) -> TableColumn:
+    """How many members a group has, with its state unless that is the usual one: ``0, Empty``, ``5, rebalancing``."""
+    states = ["rebalancing" if r["state"] in REBALANCING_STATES else r["state"] for r in rows]
+    made = tables.count("Members", [r["members"] for r in rows])
+    cells = [
+        cell if state in (None, GroupState.STABLE) else f"{cell or humanise.DASH}, {state}"
+        for cell, state in zip(made.cells, states, strict=True)
+    ]
+    with_state = replace(made, cells=cells, raw={**made.raw, "state": states})
+    return with_state.with_help("With the state that the group coordinator reports, unless the group is stable.")
 
 
 def _card(row: Row, style: ListStyle) -> None:

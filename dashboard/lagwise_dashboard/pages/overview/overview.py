@@ -1,6 +1,7 @@
 """Who is in trouble? Every consumer group, worst first; filters and order are in the address."""
 
 from collections.abc import Callable
+from typing import Any
 
 import streamlit as st
 
@@ -11,7 +12,7 @@ from lagwise.links.parameter_types import REVERSED
 from lagwise_alerts.operate import owner_of
 from lagwise_dashboard import address, appearance, context
 from lagwise_dashboard.cache import ask
-from lagwise_dashboard.pages.overview import group_list, owners
+from lagwise_dashboard.pages.overview import fleet, group_list, owners
 from lagwise_dashboard.pages.overview.group_list import ListStyle
 from lagwise_dashboard.queries import overview
 from lagwise_dashboard.queries.base import Row
@@ -21,8 +22,6 @@ from lagwise_dashboard.widgets import browser_window, empty_page, filters, list_
 from lagwise_dashboard.widgets.error_boundary import boundary
 
 _TABLE_VIEW, _CARDS_VIEW = "table", "cards"
-#: Seconds for which the file of rules is not read again.
-_OWNERS_TTL_SECONDS = 30
 
 _SORT_LABELS = {
     "worst": "Worst first",
@@ -45,29 +44,33 @@ def body() -> None:
         return
     clusters = ask(overview.clusters)
     cluster, text, team = address.get(parameters.CLUSTER), address.get(parameters.SEARCH), address.get(parameters.OWNER)
-    _inputs(clusters)
-    among = _of_team(team)
-    counts = ask(overview.counts, cluster or None, text, among)
-    filters.statuses("Status", counts.by_status, parameters.STATUS)
-    wanted = GroupFilters(address.get(parameters.STATUS), cluster or None, among)
-    _lists(wanted, counts, ListStyle(now, len(clusters) > 1, _view() == _CARDS_VIEW))
+    with st.container(gap="xsmall"):
+        controls = st.container(horizontal=True, vertical_alignment="center", gap="small")
+        with controls:
+            _inputs(clusters)
+        among = _of_team(team)
+        counts = ask(overview.counts, cluster or None, text, among)
+        fleet.show(cluster or None, text, among)
+        wanted = GroupFilters(address.get(parameters.STATUS), cluster or None, among)
+        _lists(wanted, counts, controls, ListStyle(now, len(clusters) > 1, _shown_as() == _CARDS_VIEW))
 
 
 def _inputs(clusters: list[str]) -> None:
     """The fields above the list."""
     order = address.get(parameters.GROUP_SORT)
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        filters.search("Group or topic")
-        filters.cluster(clusters)
-        _team()
-        st.selectbox(
-            "Order",
-            [*_SORT_LABELS, *([] if order in _SORT_LABELS else [order])],
-            format_func=_order_label,
-            label_visibility="collapsed",
-            width=180,
-            **address.bound(parameters.GROUP_SORT),
-        )
+    filters.search("Group or topic", width=260)
+    filters.cluster(clusters)
+    _team()
+    fleet.grouping()
+    st.selectbox(
+        "Order",
+        [*_SORT_LABELS, *([] if order in _SORT_LABELS else [order])],
+        format_func=_order_label,
+        label_visibility="collapsed",
+        width=160,
+        **address.bound(parameters.GROUP_SORT),
+    )
+    _view()
 
 
 def _order_label(order: str) -> str:
@@ -87,7 +90,7 @@ def _team() -> None:
                 index=None,
                 placeholder="All owners",
                 label_visibility="collapsed",
-                width=180,
+                width=160,
                 **address.bound(parameters.OWNER),
             )
 
@@ -100,25 +103,29 @@ def _of_team(team: str) -> GroupKeys | None:
     return tuple(one for one in names if (owner := owner_of(known, *one)) is not None and owner.team == team)
 
 
-def _view() -> str:
-    """As a table or as cards."""
-    usual = _CARDS_VIEW if browser_window.is_narrow() else _TABLE_VIEW
+def _shown_as() -> str:
+    """As a table or as cards: what the address says, or what suits the window."""
+    return address.get(parameters.SHOWN_AS) or (_CARDS_VIEW if browser_window.is_narrow() else _TABLE_VIEW)
+
+
+def _view() -> None:
+    """A choice between table and cards."""
     st.segmented_control(
         "Shown as",
         [_TABLE_VIEW, _CARDS_VIEW],
         format_func=str.capitalize,
         label_visibility="collapsed",
-        **address.bound(parameters.SHOWN_AS, empty=usual, required=True),
+        **address.bound(parameters.SHOWN_AS, empty=_shown_as(), required=True),
     )
-    return address.get(parameters.SHOWN_AS) or usual
 
 
-def _lists(wanted: GroupFilters, counts: StatusCounts, style: ListStyle) -> None:
-    """Groups that need attention, and the quiet ones folded below; chosen statuses unfold them."""
+def _lists(wanted: GroupFilters, counts: StatusCounts, controls: Any, style: ListStyle) -> None:
+    """Groups that need attention, and the quiet ones folded below; chosen statuses unfold them. How many there are
+    stands next to the ``controls``."""
     quiet = None if wanted.statuses else False
     result = ask(overview.groups, wanted, list_view.query(parameters.GROUP_LIST, style.page_rows), quiet=quiet)
     if result:
-        st.caption(f"{result.counted('group')}.")
+        controls.caption(f"{result.counted('group')}.", width="content")
         group_list.show(parameters.GROUP_LIST, result, _reader(wanted, quiet=quiet), style, name="groups")
     elif (wanted.are_set or address.get(parameters.SEARCH)) and (wanted.statuses or counts.total == 0):
         empty_page.no_match(_clear)

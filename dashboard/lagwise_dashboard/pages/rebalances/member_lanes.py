@@ -1,4 +1,4 @@
-"""The timeline of a group: how many rebalances there were when, and a lane for each member with what it owned."""
+"""A lane for each member of a group: when it was there, and what it owned."""
 
 import re
 from collections import defaultdict
@@ -9,26 +9,19 @@ from datetime import datetime, timedelta
 import plotly.graph_objects as go
 
 from lagwise.domain import humanise
-from lagwise_dashboard import escaping, plot_theme
-from lagwise_dashboard.plot_theme import Panel
+from lagwise_dashboard import escaping
 from lagwise_dashboard.queries.base import Row
-from lagwise_dashboard.widgets import rebalance_hours
 from lagwise_dashboard.widgets.partition_names import owned
 
 #: Of more lanes than this, those that changed most are drawn until all are asked for.
 MAX_LANES = 60
 #: Pixels of a lane while there are fewer than _MANY_LANES, and from then on.
 _LANE, _NARROW_LANE, _MANY_LANES = 26, 15, 24
-#: Pixels of the bars of rebalances, and of the free space above the lanes.
-_REBALANCES, _ABOVE_LANES = 56, 40
 _MAX_NAME_LENGTH = 34
-#: The span is cut into this many steps, each wide enough for a number: the rebalances of a step are one bar, and
-#: shorter assignments of a member are joined.
-_STEPS = 60
-#: With more rebalances than this, their bands would cover the lanes and are not drawn.
-_MAX_BANDS = 20
 _OWNS, _IDLE, _UNSETTLED = "#0D9488", "#64748B", "#B45309"
 _MAX_TEXT_LENGTH = 160
+#: Stays that are a smaller share of the time than this are those of a member that restarts.
+_MIN_STAY_SHARE = 0.1
 _DIGITS = re.compile(r"(\d+)")
 
 
@@ -39,6 +32,30 @@ class Lane:
 
     name: str
     periods: tuple[Row, ...]
+
+    @property
+    def first_seen(self) -> datetime:
+        at: datetime = self.periods[0]["from_at"]
+        return at
+
+    @property
+    def last_seen(self) -> datetime:
+        at: datetime = self.periods[-1]["to_at"]
+        return at
+
+    @property
+    def stays(self) -> list[timedelta]:
+        """How long each of its members was in the group without a break, whatever it owned, in order of time."""
+        result: list[timedelta] = []
+        before: Row | None = None
+        for row in self.periods:
+            lasted = row["to_at"] - row["from_at"]
+            if before and before["member_id"] == row["member_id"] and before["to_at"] == row["from_at"]:
+                result[-1] += lasted
+            else:
+                result.append(lasted)
+            before = row
+        return result
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +90,8 @@ class _Bar:
 
 
 def lanes(periods: Sequence[Row]) -> list[Lane]:
-    """Members by name, numbers in it by value, each period in the first lane of its name that is free."""
+    """Members in the order in which they were first seen, and of those seen at once by name, numbers in it by value.
+    Each period is in the first lane of its name that is free."""
     named: dict[str, list[list[Row]]] = defaultdict(list)
     for row in sorted(periods, key=lambda r: (r["from_at"], r["member_id"])):
         its = named[_name(row)]
@@ -89,7 +107,27 @@ def lanes(periods: Sequence[Row]) -> list[Lane]:
         for name, its in named.items()
         for number, lane in enumerate(its, start=1)
     ]
-    return sorted(result, key=lambda lane: _natural(lane.name))
+    return sorted(result, key=lambda lane: (lane.first_seen, _natural(lane.name)))
+
+
+def that_stay(result: Sequence[Lane]) -> list[Lane]:
+    """The lanes of members that stayed for at least half of the time in which any was there, in the same order. Stays
+    shorter than a tenth of that time do not count.
+
+    The others come and go: pods that get a new name with every start, those that are seldom alive when a sample is
+    taken, and those that restart again and again under their own name. Each of their lanes would be many short bars.
+    """
+    first_seen = min((lane.first_seen for lane in result), default=None)
+    last_seen = max((lane.last_seen for lane in result), default=None)
+    if first_seen is None or last_seen is None:
+        return []
+    time = last_seen - first_seen
+    return [lane for lane in result if _lasted(lane, time * _MIN_STAY_SHARE) >= time / 2]
+
+
+def _lasted(lane: Lane, at_least: timedelta) -> timedelta:
+    """The time of all stays of a lane that lasted so long at least."""
+    return sum((stay for stay in lane.stays if stay >= at_least), timedelta())
 
 
 def most_changed(result: Sequence[Lane]) -> list[Lane]:
@@ -99,29 +137,22 @@ def most_changed(result: Sequence[Lane]) -> list[Lane]:
     return [lane for lane in result if lane.name in names]
 
 
-def chart(
-    shown: Sequence[Lane], rebalances: Sequence[Row], since: datetime, until: datetime, *, zoom: str
-) -> go.Figure:
-    """The lanes over a span, below the rebalances. A bar of a lane says how many partitions the member owned, or how
-    often that changed where single changes are too near to each other."""
-    height = (_LANE if len(shown) < _MANY_LANES else _NARROW_LANE) * len(shown)
-    made = plot_theme.stack((Panel("Rebalances", _REBALANCES), Panel("Members", height, _ABOVE_LANES)), zoom=zoom)
-    step = (until - since) / _STEPS
+def height(count: int) -> int:
+    """Pixels of so many lanes."""
+    return (_LANE if count < _MANY_LANES else _NARROW_LANE) * count
+
+
+def draw(made: go.Figure, shown: Sequence[Lane], step: timedelta, *, row: int) -> None:
+    """Draw the lanes into a row of a stack. A bar says how many partitions the member owned, or how often that changed
+    where single changes are less than a ``step`` from each other."""
     bars = [bar for number, lane in enumerate(shown) for bar in _bars(number, lane, step)]
     for kind, name in ((_OWNS, "owns partitions"), (_IDLE, "owns nothing"), (_UNSETTLED, "changed this often")):
-        _draw(made, [bar for bar in bars if bar.kind == kind], shown, step, colour=kind, name=name)
-    _count(made, rebalances, since, step)
-    if len(rebalances) <= _MAX_BANDS:
-        _bands(made, rebalances, len(shown))
-    made.update_layout(hovermode="closest", barmode="overlay", bargap=0.25, uniformtext={"mode": "hide", "minsize": 8})
-    made.update_xaxes(range=[since, until])
-    made.update_yaxes(visible=False, row=1, col=1)
+        _draw(made, [bar for bar in bars if bar.kind == kind], shown, step, colour=kind, name=name, row=row)
     made.update_yaxes(
         tickvals=list(range(len(shown))),
         ticktext=[escaping.plotly(lane.name, max_length=_MAX_NAME_LENGTH) for lane in shown],
-        range=[len(shown) - 0.5, -0.5], showgrid=False, rangemode="normal", row=2, col=1,
+        range=[len(shown) - 0.5, -0.5], showgrid=False, rangemode="normal", row=row, col=1,
     )  # fmt: skip
-    return made
 
 
 def _bars(number: int, lane: Lane, step: timedelta) -> Iterator[_Bar]:
@@ -141,7 +172,7 @@ def _bars(number: int, lane: Lane, step: timedelta) -> Iterator[_Bar]:
 
 
 def _draw(
-    made: go.Figure, bars: Sequence[_Bar], shown: Sequence[Lane], step: timedelta, *, colour: str, name: str
+    made: go.Figure, bars: Sequence[_Bar], shown: Sequence[Lane], step: timedelta, *, colour: str, name: str, row: int
 ) -> None:
     if not bars:
         return
@@ -156,54 +187,7 @@ def _draw(
             customdata=[_in_words(bar, shown[bar.lane].name) for bar in bars],
             hovertemplate="%{customdata}<extra></extra>",
         ),
-        row=2, col=1,
-    )  # fmt: skip
-
-
-def _count(made: go.Figure, rebalances: Sequence[Row], since: datetime, step: timedelta) -> None:
-    """How many rebalances there were when."""
-    by_step: dict[int, list[Row]] = defaultdict(list)
-    for row in rebalances:
-        by_step[(row["at"] - since) // step].append(row)
-    if not by_step:
-        return
-    made.add_trace(
-        go.Bar(
-            x=[since + (number + 0.5) * step for number in by_step], y=[len(its) for its in by_step.values()],
-            width=[1000 * step.total_seconds()] * len(by_step), name="rebalances", showlegend=False,
-            marker={"color": plot_theme.PRODUCED, "line": {"width": 0}},
-            text=[f"{len(its)}" for its in by_step.values()], textposition="outside", cliponaxis=False,
-            constraintext="none",
-            textfont={"size": 10}, textangle=0,
-            customdata=[_seen(its) for its in by_step.values()], hovertemplate="%{customdata}<extra></extra>",
-        ),
-        row=1, col=1,
-    )  # fmt: skip
-
-
-def _seen(rebalances: Sequence[Row]) -> str:
-    """Newest first."""
-    newest, oldest = rebalances[0], rebalances[-1]
-    if len(rebalances) == 1:
-        text = f"{newest['at']:%H:%M:%S} UTC: {rebalance_hours.details(newest)}"
-    else:
-        text = (
-            f"{len(rebalances)} rebalances, {oldest['at']:%H:%M:%S} to {newest['at']:%H:%M:%S} UTC; the last: "
-            f"{rebalance_hours.details(newest)}"
-        )
-    return escaping.plotly(text, max_length=_MAX_TEXT_LENGTH)
-
-
-def _bands(made: go.Figure, rebalances: Sequence[Row], count: int) -> None:
-    """A band across the lanes for each rebalance, as wide as it took."""
-    made.layout.shapes += tuple(
-        {
-            "type": "rect", "xref": "x2", "yref": "y2",
-            "x0": row["at"] - timedelta(seconds=row["duration_seconds"] or 0.0), "x1": row["at"],
-            "y0": -0.5, "y1": count - 0.5, "layer": "above", "fillcolor": "rgba(217,119,6,0.25)",
-            "line": {"width": 1, "color": plot_theme.PRODUCED, "dash": "dot"},
-        }
-        for row in rebalances
+        row=row, col=1,
     )  # fmt: skip
 
 

@@ -1,5 +1,6 @@
 """Rebalances: which groups have them, how long reading stopped, and for one group who joined, left and owned what."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime
 
@@ -9,7 +10,9 @@ from lagwise.domain import humanise
 from lagwise.links import pages, parameters
 from lagwise_dashboard import address, context, escaping, tables
 from lagwise_dashboard.cache import ask
-from lagwise_dashboard.pages.rebalances import member_lanes
+from lagwise_dashboard.pages.rebalances import member_lanes, timeline
+from lagwise_dashboard.pages.rebalances.member_lanes import Lane
+from lagwise_dashboard.pages.rebalances.timeline import Rates
 from lagwise_dashboard.queries import group as group_queries
 from lagwise_dashboard.queries import overview
 from lagwise_dashboard.queries import rebalances as queries
@@ -29,18 +32,31 @@ from lagwise_dashboard.widgets import (
 )
 from lagwise_dashboard.widgets.time_range import TimeRange
 
-_ALL_LANES = "rebalances_all_lanes"
-
 
 def body() -> None:
     now = context.now()
     if empty_page.fresh_data(now, judged=False) is None:
         return
-    span = time_range.choose(now)
-    if _group is not None:
-        _one(chooser.cluster_of(overview.clusters_of, _group), _group, span, now)
-    else:
-        _all(span, now)
+    if _group is None:
+        _all(time_range.choose(now), now)
+        return
+    cluster = chooser.cluster_of(overview.clusters_of, _group)
+    _one(cluster, _group, _span(cluster, _group, now), now)
+
+
+def _span(cluster: str, group: str, now: datetime) -> TimeRange:
+    """The span that the address asks for, or else one that has the group's last rebalance."""
+    if time_range.is_chosen():
+        return time_range.choose(now)
+    longest = max(time_range.RANGES.values())
+    # From whole hours on: the answer is the same until another round of the analysis has been written.
+    since = (now - longest).replace(minute=0, second=0, microsecond=0)
+    fitting = time_range.shortest_since(ask(queries.last_at, cluster, group, since), now)
+    span = time_range.choose(now, fitting)
+    if fitting != time_range.DEFAULT_RANGE:
+        usual = time_range.in_words(time_range.DEFAULT_RANGE)
+        st.caption(f"No rebalances in the last {usual}: this is the shortest range that has any.")
+    return span
 
 
 def _all(span: TimeRange, now: datetime) -> None:
@@ -95,10 +111,10 @@ def _group_columns(rows: list[Row], now: datetime) -> list[TableColumn]:
 def _one(cluster: str, group: str, span: TimeRange, now: datetime) -> None:
     """One group: its numbers, the timeline of its members, and the likely causes."""
     its = (cluster, group, span.since, span.until)
-    every = ask(queries.events, *its, FIRST_PAGE.all_rows)
+    result = ask(queries.events, *its, list_view.query(parameters.REBALANCE_LIST))
     hours = ask(group_queries.rebalances, *its, FIRST_PAGE.all_rows)
     periods = ask(queries.periods, cluster, group, span.since, span.until)
-    if not (every or hours or periods):
+    if not (result or hours or periods):
         st.info(
             f"**No members or rebalances of “{escaping.markdown(group)}” were recorded {span.words}.** Samples are "
             f"kept for {humanise.plural(context.config().lake.retention.raw_days, 'day')}.",
@@ -107,13 +123,16 @@ def _one(cluster: str, group: str, span: TimeRange, now: datetime) -> None:
         chooser.group(pages.REBALANCES, "Choose another group.")
         return
     tiles.show(_metrics(hours.rows, periods))
-    _timeline(periods, every.rows, span, subject=f"{cluster}/{group}")
+    rebalances: list[Row] | Rates = result.rows
+    if result.total > timeline.MAX_COUNTED:
+        bins = ask(queries.rates, *its)
+        rebalances = Rates(bins, queries.bin_width(span.since, span.until))
+    _timeline(periods, rebalances, span, subject=f"{cluster}/{group}")
     rebalance_hours.show(cluster, group, span, now)
-    if not every:
+    if not result:
         st.caption(f"No rebalances {span.words}.")
         return
     st.subheader("Each rebalance", anchor=False)
-    result = ask(queries.events, *its, list_view.query(parameters.REBALANCE_LIST))
     if result.pages > 1:
         st.caption(f"{result.counted('rebalance')}, newest first.")
     list_view.table(
@@ -153,36 +172,52 @@ def _metrics(hours: list[Row], periods: list[Row]) -> list[tiles.Tile]:
     ]
 
 
-def _timeline(periods: list[Row], rebalances: list[Row], span: TimeRange, *, subject: str) -> None:
+def _timeline(periods: list[Row], rebalances: list[Row] | Rates, span: TimeRange, *, subject: str) -> None:
     lanes = member_lanes.lanes(periods)
-    if not lanes:
+    if not lanes and isinstance(rebalances, list):
         st.caption(f"No member was seen {span.words}.")
         return
-    shown = lanes
-    if len(lanes) > member_lanes.MAX_LANES and not st.toggle(f"Draw all {len(lanes):,} members", key=_ALL_LANES):
-        shown = member_lanes.most_changed(lanes)
+    stay = member_lanes.that_stay(lanes) if isinstance(rebalances, Rates) else lanes
+    shown = member_lanes.most_changed(stay)
+    if len(shown) < len(lanes) and st.toggle(
+        f"Draw all {humanise.plural(len(lanes), 'member')}", **address.bound(parameters.ALL_LANES)
+    ):
+        shown = stay = lanes
     time_range.chart(
-        member_lanes.chart(shown, rebalances, span.since, span.until, zoom=f"{subject}/{span.name}"),
+        timeline.chart(shown, rebalances, span.since, span.until, zoom=f"{subject}/{span.name}"),
         span,
         name="rebalances_timeline",
         alt="How many rebalances there were when, and a lane for each member: when it was in the group and how many "
         "partitions it owned",
     )
-    st.caption(
-        "Each bar is a member in the group, with the number of partitions it owned; grey means none. A new bar "
-        "starts at each change; a bar marked 51× stands for that many changes in quick succession. The bars above "
-        "count rebalances. Times are UTC. Drag to zoom." + _left_out(shown, lanes, periods)
-    )
+    st.caption(" ".join(_explained(rebalances, shown, stay, lanes, periods)))
 
 
-def _left_out(shown: list[member_lanes.Lane], lanes: list[member_lanes.Lane], periods: list[Row]) -> str:
-    """What is not drawn, in sentences."""
-    text = ""
-    if len(shown) < len(lanes):
-        text += f" The {len(shown):,} of {len(lanes):,} members that changed most are drawn."
+def _explained(
+    rebalances: list[Row] | Rates, shown: list[Lane], stay: list[Lane], lanes: list[Lane], periods: list[Row]
+) -> Iterator[str]:
+    """How to read the chart, and what is not drawn, in sentences. Of all ``lanes``, those that ``stay`` could be
+    ``shown``."""
+    if isinstance(rebalances, Rates):
+        width = humanise.duration(rebalances.width.total_seconds())
+        yield f"Bars stand for {width} each. Members are counted each time they join or leave."
+    else:
+        yield "The bars at the top count rebalances."
+    if shown:
+        yield (
+            "Each bar of a lane is a member in the group, with the number of partitions it owned; grey means none. A "
+            "new bar starts at each change; a bar marked 51× stands for that many changes in quick succession."
+        )
+    yield "Drag to zoom."
+    if len(stay) < len(lanes):
+        yield (
+            f"{len(lanes) - len(stay):,} of {humanise.plural(len(lanes), 'member')} have no lane: they were in the "
+            "group for less than half of the time, stays shorter than a tenth of it left out."
+        )
+    if len(shown) < len(stay):
+        yield f"The {len(shown):,} of {len(stay):,} members that changed most are drawn."
     if len(periods) == queries.MAX_PERIODS:
-        text += f" Only the newest {len(periods):,} assignments are drawn: choose a shorter span to see earlier ones."
-    return text
+        yield f"Only the newest {len(periods):,} assignments are drawn: choose a shorter span to see earlier ones."
 
 
 _group = address.get(parameters.GROUP)

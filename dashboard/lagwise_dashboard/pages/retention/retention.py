@@ -35,6 +35,16 @@ _HORIZONS: dict[str, float | None] = {
     "7d": 7 * 86400.0,
     _ANY: None,
 }
+#: Seconds and their labels: a minute is as good as now.
+_AXIS = (
+    (60.0, "now"),
+    (600.0, "10 min"),
+    (3600.0, "1 h"),
+    (6 * 3600.0, "6 h"),
+    (86400.0, "1 d"),
+    (7 * 86400.0, "7 d"),
+    (30 * 86400.0, "30 d"),
+)
 _CAUSES = {LossCause.DELETION: "records deleted", LossCause.EXPIRY: "commits expire"}
 
 
@@ -105,17 +115,18 @@ def _columns(rows: list[Row], now: datetime, *, with_cluster: bool) -> list[Tabl
             [r["seconds_to_loss"] for r in rows],
             "Time from the data's timestamp until the first loss. ≤ marks an upper bound: it may come sooner.",
         ).sorts_by("soonest"),
-        tables.moment("At", [_after(r, r["seconds_to_loss"]) for r in rows], now)
-        .with_help("The earliest time of the first loss, UTC.")
-        .sorts_by("soonest"),
-        tables.moment("At the latest", [_after(r, r["seconds_to_loss_at_latest"]) for r in rows], now).with_help(
-            "Whole segments are deleted, which can delay a deletion by up to segment.ms of records."
-        ),
-        tables.text("Group", [r["group"] for r in rows], width=240).sorts_by("group"),
-        tables.text("Topic", [r["topic"] for r in rows], width=240).sorts_by("topic"),
+        _bars(rows).sorts_by("soonest"),
+        tables.text("Group", [r["group"] for r in rows], width=190).sorts_by("group"),
+        tables.text("Topic", [r["topic"] for r in rows], width=190).sorts_by("topic"),
         tables.text("What", [_CAUSES.get(r["loss_cause"], r["loss_cause"]) for r in rows]).with_help(
             "records deleted: retention deletes unread records.\n"
             "commits expire: the broker deletes the commits of a group without members."
+        ),
+        tables.moment("At", [_after(r, r["seconds_to_loss"]) for r in rows], now)
+        .with_help("The earliest time of the first loss.")
+        .sorts_by("soonest"),
+        tables.moment("At the latest", [_after(r, r["seconds_to_loss_at_latest"]) for r in rows], now).with_help(
+            "Whole segments are deleted, which can delay a deletion by up to segment.ms of records."
         ),
         tables.count("Unread", [r["lag"] for r in rows], of="records")
         .with_help("Unread records of the partitions that lose something.")
@@ -144,6 +155,22 @@ def _columns(rows: list[Row], now: datetime, *, with_cluster: bool) -> list[Tabl
     if with_cluster:
         result.append(tables.text("Cluster", [r["cluster"] for r in rows]).sorts_by("cluster"))
     return tables.without_empty(result, "At the latest", "Kept up to", "Lost already")
+
+
+def _bars(rows: list[Row]) -> TableColumn:
+    """From the earliest to the latest time of the first loss; from now on where only a latest is known."""
+    lows = [0.0 if r["seconds_to_loss_is_upper_bound"] else r["seconds_to_loss"] for r in rows]
+    highs = [
+        r["seconds_to_loss"] if r["seconds_to_loss_at_latest"] is None else r["seconds_to_loss_at_latest"] for r in rows
+    ]
+    texts = [
+        humanise.loss_in(low) if low == high else f"{humanise.loss_in(low)} to {humanise.loss_in(high)}"
+        for low, high in zip(lows, highs, strict=True)
+    ]
+    return tables.span("Earliest to latest", lows, highs, texts, _AXIS).with_help(
+        "When the first loss comes, from the data's timestamp on: now to 30 days, on a logarithmic axis. "
+        "If a bar starts at the left edge, the loss may come at any moment."
+    )
 
 
 def _names(rows: list[Row], now: datetime) -> dict[str, PartitionNames]:

@@ -35,12 +35,10 @@ def show(cluster: str, topic: str, settings: Row | None, names: PartitionNames) 
         label="Groups that read the topic",
         orders=queries.READER_ORDERS,
         about=(cluster, topic),
-        links=[
-            address.href(
-                pages.GROUP, {parameters.CLUSTER: cluster, parameters.GROUP: r["group"], parameters.TOPIC: topic}
-            )
-            for r in result
-        ],
+        links=address.hrefs(
+            pages.GROUP,
+            ({parameters.CLUSTER: cluster, parameters.GROUP: row["group"], parameters.TOPIC: topic} for row in result),
+        ),
         visible_rows=12,
     )
 

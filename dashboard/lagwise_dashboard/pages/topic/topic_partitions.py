@@ -4,9 +4,8 @@ from datetime import datetime
 
 import streamlit as st
 
-from lagwise.domain import humanise
 from lagwise.links import parameters
-from lagwise_dashboard import escaping, tables
+from lagwise_dashboard import escaping, tables, time_zone
 from lagwise_dashboard.cache import ask
 from lagwise_dashboard.context import lake
 from lagwise_dashboard.queries import topic as queries
@@ -35,14 +34,14 @@ def show(cluster: str, topic: str, as_of: datetime, min_isr: int | None, totals:
     listing = parameters.TOPIC_PARTITION_LIST
     arguments = (cluster, topic, as_of, min_isr)
     result = ask(queries.partitions, *arguments, list_view.query(listing))
-    list_view.search(listing, result, "Number, “leader 2”, or reader", "Search the partitions")
+    list_view.search(listing, result.total, "Number, “leader 2”, or reader", "Search the partitions")
     match = list_view.match_words(listing, result)
     order = list_view.if_default_order(listing, ", hottest first")
     replicas = "All replicas are in sync." if totals.replicated else ""
     if totals.out_of_sync:
         replicas = f"**{totals.out_of_sync:,} not in sync.**"
     st.caption(
-        f"{result.counted('partition')}{match}{order}, as of {humanise.clock(totals.sampled_at, now)}. {replicas}"
+        f"{result.counted('partition')}{match}{order}, as of {time_zone.clock(totals.sampled_at, now)}. {replicas}"
     )
     total = totals.rate_per_second or 0.0
     left, right = st.columns([3, 1])

@@ -7,7 +7,7 @@ import streamlit as st
 
 from lagwise.domain import humanise
 from lagwise.domain.vocabulary import LossCause, Status
-from lagwise_dashboard import escaping
+from lagwise_dashboard import escaping, time_zone
 from lagwise_dashboard.queries.base import Row
 from lagwise_dashboard.queries.topic import TopicTotals
 from lagwise_dashboard.widgets import lag_columns, tiles
@@ -39,7 +39,7 @@ def _verdict(settings: Row | None, readers: list[Row], now: datetime) -> tuple[C
         at = first["as_of"] + timedelta(seconds=first["seconds_to_loss"])
         return st.warning, (
             f"{keeps} Retention will delete unread records of {name} in "
-            f"{humanise.duration(first['seconds_to_loss'])} {within}: at {humanise.clock(at, now)}."
+            f"{humanise.duration(first['seconds_to_loss'])} {within}: at {time_zone.clock(at, now)}."
         )
     slow = max((r for r in readers if r["lag_seconds"] is not None), key=lambda r: r["lag_seconds"], default=None)
     if slow is None:

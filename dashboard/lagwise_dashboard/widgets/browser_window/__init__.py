@@ -1,5 +1,6 @@
 """The reader's window: whether it is narrow, as a phone's is, and what is needed to print it."""
 
+import re
 from pathlib import Path
 
 import streamlit as st
@@ -8,6 +9,19 @@ _KEY = "window"
 _COMPONENT = st.components.v2.component(
     "lagwise_window", js=(Path(__file__).parent / "window.js").read_text(encoding="utf-8")
 )
+#: Colours of the theme that components use. Paper has those of the light one.
+_COLOURS = (
+    "primaryColor",
+    "backgroundColor",
+    "secondaryBackgroundColor",
+    "textColor",
+    "linkColor",
+    "borderColor",
+    "dataframeBorderColor",
+    "dataframeHeaderBackgroundColor",
+    "dataframeHeaderTextColor",
+)
+_CAPITAL = re.compile("(?=[A-Z])")
 #: What browsers on a phone call themselves (the recommendation of those who make them).
 _PHONE = "Mobi"
 
@@ -19,5 +33,13 @@ def is_narrow() -> bool:
 
 
 def watch() -> None:
-    """Have the browser report its width; where it becomes narrow or wide, the page is drawn anew."""
-    _COMPONENT(key=_KEY, data={"is_narrow": is_narrow()}, on_is_narrow_change=lambda: None, height=1)
+    """Have the browser report its width, and prepare the page when it is printed. Where it becomes narrow or wide, the
+    page is drawn anew."""
+    data = {"is_narrow": is_narrow(), "paper": _paper_colours()}
+    _COMPONENT(key=_KEY, data=data, on_is_narrow_change=lambda: None, height=1)
+
+
+def _paper_colours() -> dict[str, str]:
+    """The colours of paper by the names that components know them by: ``--st-text-color``."""
+    colours = {name: st.get_option(f"theme.light.{name}") for name in _COLOURS}
+    return {f"--st-{_CAPITAL.sub('-', name).lower()}": colour for name, colour in colours.items() if colour}

@@ -15,13 +15,9 @@ from lagwise_dashboard import address, context
 from lagwise_dashboard.csv_export import as_csv, file_name
 from lagwise_dashboard.queries.listing import Orders
 from lagwise_dashboard.tables import TableColumn
+from lagwise_dashboard.widgets import component
 
-_HERE = Path(__file__).parent
-_COMPONENT = st.components.v2.component(
-    "lagwise_table",
-    css=(_HERE / "grid.css").read_text(encoding="utf-8"),
-    js=(_HERE / "grid.js").read_text(encoding="utf-8"),
-)
+_COMPONENT = component.declared("table", Path(__file__).parent, "grid")
 MAX_VISIBLE_ROWS = 25
 #: JSON knows no infinity.
 _LARGEST = 1e308
@@ -75,8 +71,11 @@ def show(
     orders = {column.title: column.list_order for column in columns if column.list_order}
     data: dict[str, Any] = {
         "label": label,
-        "columns": [_column_data(column, links=links is not None and column.title == linked) for column in columns],
-        "keys": _row_keys(columns, links),
+        "columns": [
+            _column_data(column, links=links is not None and column.title == linked, sorts=sorts and sorting is None)
+            for column in columns
+        ],
+        "rows": len(columns[0].cells) if columns else 0,
         "links": links,
         "visible_rows": visible_rows,
         "orders": orders if sorting else None if sorts else {},
@@ -106,30 +105,20 @@ def show(
     )
 
 
-def _column_data(column: TableColumn, *, links: bool) -> dict[str, Any]:
-    """The column definition sent to the browser."""
+def _column_data(column: TableColumn, *, links: bool, sorts: bool) -> dict[str, Any]:
+    """The column definition sent to the browser, with what it sorts by if it ``sorts`` there."""
     return {
         "title": column.title,
         "kind": column.kind,
         "cells": column.cells,
-        "order": None if column.order is None else [_finite(value) for value in column.order],
+        "order": None if column.order is None or not sorts else [_finite(value) for value in column.order],
         "help": column.help,
         "width": column.width,
         "wraps": column.wraps,
+        "axis": column.axis,
         "colours": column.colours,
         "links": links,
     }
-
-
-def _row_keys(columns: Sequence[TableColumn], links: Sequence[str] | None) -> list[str]:
-    """What a row is known by from one refresh to the next: where it leads, and its place among those that do."""
-    number = len(columns[0].cells) if columns else 0
-    named = [str(i) for i in range(number)] if links is None else list(links)
-    seen: dict[str, int] = {}
-    for i, key in enumerate(named):
-        seen[key] = times = seen.get(key, 0) + 1
-        named[i] = f"{key}#{times}"
-    return named
 
 
 def _finite(value: float | None) -> float | None:

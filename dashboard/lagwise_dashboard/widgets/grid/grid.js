@@ -54,7 +54,7 @@ class Table {
     const cells = this.data.columns.map((column, i) => {
       const th = this.head.cells[i] ?? make("th", { scope: "col", tabindex: -1 });
       const direction = this.direction(column);
-      fill(th, [column.title, direction], () => [column.title, make("span", { class: "arrow", "aria-hidden": "true" }, [ARROWS[direction]])]);
+      fill(th, [column.title, direction], () => [column.title, make("span", { class: "arrow", "aria-hidden": "true" }, [ARROWS[direction]]), ...axis(column)]);
       th.className = column.kind + (this.sortable(column) ? " sortable" : "");
       th.style.setProperty("--width", column.width ? `${column.width}px` : "");
       direction ? th.setAttribute("aria-sort", direction) : th.removeAttribute("aria-sort");
@@ -65,7 +65,8 @@ class Table {
   }
 
   drawBody() {
-    const { columns, keys } = this.data;
+    const { columns } = this.data;
+    const keys = rowKeys(this.data);
     const rows = this.inOrder().map((row) => {
       const tr = this.rows.get(keys[row]) ?? make("tr");
       this.rows.set(keys[row], tr);
@@ -77,7 +78,7 @@ class Table {
         const href = column.links ? this.data.links[row] : null;
         td.className = column.kind + (column.wraps ? " wraps" : "") + (empty(shown) ? " unknown" : "");
         td.style.setProperty("--width", column.width ? `${column.width}px` : "");
-        td.title = column.kind === "text" && shown?.length > LONG ? shown : "";
+        td.title = tooltip(column, shown);
         fill(td, [column.kind, shown, href], () => contents(column, shown, href));
       });
       return tr;
@@ -90,7 +91,7 @@ class Table {
   // Sorting: by the server where it says so, which may have more rows than are here.
 
   sortable(column) {
-    return this.data.orders ? column.title in this.data.orders : column.kind !== "trend";
+    return this.data.orders ? column.title in this.data.orders : !["trend", "span"].includes(column.kind);
   }
 
   direction(column) {
@@ -100,7 +101,7 @@ class Table {
   }
 
   inOrder() {
-    const rows = this.data.keys.map((_, row) => row);
+    const rows = Array.from({ length: this.data.rows }, (_, row) => row);
     const column = this.data.columns.find((one) => one.title === this.sorted?.title);
     if (!column || this.data.orders) return rows;
     const values = column.order ?? column.cells;
@@ -114,7 +115,7 @@ class Table {
   sort(column) {
     if (!this.sortable(column)) return;
     if (this.data.orders) return this.send("sort", column.title);
-    const first = column.kind === "number" || column.kind === "share"; // the largest is what is looked for
+    const first = ["number", "share", "bullet"].includes(column.kind); // the largest is what is looked for
     if (this.sorted?.title !== column.title) this.sorted = { title: column.title, descending: first };
     else this.sorted = this.sorted.descending === first ? { title: column.title, descending: !first } : null;
     this.draw(this.data, this.send);
@@ -136,8 +137,7 @@ class Table {
   open(tr, event) {
     const href = tr.querySelector("a")?.getAttribute("href");
     if (!href) return;
-    if (event.ctrlKey || event.metaKey) window.open(href, "_blank", "noopener");
-    else go(href);
+    follow(href, event);
   }
 
   pressed(event) {
@@ -184,11 +184,7 @@ class Table {
     const text = th && this.data.columns[th.cellIndex].help;
     if (!text) return this.help.hidePopover();
     this.help.textContent = text;
-    this.help.showPopover();
-    const at = th.getBoundingClientRect();
-    const above = at.bottom + this.help.offsetHeight > innerHeight && at.top > this.help.offsetHeight;
-    this.help.style.left = `${Math.max(4, Math.min(at.left, innerWidth - this.help.offsetWidth - 4))}px`;
-    this.help.style.top = `${above ? at.top - this.help.offsetHeight - 4 : at.bottom + 4}px`;
+    showBeside(this.help, th.getBoundingClientRect());
   }
 
   cell(row, column) {
@@ -209,6 +205,7 @@ class Table {
 }
 
 const LONG = 30; // characters of a text that may be cut
+const DAY_BEFORE_TIME = /^(\d{4}-\d\d-\d\d) (?=\d\d:)/; // as moments of other days are written
 const ARROWS = { ascending: "▲", descending: "▼", "": "" };
 const collator = new Intl.Collator("en", { numeric: true });
 
@@ -216,7 +213,11 @@ function contents(column, shown, href) {
   if (empty(shown)) return ["—"];
   if (column.kind === "badges") return shown.map((label) => badge(label, column.colours[label]));
   if (column.kind === "trend") return [chart(shown)];
+  if (column.kind === "span") return [bar(shown, column.axis)];
+  if (column.kind === "bullet") return [bullet(shown, column)];
   if (column.kind === "share") return [make("span", { class: "bar", style: `--share: ${shown.replace(" ", "")}` }), shown];
+  // Paper breaks the line after the day.
+  if (column.kind === "number") shown = shown.replace(DAY_BEFORE_TIME, "$1\n");
   if (column.wraps) return [make("div", { class: "lines" }, [shown])];
   return [href ? make("a", { href, tabindex: -1 }, [shown]) : shown];
 }
@@ -227,19 +228,69 @@ function badge(label, colour) {
     : make("span", { class: "word" }, [label]);
 }
 
-function chart(points) {
-  const most = Math.max(...points, Number.MIN_VALUE);
-  const step = 80 / Math.max(1, points.length - 1);
-  const line = points.map((value, i) => `${(i * step).toFixed(1)},${(19 - (18 * value) / most).toFixed(1)}`).join(" ");
-  const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
-  svg.setAttribute("viewBox", "0 0 80 20");
-  svg.setAttribute("aria-hidden", "true");
-  for (const [name, shape] of [["polygon", `0,20 ${line} 80,20`], ["polyline", line]]) {
-    const drawn = document.createElementNS("http://www.w3.org/2000/svg", name);
-    drawn.setAttribute("points", shape);
-    svg.append(drawn);
-  }
+// What a row is known by from one refresh to the next: where it leads, and its place among those that do.
+function rowKeys({ rows, links }) {
+  const seen = new Map();
+  return Array.from({ length: rows }, (_, row) => {
+    const key = links ? links[row] : row;
+    seen.set(key, (seen.get(key) ?? 0) + 1);
+    return `${key}#${seen.get(key)}`;
+  });
+}
+
+// Each point is a digit from 0 to z, on the row's own scale.
+function chart(digits) {
+  const step = 80 / Math.max(1, digits.length - 1);
+  const line = [...digits].map((digit, i) => `${(i * step).toFixed(1)},${(19 - (18 * parseInt(digit, 36)) / 35).toFixed(1)}`).join(" ");
+  const svg = makeSvg("svg", { viewBox: "0 0 80 20", "aria-hidden": "true" });
+  svg.append(makeSvg("polygon", { points: `0,20 ${line} 80,20` }), makeSvg("polyline", { points: line }));
   return svg;
+}
+
+// A span on the axis that all rows share; what is a moment is as wide as can be seen.
+const SPAN_WIDTH = 240; // pixels; as in the styles
+function bar([low, high, text], ticks) {
+  const svg = makeSvg("svg", { viewBox: `0 0 ${SPAN_WIDTH} 20`, role: "img", "aria-label": text });
+  for (const [place] of ticks) svg.append(makeSvg("line", { x1: place * SPAN_WIDTH, x2: place * SPAN_WIDTH, y1: 0, y2: 20 }));
+  const width = Math.max(5, (high - low) * SPAN_WIDTH);
+  const x = Math.min(low * SPAN_WIDTH, SPAN_WIDTH - width);
+  svg.append(makeSvg("rect", { x, width, y: 5, height: 10, rx: 2 }));
+  return svg;
+}
+
+// A bar up to a line that stands for the limit in every row, the place where it will be, and how far the limit is known.
+function bullet([label, value, outline, mark, markHigh, limitHigh, text], { axis, colours }) {
+  const svg = makeSvg("svg", { viewBox: `0 0 ${SPAN_WIDTH} 20`, role: "img", "aria-label": text });
+  const x = (place) => Math.min(place, 1) * SPAN_WIDTH;
+  const draw = (tag, attributes) => svg.append(makeSvg(tag, attributes));
+  const across = (from, to, y, height, of) => draw("rect", { class: of, x: x(from), width: x(to) - x(from), y, height });
+  const limit = axis.at(-2)[0]; // the last label is the end of the axis
+  across(limit, limitHigh ?? 1, 2, 16, limitHigh === null ? "open" : "band");
+  for (const [place] of axis) draw("line", { x1: x(place), x2: x(place), y1: 0, y2: 20 });
+  draw("line", { class: "limit", x1: x(limit), x2: x(limit), y1: 0, y2: 20 });
+  if (outline !== null) across(value, Math.max(value, outline), 6.5, 7, "outline");
+  svg.style.setProperty("--colour", colours[label] ?? "");
+  across(0, value, 6, 8, "value");
+  if (Math.max(value, outline ?? 0) > 1) draw("path", { class: "beyond", d: `M${SPAN_WIDTH - 7} 4l6 6l-6 6` });
+  if (mark === null) return svg;
+  const [at, end] = [mark > 1 ? SPAN_WIDTH - 12 : Math.min(x(mark), SPAN_WIDTH - 5), x(markHigh ?? mark)];
+  if (end > at) draw("path", { class: "whisker", d: `M${at} 10H${end}${(markHigh ?? mark) > 1 ? "m-4 -4l4 4l-4 4" : "M" + end + " 6v8"}` });
+  draw("path", { class: "mark", d: `M${at} 5l5 5l-5 5l-5 -5z` });
+  return svg;
+}
+
+function axis(column) {
+  if (!column.axis.length) return [];
+  const labels = column.axis.map(([place, label], i) =>
+    make("span", { class: i === 0 ? "first" : i === column.axis.length - 1 ? "last" : "", style: `left: ${place * 100}%` }, [label]),
+  );
+  return [make("div", { class: "axis", "aria-hidden": "true" }, labels)];
+}
+
+// The whole of what a cell may show a part of, or shows as a drawing.
+function tooltip({ kind }, shown) {
+  if (kind === "bullet") return shown?.at(-1) ?? "";
+  return kind === "text" && shown?.length > LONG ? shown : "";
 }
 
 function empty(shown) {
@@ -256,20 +307,6 @@ function fill(cell, signature, made) {
 
 function same(made, there) {
   return made.length === there.length && made.every((element, i) => element === there[i]);
-}
-
-function make(tag, attributes = {}, children = []) {
-  const element = document.createElement(tag);
-  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
-  element.append(...children);
-  return element;
-}
-
-// As the browser's back button does: Streamlit then stops the refreshes of this page before it asks for the next one.
-// Asked for by the server instead, the next page is lost when a refresh comes in between.
-function go(href) {
-  history.pushState(null, "", href);
-  dispatchEvent(new PopStateEvent("popstate"));
 }
 
 function save(name, text) {

@@ -1,4 +1,4 @@
-"""The inputs of the capacity page. Every one is in the address, so that a question can be shared as a link."""
+"""The inputs of a plan. Every one is in the address, so that a question can be shared as a link."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,14 +10,15 @@ from lagwise.domain.capacity.objective_demand import OTHER_PEAK
 from lagwise.domain.capacity.outlook import Outlook
 from lagwise.domain.sizing import workload as defaults
 from lagwise.domain.sizing.group_workload import missing_of, workload_from
-from lagwise.domain.sizing.ranges import OutOfRange
 from lagwise.domain.sizing.workload import Concurrency, Ordering, SizeBy, Unit, Workload
 from lagwise.links import parameters
 from lagwise.links.parameter_types import Number, Parameter
 from lagwise_dashboard import address, context
-from lagwise_dashboard.pages.capacity import objective_takes
-from lagwise_dashboard.pages.capacity.objective_takes import ObjectiveTakes
 from lagwise_dashboard.report.advice_tables import INPUT_FORMATS, LABELS
+from lagwise_dashboard.widgets.number_input import number_input
+from lagwise_dashboard.widgets.sizing import objective_takes
+from lagwise_dashboard.widgets.sizing.objective_takes import ObjectiveTakes
+from lagwise_dashboard.widgets.sizing.starting_values import StartingValues
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,24 +76,6 @@ FIELDS = {
 }
 
 
-def number_input(
-    parameter: Number, label: str, *, step: float, placeholder: str | None = None, help: str | None = None
-) -> float | None:
-    """A field for a number of the address; what the address holds."""
-    st.number_input(
-        label,
-        min_value=parameter.low,
-        max_value=parameter.high,
-        value=None,
-        step=step,
-        placeholder=placeholder,
-        format="%d" if parameter.is_whole else "%g",
-        help=help,
-        **address.bound(parameter),
-    )
-    return address.get(parameter)
-
-
 #: Numbers that may be left empty: an empty field takes the group's current value, or an example without a group. Only
 #: what is typed goes into the address: a link to a group stays up to date, and a link to an assumption stays as it was.
 _KNOWABLE = tuple(field.parameter for field in FIELDS.values() if field.parameter.default is None)
@@ -106,31 +89,7 @@ OF_THE_GROUP: tuple[Parameter[Any], ...] = (
     *_KNOWABLE,
 )
 _SLACK = tuple(FIELDS)[4:]
-#: What is calculated with without a group, and only then.
-_EXAMPLE: dict[str, Any] = {
-    "t1_seconds": 0.012,
-    "t2_seconds": 0.003,
-    "cores": 4.0,
-    "peak_rate_per_second": 1_000.0,
-    "partitions": 24,
-}
 _TYPED, _DEFAULT = "entered", "default"
-
-
-@dataclass(frozen=True, slots=True)
-class StartingValues:
-    """What stands in the fields before anything is typed: values of a Workload by name, and where each is from."""
-
-    values: Mapping[str, Any]
-    sources: Mapping[str, str]
-    #: Behind a value in an empty field.
-    source_phrase: str
-
-    @classmethod
-    def example(cls, target_utilisation: float) -> "StartingValues":
-        """Without a group."""
-        sources = dict.fromkeys(_EXAMPLE, "an example") | {"target_utilisation": "settings"}
-        return cls(_EXAMPLE | {"target_utilisation": target_utilisation}, sources, "as an example")
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,12 +104,6 @@ class SizingInputs:
     def assumes_times(self) -> bool:
         """Whether it was typed in how long a message takes: that asks about another downstream than the group's."""
         return any(self.sources.get(name) == _TYPED for name in ("t1_seconds", "seconds_per_message"))
-
-
-def complaint(error: OutOfRange) -> str:
-    """What is wrong, in the page's words."""
-    allowed = error.allowed.replace("t1_seconds", "T1").replace(" (in seconds)", "")
-    return f"{LABELS.get(error.argument, error.argument)} must be {allowed}."
 
 
 class _InputFields:

@@ -35,10 +35,16 @@ def of(known: ObjectiveTakes, typed_seconds: float | None, outlook: Outlook | No
 
 def show(takes: ObjectiveTakes, values: Mapping[str, Any]) -> None:
     """``By the objective of 5 min: 340/s · by the highest minute: 1,430/s``, and what decides the first of them."""
-    peak = values["peak_rate_per_second"]
+    peak = values.get("peak_rate_per_second")
     if peak is None:
         return
     rate = humanise.DASH if takes.rate_per_second is None else f"{significant(takes.rate_per_second)}/s"
-    both = f"{by_objective(values['objective_seconds'])}: {rate} · by the highest minute: {significant(peak)}/s"
+    both = f"{by_objective(values.get('objective_seconds'))}: {rate} · by the highest minute: {significant(peak)}/s"
     st.markdown(escaping.markdown(both[0].upper() + both[1:]))
-    st.caption(escaping.markdown(f"What the objective takes: {takes.source}."))
+    said = f"What the objective takes: {takes.source}."
+    if takes.rate_per_second is not None:
+        said += (
+            " The advice carries that. The verdict goes by what is expected: it may be “enough” where the advice asks "
+            "for more."
+        )
+    st.caption(escaping.markdown(said))

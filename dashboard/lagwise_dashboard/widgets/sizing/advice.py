@@ -11,19 +11,28 @@ from lagwise.domain.sizing.advice_text import explain_concurrency
 from lagwise.domain.sizing.figures import SUFFICIENT
 from lagwise.domain.sizing.group_workload import missing_sentence
 from lagwise.domain.sizing.ramp_plan import RampStep
+from lagwise.domain.sizing.ranges import OutOfRange
 from lagwise.domain.sizing.task_slots import TaskSlots
 from lagwise.domain.sizing.triple_search import Triple, largest_planned_rate_per_second
 from lagwise.domain.sizing.workload import Unit
-from lagwise_dashboard import escaping, plot_theme, tables
+from lagwise_dashboard import escaping, tables
 from lagwise_dashboard.report import advice_tables, node_chart
-from lagwise_dashboard.report.advice_tables import BINDS
+from lagwise_dashboard.report.advice_tables import BINDS, LABELS
 from lagwise_dashboard.report.command import command
-from lagwise_dashboard.widgets import grid, tiles
+from lagwise_dashboard.widgets import charts, grid, tiles
 
 
 def missing(names: Sequence[str]) -> None:
     """That there is no advice, and what would help."""
     st.info(escaping.markdown(missing_sentence(names)), icon=":material/help:")
+
+
+def complaint(error: OutOfRange) -> None:
+    """That two inputs do not fit together, in the page's words."""
+    allowed = error.allowed.replace("t1_seconds", "T1").replace(" (in seconds)", "")
+    st.error(
+        escaping.markdown(f"{LABELS.get(error.argument, error.argument)} must be {allowed}."), icon=":material/error:"
+    )
 
 
 def show(advice: SizingAdvice, slots: TaskSlots | None) -> None:
@@ -32,10 +41,9 @@ def show(advice: SizingAdvice, slots: TaskSlots | None) -> None:
     if not advice.points:
         return
     st.subheader("What one node does", anchor=False)
-    st.plotly_chart(
+    charts.draw(
         node_chart.chart(advice),
         key="capacity_chart",
-        config=plot_theme.CONFIG,
         alt="Messages per second of one node over its number of threads: straight lines and what really comes out",
     )
     _points(advice)

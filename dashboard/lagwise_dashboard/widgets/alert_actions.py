@@ -6,7 +6,7 @@ that was chosen. What is typed is read when the button is pressed: the press its
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any
 
@@ -30,8 +30,8 @@ from lagwise_alerts.operate import (
     resend,
     test_message,
 )
-from lagwise_dashboard import alert_reader, context, escaping, identity
-from lagwise_dashboard.widgets import alert_words
+from lagwise_dashboard import alert_reader, context, escaping, identity, time_zone
+from lagwise_dashboard.widgets import alert_words, zone_choice
 
 #: Keys of the session: sentences about the actions that worked, and by form the error of the one that did not.
 _DONE, _FAILED = "alert_actions_done", "alert_actions_failed"
@@ -47,11 +47,13 @@ _ACK_COMMENT = "ack_comment"
 
 @dataclass(frozen=True, slots=True)
 class _Form:
-    """A form behind a button. It stays open until its action has succeeded or somebody closes it."""
+    """A form behind a button. It stays open until its action has succeeded or somebody closes it. ``about`` tells apart
+    the same form for several subjects."""
 
     key: str
     label: str
     icon: str
+    about: str = ""
 
     def open(self, *, disabled: bool = False) -> AbstractContextManager[object]:
         """The form, to draw fields and the button in."""
@@ -65,8 +67,8 @@ class _Form:
 
     def button(self, label: str, work: Callable[..., str], *args: object, disabled: bool = False) -> None:
         """The button that runs the action, and below it the error of the last attempt."""
-        st.button(label, on_click=self.do, args=(work, *args), disabled=disabled, key=f"{self.key}_do", type="primary")
-        if error := st.session_state.get(_FAILED, {}).get(self.key):
+        st.button(label, on_click=self.do, args=(work, *args), disabled=disabled, key=f"{self._id}_do", type="primary")
+        if error := st.session_state.get(_FAILED, {}).get(self._id):
             st.error(escaping.markdown(error), icon=":material/error:")
 
     def do(self, work: Callable[..., str], *args: object) -> None:
@@ -77,22 +79,27 @@ class _Form:
                 raise OperatorError("this needs the role operator")
             st.session_state.setdefault(_DONE, []).append(work(Operator(person.name, Via.DASHBOARD), *args))
         except LagwiseError as error:
-            st.session_state.setdefault(_FAILED, {})[self.key] = clean(str(error))
+            st.session_state.setdefault(_FAILED, {})[self._id] = clean(str(error))
         else:
-            st.session_state[f"{self.key}_done"] = self._times + 1
+            st.session_state[f"{self._id}_done"] = self._times + 1
         alert_reader.clear_cache()
+
+    def show_error_alone(self) -> None:
+        """Draw the error of the last attempt once, where the form is not drawn any more."""
+        if error := st.session_state.get(_FAILED, {}).pop(self._id, None):
+            st.error(escaping.markdown(error), icon=":material/error:")
 
     def clear_error(self) -> None:
         """Forget the error of the last attempt."""
-        st.session_state.get(_FAILED, {}).pop(self.key, None)
+        st.session_state.get(_FAILED, {}).pop(self._id, None)
 
     def field(self, name: str) -> str:
         """The key of a field, or of the form itself: a new one after each success.
 
-        A new key closes the form, and empties the fields that have one, for certain. Setting the old keys would not:
-        the browser may be asking for a refresh at that moment, and such a request says again that the form is open and
-        what was typed.
+        A new key closes the form, and empties its fields, for certain. Setting the old keys would not: a refresh that
+        the browser asks for at that moment says again that the form is open and what was typed.
         """
+        name += self.about
         return f"{name}_{self._times}" if self._times else name
 
     def value(self, name: str) -> Any:
@@ -100,8 +107,12 @@ class _Form:
         return st.session_state[self.field(name)]
 
     @property
+    def _id(self) -> str:
+        return self.key + self.about
+
+    @property
     def _times(self) -> int:
-        times: int = st.session_state.get(f"{self.key}_done", 0)
+        times: int = st.session_state.get(f"{self._id}_done", 0)
         return times
 
 
@@ -115,8 +126,7 @@ _TEST = _Form("try_form", "Test a channel", "send")
 
 def bar(firing: Sequence[Alert], acknowledged: Sequence[Alert]) -> None:
     """The forms about alerts; for a reader who may not act, why not."""
-    for done in st.session_state.pop(_DONE, []):
-        st.toast(escaping.markdown(done), icon=":material/check:", duration=_READ_SECONDS)
+    _show_what_was_done()
     if (operator := _operator()) is None:
         for error in st.session_state.pop(_FAILED, {}).values():
             st.error(escaping.markdown(error), icon=":material/error:")
@@ -129,6 +139,35 @@ def bar(firing: Sequence[Alert], acknowledged: Sequence[Alert]) -> None:
         _unacknowledge_form(acknowledged)
         _silence_form([*firing, *acknowledged])
         st.caption(f"You act as {escaping.markdown(operator.name)}. Actions are recorded below.", width="content")
+
+
+def bar_of_group(cluster: str, group: str, firing: Sequence[Alert], acknowledged: Sequence[Alert]) -> None:
+    """The forms about the alerts of one group; nothing for a reader who may not act."""
+    _show_what_was_done()
+    about = f"_{cluster}/{group}"
+    acknowledge, unacknowledge, silence = (replace(f, about=about) for f in (_ACKNOWLEDGE, _UNACKNOWLEDGE, _SILENCE))
+    may_act = _operator() is not None
+    for form, is_drawn in ((acknowledge, firing), (unacknowledge, acknowledged), (silence, True)):
+        # The alert may have ended meanwhile, or the reader's role: the form is gone then, and its error is not.
+        if not (may_act and is_drawn):
+            form.show_error_alone()
+    if not may_act:
+        return
+    if firing:
+        with acknowledge.open():
+            _list(firing)
+            _acknowledge_fields(acknowledge)
+            acknowledge.button("Acknowledge", _acknowledge, acknowledge, tuple(one.incident_id for one in firing))
+    if acknowledged:
+        with unacknowledge.open():
+            _list(acknowledged)
+            st.caption("Further changes will be notified again.")
+            unacknowledge.button("Unacknowledge", _unacknowledge, tuple(one.incident_id for one in acknowledged))
+    with silence.open():
+        st.caption("Holds back notifications about this group until it ends. A shared incident still notifies.")
+        _silence_fields(silence)
+        subject = Matcher(cluster=literal_pattern(cluster), group=literal_pattern(group))
+        silence.button("Silence", _make_silence, silence, subject)
 
 
 def end_silence(silences: Sequence[Silence]) -> None:
@@ -170,9 +209,18 @@ def test_channel() -> None:
 def _acknowledge_form(firing: Sequence[Alert]) -> None:
     with _ACKNOWLEDGE.open(disabled=not firing):
         ids = _choose_alerts(firing, "ack_ids")
-        st.text_input("Comment", key=_ACKNOWLEDGE.field(_ACK_COMMENT), max_chars=500)
-        st.caption("Acknowledged alerts are not notified again unless they become more severe. Ends with the alert.")
-        _ACKNOWLEDGE.button("Acknowledge", _acknowledge, ids, disabled=not ids)
+        _acknowledge_fields(_ACKNOWLEDGE)
+        _ACKNOWLEDGE.button("Acknowledge", _acknowledge, _ACKNOWLEDGE, ids, disabled=not ids)
+
+
+def _list(rows: Sequence[Alert]) -> None:
+    """What a form without a choice acts on."""
+    st.markdown("\n".join(f"- {escaping.markdown(_line(row))}" for row in rows))
+
+
+def _acknowledge_fields(form: _Form) -> None:
+    st.text_input("Comment", key=form.field(_ACK_COMMENT), max_chars=500)
+    st.caption("Acknowledged alerts are not notified again unless they become more severe. Ends with the alert.")
 
 
 def _unacknowledge_form(acknowledged: Sequence[Alert]) -> None:
@@ -209,9 +257,13 @@ def _silence_form(rows: Sequence[Alert]) -> None:
             )
         st.multiselect("Kinds", [kind.value for kind in AlertKind], key=_SILENCE.field(_KIND), placeholder=_ANY)
         st.multiselect("Severities", [s.value for s in Severity], key=_SILENCE.field(_SEVERITY), placeholder=_ANY)
-        st.selectbox("For (required)", _DURATIONS, index=2, key=_SILENCE.field(_FOR), accept_new_options=True)
-        st.text_input("Reason (required)", key=_SILENCE.field(_WHY), max_chars=500, placeholder="for example: deploy")
-        _SILENCE.button("Silence", _make_silence)
+        _silence_fields(_SILENCE)
+        _SILENCE.button("Silence", _make_silence, _SILENCE, None)
+
+
+def _silence_fields(form: _Form) -> None:
+    st.selectbox("For (required)", _DURATIONS, index=2, key=form.field(_FOR), accept_new_options=True)
+    st.text_input("Reason (required)", key=form.field(_WHY), max_chars=500, placeholder="for example: deploy")
 
 
 def _fill(by_id: dict[str, Alert]) -> None:
@@ -224,8 +276,8 @@ def _fill(by_id: dict[str, Alert]) -> None:
         st.session_state[_SILENCE.field(_KIND)] = [] if kind is AlertKind.GROUP else [kind.value]
 
 
-def _acknowledge(by: Operator, ids: tuple[str, ...]) -> str:
-    comment = _ACKNOWLEDGE.value(_ACK_COMMENT)
+def _acknowledge(by: Operator, form: _Form, ids: tuple[str, ...]) -> str:
+    comment = form.value(_ACK_COMMENT)
     for incident_id in ids:
         actions.acknowledge(alert_reader.engine(), incident_id, comment=comment, by=by, now=context.now())
     return f"{plural(len(ids), 'alert')} acknowledged."
@@ -237,15 +289,17 @@ def _unacknowledge(by: Operator, ids: tuple[str, ...]) -> str:
     return f"{plural(len(ids), 'alert')} unacknowledged: their next changes are notified again."
 
 
-def _make_silence(by: Operator) -> str:
-    now = context.now()
-    value = _SILENCE.value
-    matcher = Matcher(
-        cluster=value(_CLUSTER) or None,
-        group=value(_GROUP) or None,
-        kind="|".join(value(_KIND)) or None,
-        severity="|".join(value(_SEVERITY)) or None,
-    )
+def _make_silence(by: Operator, form: _Form, matcher: Matcher | None) -> str:
+    """``matcher`` None: as the form's own fields say."""
+    zone_choice.use()  # a callback comes before the page
+    now, value = context.now(), form.value
+    if matcher is None:
+        matcher = Matcher(
+            cluster=value(_CLUSTER) or None,
+            group=value(_GROUP) or None,
+            kind="|".join(value(_KIND)) or None,
+            severity="|".join(value(_SEVERITY)) or None,
+        )
     try:
         ends_at = now + timedelta(seconds=parse_duration(value(_FOR)))
     except ValueError as error:
@@ -253,7 +307,7 @@ def _make_silence(by: Operator) -> str:
     made = actions.silence(
         alert_reader.engine(), matcher, starts_at=now, ends_at=ends_at, comment=value(_WHY), by=by, now=now
     )
-    return f"Silence {made.id} ({actions.matcher_words(matcher)}) until {made.ends_at:%Y-%m-%d %H:%M} UTC."
+    return f"Silence {made.id} ({actions.matcher_words(matcher)}) until {time_zone.clock(made.ends_at, now)}."
 
 
 def _unsilence(by: Operator, number: int) -> str:
@@ -275,6 +329,11 @@ def _send_test(by: Operator, name: str, over: bool) -> str:
     if not answer.delivered:
         raise OperatorError(said)
     return said
+
+
+def _show_what_was_done() -> None:
+    for done in st.session_state.pop(_DONE, []):
+        st.toast(escaping.markdown(done), icon=":material/check:", duration=_READ_SECONDS)
 
 
 def _operator() -> identity.Person | None:

@@ -1,7 +1,6 @@
 """What if all nodes stop, or every node is restarted: the advised set-up and the running one side by side."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import streamlit as st
 
@@ -21,15 +20,15 @@ from lagwise.domain.sizing.group_workload import RunningNodes, running_of
 from lagwise.domain.sizing.ranges import OutOfRange
 from lagwise.domain.sizing.workload import Workload
 from lagwise.links import parameters
-from lagwise.links.parameter_types import Parameter
-from lagwise_dashboard import address, escaping, plot_theme
-from lagwise_dashboard.pages.capacity.inputs import number_input
+from lagwise_dashboard import address, escaping
 from lagwise_dashboard.queries.base import Row
 from lagwise_dashboard.report import what_if_chart
+from lagwise_dashboard.widgets import charts
+from lagwise_dashboard.widgets.number_input import number_input
 
 _OUTAGE, _ROLLING = "outage", "rolling-restart"
 #: What a group fills: of another group it is another number.
-OF_THE_GROUP: tuple[Parameter[Any], ...] = (parameters.RUNNING_NODES, parameters.RUNNING_THREADS)
+OF_THE_GROUP = (parameters.RUNNING_NODES, parameters.RUNNING_THREADS)
 
 
 def show(advice: SizingAdvice, row: Row | None) -> tuple[WhatIfSetUp | None, Interruption, WhatIf | None]:
@@ -53,10 +52,9 @@ def _answer(workload: Workload, tried: Sequence[WhatIfSetUp], interruption: Inte
     except OutOfRange as error:
         st.caption(escaping.markdown(f"This cannot be simulated: {error}"))
         return None
-    st.plotly_chart(
+    charts.draw(
         what_if_chart.chart(what_if),
         key="capacity_what_if",
-        config=plot_theme.CONFIG,
         alt="Age of the oldest unread message over time, for what runs and for what is advised",
     )
     st.markdown("\n".join(f"- **{label}.** {escaping.markdown(outcome_sentence(o))}" for label, o in what_if.outcomes))

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import streamlit as st
 
+from lagwise_dashboard import address
 from lagwise_dashboard.report.capacity_report import CapacityReport
 from lagwise_dashboard.report.csv_file import as_csv
 from lagwise_dashboard.report.html_file import as_html
@@ -19,7 +20,9 @@ class _ExportState:
 
 
 def _state() -> _ExportState:
-    state: _ExportState = st.session_state.setdefault("capacity_shown", _ExportState())
+    """That of the page which is drawn: what another one showed is not offered here."""
+    key = f"exported_{address.current_page().path}"
+    state: _ExportState = st.session_state.setdefault(key, _ExportState())
     return state
 
 

@@ -1,0 +1,1 @@
+"""The page Plan a new workload."""

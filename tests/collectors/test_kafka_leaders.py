@@ -1,0 +1,102 @@
+"""Leaders on a real cluster of two brokers, of which one fails and comes back."""
+
+import base64
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from confluent_kafka import ElectionType, TopicPartition
+from confluent_kafka.admin import NewTopic
+
+from lagwise.domain.vocabulary import EventKind
+from lagwise.tables.raw import WATERMARKS
+from lagwise_collectors.kafka.source import KafkaSource
+from lagwise_collectors.protocol import Snapshot
+from lagwise_collectors.sample_diff.compare_samples import PreviousSample, compare_samples
+from lagwise_sandbox.broker import KafkaBroker
+from lagwise_sandbox.server_process import free_ports
+from tests.collectors.kafka import Lab, eventually, rows
+
+pytestmark = [pytest.mark.broker, pytest.mark.thorough]
+
+#: The controller notices at once that a broker is gone.
+_QUICK = {"broker.session.timeout.ms": 3000, "broker.heartbeat.interval.ms": 500}
+
+
+@pytest.fixture
+def brokers(tmp_path: Path) -> Iterator[tuple[KafkaBroker, KafkaBroker]]:
+    """Broker 1, which is the controller too, and broker 2."""
+    own, other = free_ports(0), free_ports(0)
+    voters = {"controller.quorum.voters": f"1@127.0.0.1:{own.controller}"}
+    listeners = f"CLIENT://127.0.0.1:{own.client},CONTROLLER://127.0.0.1:{own.controller}"
+    one = KafkaBroker(own.client, data=tmp_path / "1", extra={**_QUICK, **voters, "listeners": listeners})
+    with one:
+        _format(tmp_path / "2", like=tmp_path / "1")
+        its = {"node.id": 2, "process.roles": "broker", "listeners": f"CLIENT://127.0.0.1:{other.client}"}
+        with KafkaBroker(other.client, data=tmp_path / "2", extra={**_QUICK, **voters, **its}) as two:
+            yield one, two
+
+
+def _format(folder: Path, *, like: Path) -> None:
+    """Make the folder one of broker 2 in the cluster of another broker's folder."""
+    lines = (like / "logs" / "meta.properties").read_text(encoding="utf-8").splitlines()
+    cluster = next(line for line in lines if line.startswith("cluster.id="))
+    directory = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+    (folder / "logs").mkdir(parents=True)
+    text = f"version=1\n{cluster}\nnode.id=2\ndirectory.id={directory}\n"
+    (folder / "logs" / "meta.properties").write_text(text, encoding="utf-8")
+
+
+def leaders(snapshot: Snapshot, topic: str) -> list[int | None]:
+    its = {row["partition"]: row["leader"] for row in rows(snapshot, WATERMARKS) if row["topic"] == topic}
+    return [its[number] for number in sorted(its)]
+
+
+def test_a_broker_fails_and_comes_back(brokers: tuple[KafkaBroker, KafkaBroker]) -> None:
+    one, two = brokers
+    lab = Lab(one.client_settings())
+    moves, stays = lab.name("moves"), lab.name("stays")
+    assigned = {moves: [[2, 1], [2, 1], [1, 2]], stays: [[2], [1], [2]]}
+    new = [NewTopic(name, len(replicas), replica_assignment=replicas) for name, replicas in assigned.items()]
+    for created in lab.admin.create_topics(new).values():
+        created.result(20)
+    for topic in assigned:
+        eventually(lambda topic=topic: lab.commit(lab.name("g"), topic, {1: 0}) is None)
+    source, known = KafkaSource(lab.cluster()), PreviousSample()
+
+    def events_until(of_moves: list[int | None], of_stays: list[int | None]) -> list[tuple[object, ...]]:
+        """The events of the samples until these are the leaders."""
+        nonlocal known
+        found: list[tuple[object, ...]] = []
+
+        def is_so() -> bool:
+            nonlocal known
+            snapshot = source.collect()
+            compared = compare_samples(known, snapshot)
+            known = compared.latest
+            found.extend(
+                (e["topic"], e["kind"], e["before"], e["after"], e["cause"]) for e in compared.rows.to_pylist()
+            )
+            return (leaders(snapshot, moves), leaders(snapshot, stays)) == (of_moves, of_stays)
+
+        eventually(is_so)
+        return found
+
+    events_until([2, 2, 1], [2, 1, 2])
+    assert events_until([2, 2, 1], [2, 1, 2]) == [], "a leader that stays is no event"
+    two.kill()
+    assert sorted(events_until([1, 1, 1], [None, 1, None])) == [
+        (moves, EventKind.LEADERS_MOVED, "broker 2", "broker 1", "2 of 3 partitions"),
+        (stays, EventKind.LEADERS_LOST, "broker 2", "no leader", "2 of 3 partitions"),
+    ]
+    two.start()
+    assert events_until([1, 1, 1], [2, 1, 2]) == [
+        (stays, EventKind.LEADERS_RESTORED, "no leader", "broker 2", "2 of 3 partitions"),
+    ]
+    eventually(lambda: all(len(row["isr"]) == len(row["replicas"]) for row in rows(source.collect(), WATERMARKS)))
+    lab.admin.elect_leaders(ElectionType.PREFERRED, [TopicPartition(moves, number) for number in (0, 1)]).result(20)
+    assert events_until([2, 2, 1], [2, 1, 2]) == [
+        (moves, EventKind.LEADERS_MOVED, "broker 1", "broker 2", "2 of 3 partitions"),
+    ]
+    source.close()

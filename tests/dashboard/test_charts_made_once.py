@@ -1,0 +1,74 @@
+"""Charts are made once for everybody who looks at the same, in the same time zone."""
+
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import plotly.graph_objects as go
+import plotly.io
+import pyarrow as pa
+import pytest
+from plotly.tools import return_figure_from_figure_or_data
+
+from lagwise.platform.time_zones import time_zone as load
+from lagwise_dashboard import context, plot_theme, time_zone
+from lagwise_dashboard.time_zone import IN_UTC, ShownZone
+from lagwise_dashboard.widgets import charts
+
+NOW = datetime(2026, 11, 26, 12, tzinfo=UTC)
+_drawn: list[str] = []
+
+
+@pytest.fixture(autouse=True)
+def _utc(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(context, "now", lambda: NOW)
+    _drawn.clear()
+    yield
+    time_zone.use(IN_UTC)
+
+
+def _draw(points: pa.Table, *, name: str) -> go.Figure:
+    _drawn.append(name)
+    made = plot_theme.figure(height=200, zoom="zoom")
+    made.add_trace(go.Scatter(x=points["at"].to_pylist(), y=points["lag"].to_pylist(), name=name))
+    return made.update_xaxes(range=[NOW, NOW + timedelta(hours=1)])
+
+
+def _points(*lags: int) -> pa.Table:
+    return pa.table({"at": [NOW + timedelta(minutes=i) for i in range(len(lags))], "lag": list(lags)})
+
+
+def _sent(figure: go.Figure) -> Any:
+    """What Streamlit sends of a figure."""
+    return json.loads(
+        plotly.io.to_json(return_figure_from_figure_or_data(figure, validate_figure=True), validate=False)
+    )
+
+
+def test_the_same_is_drawn_once_and_anything_else_anew() -> None:
+    first = charts.made_once(_draw, _points(1, 2), name="a")
+    assert charts.made_once(_draw, _points(1, 2), name="a") is first
+    assert _drawn == ["a"]
+    assert charts.made_once(_draw, _points(1, 3), name="a") is not first
+    assert charts.made_once(_draw, _points(1, 2), name="b") is not first
+    assert _drawn == ["a", "a", "b"]
+
+
+@pytest.mark.parametrize("zone", [IN_UTC, ShownZone("Asia/Kolkata", load("Asia/Kolkata"))])
+def test_what_is_sent_is_what_was_drawn_in_the_zone_of_its_reader(zone: ShownZone) -> None:
+    time_zone.use(zone)
+    expected = _draw(_points(3, 4), name="<b>")
+    offset = plot_theme.in_zone(expected, zone, NOW)
+    made = charts.made_once(_draw, _points(3, 4), name="<b>")
+    assert made.offset == offset
+    for _ in range(2):  # to send it changes nothing in it
+        assert _sent(made.figure) == _sent(expected)
+
+
+def test_readers_in_different_zones_do_not_share_a_chart() -> None:
+    ours = charts.made_once(_draw, _points(5, 6), name="a")
+    time_zone.use(ShownZone("Asia/Kolkata", load("Asia/Kolkata")))
+    theirs = charts.made_once(_draw, _points(5, 6), name="a")
+    assert _sent(ours.figure)["data"][0]["x"][0] == "2026-11-26T12:00:00+00:00"
+    assert _sent(theirs.figure)["data"][0]["x"][0] == "2026-11-26T17:30:00"
