@@ -15,7 +15,6 @@ _DEFAULT = pages.OVERVIEW
 
 st.set_page_config(page_title="Lagwise", page_icon=str(_ASSETS / "icon.png"), layout="wide")
 st.logo(str(_ASSETS / "lagwise.svg"), size="medium", link=None)
-st.html(_ASSETS / "page.css")
 has_access = False
 with boundary():
     identity.gate()

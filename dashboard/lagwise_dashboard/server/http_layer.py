@@ -18,6 +18,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from streamlit import file_util
 
 from lagwise.links import pages
+from lagwise_dashboard.server.start_document import StartDocument
 
 #: No other site frames the pages (a click there could press a button here), browsers do not guess what a file is, and
 #: links to other sites do not reveal the page's address, which names groups.
@@ -27,6 +28,7 @@ HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "same-origin",
 }
+_STYLE = Path(__file__).resolve().parent.parent / "assets" / "page.css"
 #: What is worth compressing, and what it is; the machine's own table of types may be anything.
 _MEDIA_TYPES = {".css": "text/css", ".js": "text/javascript", ".json": "application/json", ".svg": "image/svg+xml"}
 #: Anything smaller fits into one packet as it is.
@@ -35,11 +37,14 @@ _GZIP_LEVEL = 6
 
 
 class DashboardApp(st.App):
-    """Streamlit's app of the pages, with :data:`HEADERS` on every answer and :class:`CompressedFiles` in front."""
+    """Streamlit's app of the pages, with :data:`HEADERS` on every answer, and :class:`CompressedFiles` and
+    :class:`StartDocument` in front."""
 
     def __init__(self, page: Path) -> None:
         super().__init__(page)
-        self.files = CompressedFiles(super().__call__, Path(file_util.get_static_dir()))
+        folder = Path(file_util.get_static_dir())
+        style = _STYLE.read_text(encoding="utf-8")
+        self.files = CompressedFiles(StartDocument(super().__call__, folder, style), folder)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request (ASGI)."""

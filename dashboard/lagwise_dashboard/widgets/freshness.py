@@ -199,7 +199,7 @@ def strip(freshness: Freshness) -> None:
         freshness.collections, key=lambda s: math.inf if s.age_seconds is None else s.age_seconds, default=None
     )
     as_of = freshness.as_of
-    parts = ["**No data yet**" if as_of is None else f"**Data as of {time_zone.clock(as_of, now)}**"]
+    parts = ["**No data yet**" if as_of is None else f"**Data as of {time_zone.clock_markdown(as_of, now)}**"]
     if any(verdict.is_late for verdict in freshness.verdicts):
         old = f"{humanise.since(as_of, now)} old"
         parts.append(f":blue-badge[… {old}]" if freshness.starting else f":red-badge[✕ {old}]")

@@ -69,7 +69,7 @@ def _show_on_paper() -> None:
     """What only paper shows: when the page was drawn. The browser adds its address as it prints (browser_window)."""
     with st.container(key="on_paper"):
         now = context.now()
-        st.markdown(f"Drawn on {time_zone.local(now):%Y-%m-%d} at {time_zone.clock(now, now)}")
+        st.markdown(f"Drawn on {time_zone.local(now):%Y-%m-%d} at {time_zone.clock_markdown(now, now)}")
 
 
 def _warn_of_ignored_parameters() -> None:

@@ -11,11 +11,12 @@ from lagwise_dashboard import escaping
 Tile = tuple[str, str, str | None]
 
 
-def show(result: Sequence[Tile], *, missing_because: str | None = None) -> None:
-    """Draw the tiles that have a value. The others are named below, where it is given why they are missing."""
+def show(result: Sequence[Tile], *, name: str, missing_because: str | None = None) -> None:
+    """Draw the tiles that have a value. The others are named below, where it is given why they are missing. ``name`` is
+    its own on its page."""
     shown = [tile for tile in result if tile[1] != humanise.DASH]
     if shown:
-        with st.container(border=True, horizontal=True, gap="medium"):
+        with st.container(border=True, horizontal=True, gap="medium", key=f"tiles_{name}"):
             for label, value, explained in shown:
                 st.metric(label, escaping.markdown(value), help=explained, width="content")
     missing = [label for label, value, _ in result if value == humanise.DASH]

@@ -84,7 +84,7 @@ def choose(now: datetime, default: str = DEFAULT_RANGE) -> TimeRange:
         st.warning(complaint, icon=":material/link_off:")
     if zoomed is not None:
         since, until = zoomed
-        words = f"from {time_zone.clock(since, now)} to {time_zone.clock(until, now)}"
+        words = f"from {time_zone.clock_markdown(since, now)} to {time_zone.clock_markdown(until, now)}"
         return TimeRange(since, until, words, is_zoom=True)
     until = context.rounded_up(now, _STEP_SECONDS)
     return TimeRange(until - RANGES[chosen], until, f"{_IN_THE_LAST}{in_words(chosen)}")

@@ -68,7 +68,8 @@ def _counts(sections: _Sections) -> None:
             ("Messages queued", f"{counts.queued:,}", "Waiting for their first or next attempt."),
             ("Delivered", f"{counts.delivered:,}", None),
             ("Undelivered", f"{counts.dead:,}", "Every attempt failed."),
-        ]
+        ],
+        name="alerts",
     )
     if counts.dead:
         st.error(

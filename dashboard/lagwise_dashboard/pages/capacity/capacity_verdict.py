@@ -35,7 +35,7 @@ def show(row: Row, now: datetime) -> None:
         f"**{escaping.markdown(appearance.of_capacity_verdict(row['verdict']).label)}** &nbsp; "
         f"{escaping.markdown(row['sentence'])}"
     )
-    tiles.show(_metrics(row), missing_because="not measured yet")
+    tiles.show(_metrics(row), name="capacity", missing_because="not measured yet")
     with st.expander("What this rests on"):
         _inputs(row, now)
 
@@ -77,7 +77,7 @@ def _inputs(row: Row, now: datetime) -> None:
         about=(row["cluster"], row["group"], row["topic"]),
     )
     st.caption(
-        f"What it can do is {_source(row)}. As of {time_zone.clock(row['as_of'], now)}, "
+        f"What it can do is {_source(row)}. As of {time_zone.clock_markdown(row['as_of'], now)}, "
         f"{humanise.since(row['as_of'], now)} ago."
     )
 

@@ -200,8 +200,8 @@ def _charts(
     # A point stands for its bucket, so that the first one of a whole span is later than its beginning, too.
     if first - since > max(_MIN_AXIS, timedelta(seconds=2 * bucket_seconds(since, until))):
         st.caption(
-            f"The charts begin at {time_zone.clock(first, now)}: before that, no round of the analysis in this span "
-            "judged the group, even if there are samples of it."
+            f"The charts begin at {time_zone.clock_markdown(first, now)}: before that, no round of the analysis in "
+            "this span judged the group, even if there are samples of it."
         )
     hidden = len(marks) - group_charts.MAX_MARKS + log.unmarked
     st.caption(

@@ -22,7 +22,7 @@ def show(row: Row, losing: list[Row], now: datetime, names: PartitionNames) -> N
     partitions that lose something, soonest first."""
     if not losing:
         return
-    with st.container(border=True):
+    with st.container(border=True, key="loss_clock"):
         if row["loss_cause"] == LossCause.EXPIRY:
             st.markdown(_expiry(losing[0], now))
             return
@@ -69,7 +69,7 @@ def _expiry(first: Row, now: datetime) -> str:
 
 
 def _at(partition: Row, now: datetime) -> str:
-    return time_zone.clock(partition["as_of"] + timedelta(seconds=partition["seconds_to_loss"]), now)
+    return time_zone.clock_markdown(partition["as_of"] + timedelta(seconds=partition["seconds_to_loss"]), now)
 
 
 def _left(partition: Row) -> str:
@@ -82,6 +82,6 @@ def _at_latest(partition: Row, now: datetime) -> str:
     if seconds is None or partition["seconds_to_loss_is_upper_bound"]:
         return ""
     return (
-        f" (at the latest at {time_zone.clock(partition['as_of'] + timedelta(seconds=seconds), now)}, as whole "
-        "segments are deleted)"
+        f" (at the latest at {time_zone.clock_markdown(partition['as_of'] + timedelta(seconds=seconds), now)}, "
+        "as whole segments are deleted)"
     )

@@ -30,7 +30,9 @@ def show(result: ListPage[Row], row: Row, now: datetime, *, rebalancing: bool) -
     elif idle:
         idle_note += ": a partition has one reader, so more members than partitions cannot help."
     match = list_view.match_words(listing, result)
-    st.caption(f"{result.counted('member')}{match}, as of {time_zone.clock(result[0]['sampled_at'], now)}.{idle_note}")
+    st.caption(
+        f"{result.counted('member')}{match}, as of {time_zone.clock_markdown(result[0]['sampled_at'], now)}.{idle_note}"
+    )
     list_view.table(
         listing,
         result,

@@ -37,7 +37,7 @@ def sentence(row: Row, now: datetime, compared: str) -> None:
     """
     _BOXES.get(row["status"], st.info)(
         f"**{appearance.label(row['status'], row['reason'])}** &nbsp; {escaping.markdown(row['sentence'])}  \n"
-        f"Since {time_zone.clock(row['since'], now)}, for {humanise.since(row['since'], row['as_of'])}."
+        f"Since {time_zone.clock_markdown(row['since'], now)}, for {humanise.since(row['since'], row['as_of'])}."
         + (f" {compared}" if compared else "")
     )
 
@@ -48,6 +48,7 @@ def numbers(snapshot: GroupSnapshot, described: Row) -> None:
     row = snapshot.group
     tiles.show(
         [*_metrics(row, snapshot.unknown_lag), *_consumption(described)],
+        name="group",
         missing_because=appearance.reason_in_words(row["reason"]) or "not in the newest samples",
     )
     findings = _what_would_help(row) + [

@@ -122,7 +122,7 @@ def _one(cluster: str, group: str, span: TimeRange, now: datetime) -> None:
         )
         chooser.group(pages.REBALANCES, "Choose another group.")
         return
-    tiles.show(_metrics(hours.rows, periods))
+    tiles.show(_metrics(hours.rows, periods), name="rebalances")
     rebalances: list[Row] | Rates = result.rows
     if result.total > timeline.MAX_COUNTED:
         bins = ask(queries.rates, *its)

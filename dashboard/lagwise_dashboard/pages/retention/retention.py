@@ -80,7 +80,8 @@ def _counts(cluster: str | None, text: str) -> None:
             ("Losing now", f"{counts.now:,}", "Groups whose unread records are being deleted."),
             (soon, f"{counts.soon:,}", "Groups that will lose something within `analysis.risk_horizon_seconds`."),
             ("Later", f"{counts.later:,}", "Groups that will lose something after that if nothing changes."),
-        ]
+        ],
+        name="losses",
     )
 
 

@@ -41,7 +41,8 @@ def show(cluster: str, topic: str, as_of: datetime, min_isr: int | None, totals:
     if totals.out_of_sync:
         replicas = f"**{totals.out_of_sync:,} not in sync.**"
     st.caption(
-        f"{result.counted('partition')}{match}{order}, as of {time_zone.clock(totals.sampled_at, now)}. {replicas}"
+        f"{result.counted('partition')}{match}{order}, as of {time_zone.clock_markdown(totals.sampled_at, now)}. "
+        f"{replicas}"
     )
     total = totals.rate_per_second or 0.0
     left, right = st.columns([3, 1])

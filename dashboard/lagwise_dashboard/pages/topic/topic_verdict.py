@@ -20,7 +20,7 @@ def show(settings: Row | None, readers: list[Row], totals: TopicTotals, now: dat
     """The sentence, loud as it deserves, and the topic's numbers below it."""
     box, text = _verdict(settings, [r for r in readers if r["status"] != Status.GHOST], now)
     box(text)
-    tiles.show(_metrics(settings, totals), missing_because="not in the newest samples")
+    tiles.show(_metrics(settings, totals), name="topic", missing_because="not in the newest samples")
 
 
 def _verdict(settings: Row | None, readers: list[Row], now: datetime) -> tuple[Callable[[str], object], str]:
@@ -39,7 +39,7 @@ def _verdict(settings: Row | None, readers: list[Row], now: datetime) -> tuple[C
         at = first["as_of"] + timedelta(seconds=first["seconds_to_loss"])
         return st.warning, (
             f"{keeps} Retention will delete unread records of {name} in "
-            f"{humanise.duration(first['seconds_to_loss'])} {within}: at {time_zone.clock(at, now)}."
+            f"{humanise.duration(first['seconds_to_loss'])} {within}: at {time_zone.clock_markdown(at, now)}."
         )
     slow = max((r for r in readers if r["lag_seconds"] is not None), key=lambda r: r["lag_seconds"], default=None)
     if slow is None:

@@ -15,10 +15,12 @@ from lagwise_dashboard import address, context
 from lagwise_dashboard.csv_export import as_csv, file_name
 from lagwise_dashboard.queries.listing import Orders
 from lagwise_dashboard.tables import TableColumn
-from lagwise_dashboard.widgets import component
+from lagwise_dashboard.widgets import component, reserved
 
 _COMPONENT = component.declared("table", Path(__file__).parent, "grid")
 MAX_VISIBLE_ROWS = 25
+#: Pixels: of the headings, of a row of one line, and of what is below the rows (grid.css).
+_HEADINGS_HEIGHT, _ROW_HEIGHT, _BELOW_HEIGHT = 33, 29, 23
 #: JSON knows no infinity.
 _LARGEST = 1e308
 #: For so long every refresh sends a file that was asked for; the browser saves it once. A refresh may replace what was
@@ -97,12 +99,8 @@ def show(
         if sorting is not None and st.session_state[key].sort in orders:
             sorting.choose(orders[st.session_state[key].sort])
 
-    _COMPONENT(
-        key=key,
-        data=data,
-        on_export_change=export,
-        on_sort_change=sort,
-    )
+    with reserved.room(key, _HEADINGS_HEIGHT + _ROW_HEIGHT * min(data["rows"], visible_rows) + _BELOW_HEIGHT):
+        _COMPONENT(key=key, data=data, on_export_change=export, on_sort_change=sort)
 
 
 def _column_data(column: TableColumn, *, links: bool, sorts: bool) -> dict[str, Any]:

@@ -89,7 +89,7 @@ def _verdict(advice: SizingAdvice, slots: TaskSlots | None) -> None:
             "The highest rate that this answer carries, everything else unchanged.",
         ),
     ]
-    tiles.show(shown)
+    tiles.show(shown, name="advice")
 
 
 def _of_them(triple: Triple | None, unit: Unit) -> str | None:

@@ -4,6 +4,7 @@ It is a component of our own and no chart: of thousands of groups, the browser g
 shape for each status.
 """
 
+import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -18,10 +19,13 @@ from lagwise.links import pages, parameters
 from lagwise_dashboard import address, appearance, escaping
 from lagwise_dashboard.queries.overview import SENTENCE_START, FleetGroup
 from lagwise_dashboard.tables import BASE_36
-from lagwise_dashboard.widgets import component
+from lagwise_dashboard.widgets import component, reserved
 
 _COMPONENT = component.declared("fleet", Path(__file__).parent, "fleet")
 _KEY = "fleet"
+#: Pixels (fleet.css, fleet.js): of the sentence and the legend; of a line of cells, and so many cells are in it; and
+#: the most that the cells have where they are small.
+_SENTENCE_HEIGHT, _LEGEND_HEIGHT, _LINE_HEIGHT, _IN_A_LINE, _CELLS_HEIGHT = 26, 30, 18, 68, 45
 #: So many blocks are named; the groups of the others, which are the least in trouble, share one.
 _MAX_BLOCKS = 24
 #: So many groups have the start of their sentence at the pointer, the worst ones; of others it explains the status.
@@ -75,16 +79,14 @@ def show(shown: Sequence[Block], sentence: str) -> None:
         wanted = set(now) ^ {status}
         address.change({parameters.STATUS: tuple(one.value for one in DISPLAY_ORDER if one in wanted)})
 
-    _COMPONENT(
-        key=_KEY,
-        data=_data(shown, statuses)
-        | {
-            "sentence": escaping.visible(sentence),
-            "legend": [_entry(status, counts[status]) for status in statuses],
-            "chosen": [statuses.index(status) for status in chosen],
-        },
-        on_status_change=choose,
-    )
+    data = _data(shown, statuses) | {
+        "sentence": escaping.visible(sentence),
+        "legend": [_entry(status, counts[status]) for status in statuses],
+        "chosen": [statuses.index(status) for status in chosen],
+    }
+    cells_height = min(_CELLS_HEIGHT, _LINE_HEIGHT * math.ceil(counts.total() / _IN_A_LINE))
+    with reserved.room(_KEY, _LEGEND_HEIGHT + cells_height + (_SENTENCE_HEIGHT if sentence else 0)):
+        _COMPONENT(key=_KEY, data=data, on_status_change=choose)
 
 
 def _entry(status: str, number: int) -> dict[str, Any]:

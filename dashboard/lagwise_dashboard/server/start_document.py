@@ -1,0 +1,111 @@
+"""The document that a browser loads first: Streamlit's, with the style of our pages and the scripts that they need.
+
+Left alone, Streamlit sends a style sheet as an element of the page, which applies after others have been drawn, and
+fetches the script of each kind of element when the first of that kind arrives. What was drawn until then jumps to its
+place, and each script costs a request. Here the document holds the style and names the scripts, so that they are loaded
+beside Streamlit's own.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from http import HTTPStatus
+from pathlib import Path
+
+from starlette.datastructures import Headers
+from starlette.responses import HTMLResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from lagwise.links import pages
+
+#: Kinds of elements, as Streamlit names their scripts: what every page has or may soon have, ...
+_ELEMENTS = (
+    "BidiComponent",
+    "Button",
+    "ButtonGroup",
+    "Checkbox",
+    "LinkButton",
+    "Metric",
+    "PageLink",
+    "Progress",
+    "Selectbox",
+    "TextInput",
+)
+#: ... and what is large, for the pages that have it.
+_CHART = "PlotlyChart"
+_WITH_CHARTS = frozenset(page.path for page in (pages.GROUP, pages.TOPIC, pages.REBALANCES, pages.ALERTS))
+#: The font of the icons: until it is there, each icon is as wide as its name.
+_ICONS = "MaterialSymbols-Rounded"
+#: Scripts import others at their beginning.
+_IMPORTS_BYTES = 20_000
+_IMPORTED = re.compile(r"""(?:from|import)\s*["'`]\./([^"'`]+\.js)["'`]""")
+#: With these, a browser asks whether what it has is still current. It is not where an older Lagwise sent it.
+_CONDITIONS = frozenset({b"if-none-match", b"if-modified-since", b"range"})
+
+
+class StartDocument:
+    """Sends our document wherever ``app`` sends Streamlit's ``folder/index.html``. ``style`` is what a style sheet
+    contains."""
+
+    def __init__(self, app: ASGIApp, folder: Path, style: str) -> None:
+        self._app = app
+        self._plain = _document(folder, style, with_charts=False)
+        self._with_charts = _document(folder, style, with_charts=True)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request (ASGI)."""
+        name = scope["path"].rpartition("/")[2] if scope["type"] == "http" else "."  # a base path may stand in front
+        if "." in name:  # a file, or no request of HTTP
+            await self._app(scope, receive, send)
+            return
+        is_replaced = False
+
+        async def replace(message: Message) -> None:
+            nonlocal is_replaced
+            if message["type"] == "http.response.start":
+                kind = Headers(raw=message["headers"]).get("content-type", "")
+                is_replaced = message["status"] == HTTPStatus.OK and kind.startswith("text/html")
+            if not is_replaced:
+                await send(message)
+
+        headers = [(name, value) for name, value in scope["headers"] if name not in _CONDITIONS]
+        await self._app({**scope, "headers": headers}, receive, replace)
+        if is_replaced:
+            document = self._with_charts if name in _WITH_CHARTS else self._plain
+            await HTMLResponse(document, headers={"Cache-Control": "no-cache"})(scope, receive, send)
+
+
+def _document(folder: Path, style: str, *, with_charts: bool) -> str:
+    """Streamlit's document with a style, and with what our elements are made of."""
+    text = (folder / "index.html").read_text(encoding="utf-8")
+    scripts = folder / "static" / "js"
+    known = set(re.findall(r'"\./static/js/([^"]+)"', text))
+    run = _files(scripts, *_ELEMENTS)
+    imported = _imported(scripts, [*run, *(_files(scripts, _CHART) if with_charts else [])], known)
+    added = [
+        *(
+            f'<link rel="preload" as="font" type="font/woff2" crossorigin href="./static/media/{name}">'
+            for name in _files(folder / "static" / "media", _ICONS)
+        ),
+        *(f'<link rel="modulepreload" crossorigin href="./static/js/{name}">' for name in imported),
+        # Whatever has run already is drawn at once when it is asked for.
+        *(f'<script type="module" crossorigin src="./static/js/{name}"></script>' for name in run),
+    ]
+    head, end_of_head, body = text.partition("</head>")
+    body, end_of_body, end = body.rpartition("</body>")
+    # Streamlit appends its own rules to the head: ours, which come later, win where both apply.
+    return "".join((head, *added, end_of_head, body, f"<style>{style}</style>", end_of_body, end))
+
+
+def _files(folder: Path, *names: str) -> list[str]:
+    """The files of these names, whose hashes are between the name and the suffix."""
+    return [file.name for name in names for file in folder.glob(f"{name}.*")]
+
+
+def _imported(folder: Path, names: Iterable[str], known: set[str]) -> Iterator[str]:
+    """These scripts and what they import, and so on, each once and none of those ``known``, which is added to."""
+    for name in names:
+        if name not in known:
+            known.add(name)
+            yield name
+            with (folder / name).open(encoding="utf-8") as script:
+                yield from _imported(folder, _IMPORTED.findall(script.read(_IMPORTS_BYTES)), known)
