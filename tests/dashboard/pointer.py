@@ -18,7 +18,7 @@ Share = tuple[float, float]
 Shows = Callable[[float], None]
 
 #: What the browser does by itself, and what it must ask the server for, shows by then if the pointer was at the place.
-IN_BROWSER_MS, FROM_SERVER_MS = 2_000, 15_000
+IN_BROWSER_MS, FROM_SERVER_MS = 4_000, 15_000
 #: Where a share of an element is in the window, once the element has a size; scrolls to it unless it is in view.
 _PLACES = """(element, shares) => {
     const place = ([x, y], box) => [box.left + x * box.width, box.top + y * box.height];
@@ -44,7 +44,7 @@ def click(part: Locator, share: Share) -> None:
         page.mouse.down()
         page.mouse.up()
 
-    until_shown(press, _is_elsewhere(page, before), FROM_SERVER_MS)
+    until_shown(press, _is_elsewhere(page, before))
 
 
 def drag(chart: Locator, begin: Share, end: Share) -> None:

@@ -73,7 +73,7 @@ def test_the_heat_map_and_the_timeline_of_members_are_drawn(visit: Visit) -> Non
     [
         ('a[*|href$="partitions_q=clicks-7"]', (0.5, 0.5), "clicks-7"),
         ("g.hm image", (0.9, 10.5 / 24), "clicks-10"),
-        (".scatterlayer .js-line", (0.9, 0.5), "clicks-7"),
+        (".scatterlayer .trace:first-child .js-line", (0.9, 0.5), "clicks-7"),
     ],
     ids=["number", "cell", "lines"],
 )

@@ -237,15 +237,14 @@ def test_escape_closes_what_a_key_opened_and_gives_the_focus_back(
         expect(opener).to_be_focused()
 
 
-def test_a_refresh_leaves_the_focus_on_a_partition_s_number_beside_the_chart(visit: Visit) -> None:
+def test_the_focus_stays_on_a_partition_s_number_beside_a_chart_that_is_drawn_anew(visit: Visit) -> None:
     page = visit.open("/group?cluster=prod&group=clickstream-archive&tab=partitions&partitions_by=relative")
     number = page.locator('.js-plotly-plot a[*|href$="partitions_q=clicks-7"]')
     number.focus()
-    number.evaluate("link => link.setAttribute('data-is-old', '')")
-    for _ in range(2):
-        expect(page.locator("a[data-is-old]")).to_have_count(0)  # a refresh draws it anew, whatever has the focus
-        expect(number).to_be_focused()
-        number.evaluate("link => link.setAttribute('data-is-old', '')")
+    expect(number).to_be_focused()
+    # As Plotly does with every name whose place among the rows has changed; in this lake none ever does.
+    number.evaluate("link => link.replaceWith(link.cloneNode(true))")
+    expect(number).to_be_focused()
     page.keyboard.press("Enter")
     page.wait_for_url("**partitions_q=clicks-7*")
     visit.settled()

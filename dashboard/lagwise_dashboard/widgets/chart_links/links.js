@@ -43,8 +43,8 @@ function clicked(event) {
   follow(link.href.baseVal, event);
 }
 
-// Plotly makes the names beside a chart anew with every drawing, so each refresh would take the focus from them: the
-// link that leads to the same place gets it back.
+// Plotly makes a name beside a chart anew when its place has changed, and a chart may be made anew as a whole: the link
+// that leads to the same place gets the focus back.
 
 function entered({ target }) {
   hold(target.closest(LINK));
