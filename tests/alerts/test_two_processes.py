@@ -20,6 +20,7 @@ from lagwise_alerts.operate import queries
 from lagwise_alerts.outbox.database import lock, open_engine, transaction
 from tests.alerts.receiver import Receiver
 from tests.alerts.test_kill import SINGLY, environment, lake_at, settings, start
+from tests.stopped import go_on, stop
 
 pytestmark = [pytest.mark.process, pytest.mark.timeout(240)]
 
@@ -90,11 +91,11 @@ def hang(process: subprocess.Popen[bytes], database: str) -> None:
             return False
 
     try:
-        process.send_signal(signal.SIGSTOP)
+        stop(process.pid)
         while not is_free():
-            process.send_signal(signal.SIGCONT)
+            go_on(process.pid)
             until(is_free, "the process to end its transaction")
-            process.send_signal(signal.SIGSTOP)
+            stop(process.pid)
     finally:
         engine.dispose()
 
@@ -142,7 +143,7 @@ def test_one_works_and_the_others_wait_their_turn(
         hang(second.process, database)
         until(third.works, "the third to take over")
         trouble("d")
-        second.process.send_signal(signal.SIGCONT)
+        go_on(second.process.pid)
         until(lambda: second.waits_for(third), "the second to see that it was replaced")
         trouble("e")
 

@@ -3,14 +3,13 @@
 import contextlib
 import json
 import logging
-import os
 import shutil
-import signal
 import socket
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import psutil
 import pytest
 from confluent_kafka.admin import (
     AclBinding,
@@ -31,6 +30,7 @@ from lagwise_collectors.run import check_access
 from lagwise_collectors.sample_diff.compare_samples import PreviousSample, compare_samples
 from lagwise_sandbox.broker import KafkaBroker
 from tests.collectors.kafka import Lab, eventually, rows
+from tests.stopped import go_on, stop
 
 pytestmark = pytest.mark.broker
 
@@ -323,13 +323,14 @@ class TestBrokerGone:
         with reading(cluster) as source:
             assert source.collect().header["groups"] == 1
             assert own.pid is not None
-            os.kill(own.pid, signal.SIGSTOP)
+            assert Path(psutil.Process(own.pid).exe()).name == "java", "the broker itself, nothing that started it"
+            stop(own.pid)
             try:
                 began = time.monotonic()
                 hung = source.collect()
                 assert time.monotonic() - began < 20
             finally:
-                os.kill(own.pid, signal.SIGCONT)
+                go_on(own.pid)
             assert hung.header["groups"] == 0
             assert set(hung.errors) <= {"timeout", "unreachable", "reader_crashed"}
             eventually(lambda: source.collect().header["groups"] == 1)

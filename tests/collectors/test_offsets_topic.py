@@ -65,9 +65,16 @@ class Follower:
     """A tail in a reader process, and everything it reported."""
 
     def __init__(self, lab: Lab, state: Path) -> None:
+        self._lab = lab
         self.tail = IsolatedTail(lab.cluster(offsets_topic=True), state)
         self.events: list[dict[str, Any]] = []
         self.cadence: dict[tuple[str, int], tuple[int, int]] = {}
+
+    @property
+    def gone(self) -> set[str]:
+        """The groups that were reported as gone."""
+        found = (event["group"] for event in self.events if event["kind"] == "group_gone")
+        return {group.removeprefix(f"{self._lab.prefix}-") for group in found}
 
     def look(self, *, keep: bool = True) -> EventSourceState:
         snapshot, state, errors = self.tail.take({})
@@ -179,8 +186,7 @@ def seen(broker: KafkaBroker, tmp_path_factory: pytest.TempPathFactory) -> Itera
     lab.delete_group(lab.name("leaves"))
     lab.delete_group(lab.name("rewound"))
     # What was not kept is read again by the next process.
-    time.sleep(1)
-    follower.look(keep=False)
+    eventually(lambda: follower.look(keep=False).is_caught_up and follower.gone >= {"leaves", "rewound"})
     os.kill(follower.tail.pid or 0, signal.SIGKILL)
     eventually(lambda: follower.tail.pid is None)
     count = len(follower.events)

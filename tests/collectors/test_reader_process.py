@@ -1,11 +1,14 @@
 """The reader process: it may crash, hang, be abandoned, or lose its parent. Real processes, real signals."""
 
+import fcntl
 import os
 import signal
 import socket
 import subprocess
 import sys
+import termios
 import threading
+from array import array
 from collections.abc import Callable, Iterator
 
 import psutil
@@ -16,6 +19,7 @@ from lagwise_collectors.protocol import Snapshot
 from lagwise_collectors.reader_process.isolated_source import IsolatedSource
 from lagwise_collectors.reader_process.kill_on_hang import ReaderAbandoned
 from tests.collectors.kafka import eventually
+from tests.stopped import go_on, stop
 
 pytestmark = pytest.mark.process
 
@@ -55,7 +59,8 @@ def started(source: IsolatedSource) -> int:
     return source.pid
 
 
-def in_background(source: IsolatedSource) -> tuple[threading.Thread, list[Snapshot | BaseException]]:
+def asked_in_background(source: IsolatedSource) -> tuple[threading.Thread, list[Snapshot | BaseException]]:
+    """Ask a stopped reader for a sample, and wait until the request is in its pipe."""
     outcome: list[Snapshot | BaseException] = []
 
     def collect() -> None:
@@ -64,8 +69,12 @@ def in_background(source: IsolatedSource) -> tuple[threading.Thread, list[Snapsh
         except BaseException as error:
             outcome.append(error)
 
+    assert source._process is not None
+    assert source._process.stdin is not None
+    pipe, unread_bytes = source._process.stdin.fileno(), array("i", [0])
     thread = threading.Thread(target=collect)
     thread.start()
+    eventually(lambda: fcntl.ioctl(pipe, termios.FIONREAD, unread_bytes) == 0 and unread_bytes[0])
     return thread, outcome
 
 
@@ -91,10 +100,10 @@ def test_a_reader_that_died_between_samples_is_replaced(make: Callable[[], Isola
 def test_a_crash_in_a_sample_is_counted_and_the_sample_tried_again(make: Callable[[], IsolatedSource]) -> None:
     source = make()
     pid = started(source)
-    os.kill(pid, signal.SIGSTOP)
-    thread, outcome = in_background(source)
+    stop(pid)
+    thread, outcome = asked_in_background(source)
     os.kill(pid, signal.SIGSEGV)  # delivered when it goes on
-    os.kill(pid, signal.SIGCONT)
+    go_on(pid)
     thread.join(60)
     [snapshot] = outcome
     assert isinstance(snapshot, Snapshot)
@@ -120,7 +129,7 @@ def test_a_reader_that_hangs_is_ended_and_replaced(make: Callable[[], IsolatedSo
     source = make()
     pid = started(source)
     source._hang_seconds = 2.0  # only now: to start may take longer than that on a busy machine
-    os.kill(pid, signal.SIGSTOP)
+    stop(pid)
     snapshot = source.collect()
     assert snapshot.errors == {"reader_hung": 1}
     assert "2 s" in snapshot.header["errors"][0]["example"]
@@ -132,8 +141,8 @@ def test_a_reader_that_hangs_is_ended_and_replaced(make: Callable[[], IsolatedSo
 def test_whoever_waits_for_an_abandoned_reader_is_released(make: Callable[[], IsolatedSource]) -> None:
     source = make()
     pid = started(source)
-    os.kill(pid, signal.SIGSTOP)
-    thread, outcome = in_background(source)
+    stop(pid)
+    thread, outcome = asked_in_background(source)
     source.abandon()
     thread.join(30)
     assert [type(error) for error in outcome] == [ReaderAbandoned]
@@ -158,7 +167,7 @@ def test_no_reader_outlives_its_parent(unreachable: Cluster) -> None:
         assert parent.stdout is not None
         reader = int(parent.stdout.readline())
         assert not gone(reader)
-        os.kill(reader, signal.SIGSTOP)  # so that it could not end by itself
+        stop(reader)  # so that it could not end by itself
         parent.kill()
     eventually(lambda: gone(reader))
 

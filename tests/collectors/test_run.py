@@ -2,7 +2,6 @@
 
 import json
 import logging
-import signal
 import socket
 import threading
 import time
@@ -22,6 +21,7 @@ from lagwise.tables.store import Lake
 from lagwise_collectors.run import collect_forever, collect_once
 from lagwise_sandbox.broker import KafkaBroker
 from tests.collectors.kafka import Lab, eventually
+from tests.stopped import stop
 
 pytestmark = pytest.mark.process
 
@@ -142,7 +142,7 @@ def test_a_cluster_that_hangs_costs_only_itself(broker: KafkaBroker, tmp_path: P
     with Running(config):
         eventually(lambda: counts()[0] >= 1)
         victim, _ = readers()
-        victim.send_signal(signal.SIGSTOP)
+        stop(victim.pid)
         stopped_at = counts()[1]
         eventually(lambda: counts()[1] >= stopped_at + 4)
         assert counts()[0] <= stopped_at + 1

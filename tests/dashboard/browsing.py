@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Literal
 
-from playwright.sync_api import Browser, BrowserContext, Error, Locator, Page, ViewportSize, expect, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Error, Page, ViewportSize, expect, sync_playwright
 
 #: Where Debian, Fedora and others put it; LAGWISE_CHROMIUM names another one.
 _CANDIDATES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
@@ -91,6 +91,14 @@ class Visit:
         expect(self.page.locator('[data-testid="stApp"][data-test-script-state="notRunning"]')).to_be_visible()
         expect(self.page.locator('[data-testid="stHeading"]').first).to_be_visible()
 
+    def hold(self) -> None:
+        """Switch the refreshes off, and wait until the page has been drawn without them."""
+        self.page.get_by_text("Live", exact=True).first.click()
+        # The server has disabled it, so the run without refreshes has begun.
+        expect(self.page.get_by_role("combobox", name="Refresh")).to_be_disabled()
+        self.settled()
+        expect(self.page.locator('[data-stale="true"]')).to_have_count(0)
+
     def close(self) -> None:
         """Leave, and leave nothing behind: a ``context`` that was given keeps only what it loaded from the server."""
         if self._is_own_context:
@@ -126,15 +134,4 @@ class Visit:
             self.troubles.append(f"request failed: {url} ({why})")
 
 
-def unchanged(element: Locator) -> None:
-    """Wait until an element has not changed for a second: a chart is drawn twice before it can be dragged over."""
-    element.evaluate(
-        """element => new Promise(done => {
-            let timer = setTimeout(done, 1000);
-            new MutationObserver(() => { clearTimeout(timer); timer = setTimeout(done, 1000); })
-                .observe(element, {subtree: true, childList: true, attributes: true});
-        })"""
-    )
-
-
-__all__ = ["READY_MS", "Error", "Visit", "chromium", "launched", "new_context", "unchanged"]
+__all__ = ["READY_MS", "Error", "Visit", "chromium", "launched", "new_context"]

@@ -152,4 +152,4 @@ def _choose(opened: Locator, label: str, name: str) -> None:
     field = opened.get_by_role("combobox", name=label)
     field.click()
     field.press_sequentially(name)
-    opened.page.get_by_role("option").first.click()
+    opened.page.get_by_role("option").filter(has_text=name).first.click()

@@ -10,13 +10,14 @@ from typing import Any, Literal
 
 import pytest
 from PIL import Image
-from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import Browser, Locator, Page, Position, expect
 
 from lagwise.tables.analysis import GROUP_STATUS
 from lagwise.tables.store import Lake
 from tests.dashboard import lakes
-from tests.dashboard.browsing import Visit, unchanged
+from tests.dashboard.browsing import Visit
 from tests.dashboard.lakes import Row, Scene
+from tests.dashboard.pointer import FROM_SERVER_MS, until_shown
 from tests.dashboard.serving import served
 from tests.dashboard.stories import GROUPS_OF_THE_DEMO, HOSTILE_NAMES
 from tests.lake_rows import overwrite
@@ -39,6 +40,8 @@ _IS_IN_VIEW = """cells => {
     const [mark, frame] = [cells.querySelector('.marked'), cells].map(one => one.getBoundingClientRect());
     return mark.top >= frame.top - 1 && mark.bottom <= frame.bottom + 1;
 }"""
+#: Pixels from the strip's left and top.
+_FIRST_CELL: Position = {"x": 9, "y": 9}
 _LONG = timedelta(hours=10)
 
 
@@ -78,6 +81,15 @@ def _cells(page: Page) -> Locator:
     return cells
 
 
+def _hover_first_cell(cells: Locator, says: str) -> None:
+    """Until its title says so: whatever is above the strip may come later, and move it away from the pointer."""
+    title = _title(cells.page)
+    until_shown(
+        lambda: cells.hover(position=_FIRST_CELL, timeout=FROM_SERVER_MS),
+        lambda ms: expect(title).to_contain_text(says, timeout=ms),
+    )
+
+
 def _title(page: Page) -> Locator:
     return page.locator(".help[role=tooltip]:popover-open")
 
@@ -85,12 +97,14 @@ def _title(page: Page) -> Locator:
 def test_a_cell_says_what_it_is_and_opens_its_group(visit: Visit) -> None:
     page = visit.open("/overview?range=6h")
     cells = _cells(page)
-    cells.hover(position={"x": 9, "y": 9})
-    expect(_title(page)).to_contain_text("payments-settlement (prod)")
+    _hover_first_cell(cells, "payments-settlement (prod)")
     expect(_title(page)).to_contain_text("✕ losing data")
     expect(_title(page)).to_contain_text("18,240 records of 2 partitions were deleted by r…")
-    cells.click(position={"x": 9, "y": 9})
-    page.wait_for_url("**/group?cluster=prod&range=6h&group=payments-settlement")
+    until_shown(
+        lambda: cells.click(position=_FIRST_CELL, timeout=FROM_SERVER_MS),
+        lambda ms: page.wait_for_url("**/group?cluster=prod&range=6h&group=payments-settlement", timeout=ms),
+        FROM_SERVER_MS,
+    )
     expect(page.get_by_role("heading", name="payments-settlement")).to_be_visible()
     visit.settled()
 
@@ -146,6 +160,22 @@ def test_a_refresh_leaves_the_keyboard_on_its_group_wherever_that_moves(browser:
         page.wait_for_url("**/group?cluster=prod&group=clickstream-archive")
 
 
+def test_a_refresh_leaves_the_focus_on_the_row_of_its_group_wherever_that_moves(
+    browser: Browser, changing: Changing
+) -> None:
+    with changing.visited(browser) as page:
+        table = page.get_by_role("grid", name="Consumer groups")
+        cell = table.get_by_role("gridcell", name="clickstream-archive", exact=True)
+        cell.focus()
+        rows = table.locator("tbody tr")
+        expect(rows.nth(1)).to_contain_text("clickstream-archive")
+        changing.write({"fraud-scoring", "invoice-mailer"}, status="losing_data")
+        expect(rows.nth(1)).not_to_contain_text("clickstream-archive")
+        expect(cell).to_be_focused()
+        page.keyboard.press("Enter")
+        page.wait_for_url("**/group?cluster=prod&group=clickstream-archive")
+
+
 def test_a_refresh_with_one_more_block_leaves_the_keyboard_on_its_group(browser: Browser, changing: Changing) -> None:
     with changing.visited(browser, "/overview?by=cluster") as page:
         cells = _cells(page)
@@ -161,8 +191,7 @@ def test_a_refresh_with_one_more_block_leaves_the_keyboard_on_its_group(browser:
 
 def test_a_refresh_leaves_the_title_beside_a_pointer_that_rests(browser: Browser, changing: Changing) -> None:
     with changing.visited(browser) as page:
-        _cells(page).hover(position={"x": 9, "y": 9})
-        expect(_title(page)).to_contain_text("payments-settlement")
+        _hover_first_cell(_cells(page), "payments-settlement")
         changing.write({"fraud-scoring", "invoice-mailer"}, status="losing_data")
         expect(page.get_by_role("button", name="losing data")).to_contain_text("3")
         expect(_title(page)).to_contain_text("fraud-scoring", timeout=2_000)
@@ -225,8 +254,8 @@ def test_the_name_of_a_block_is_reached_by_the_keyboard_and_leaves_the_other_fil
 def test_cells_are_told_from_the_page(browser: Browser, address: str, scheme: Literal["light", "dark"]) -> None:
     visit = Visit(browser, address, scheme=scheme)
     page = visit.open("/overview")
+    visit.hold()  # what is being refreshed is faded
     svg = _cells(page).locator("svg")
-    unchanged(svg)
     points = svg.evaluate(_POINTS)
     with Image.open(io.BytesIO(page.screenshot())) as shot:
         picture = shot.convert("RGB")

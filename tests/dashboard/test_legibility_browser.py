@@ -60,8 +60,7 @@ def test_pages_are_legible_on_the_screen_and_whole_on_paper(
         expect(drawn).to_have_count(charts)
         expect(page.locator('[data-testid="stSkeleton"]')).to_have_count(0)
         expect(page.get_by_role("grid").first).to_be_visible()
-        page.get_by_text("Live", exact=True).click()  # what is being refreshed is faded
-        page.wait_for_function("() => !document.querySelector('[data-stale=true]')")
+        visit.hold()  # what is being refreshed is faded
         found: dict[str, Any] = page.evaluate(_LEGIBILITY)
         assert found == {"faint": [], "escaped": []}, path
         sizes = page.wait_for_function(_SIZES_OF_AXES, arg=charts).json_value()

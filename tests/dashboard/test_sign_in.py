@@ -80,7 +80,7 @@ def test_an_operator_acts_under_his_name(visitor: Visit, provider: Provider, tmp
     field = form.get_by_role("combobox", name="Alerts")
     field.click()
     field.press_sequentially("payments-settlement")
-    page.get_by_role("option").first.click()
+    page.get_by_role("option").filter(has_text="payments-settlement").first.click()
     form.get_by_label("Comment").fill("mine")  # which also closes the list over the button
     form.get_by_role("button", name="Acknowledge", exact=True).click()
     expect(page.get_by_text("1 alert acknowledged.")).to_be_visible()

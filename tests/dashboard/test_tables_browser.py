@@ -10,6 +10,7 @@ import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
 from tests.dashboard.browsing import Visit
+from tests.dashboard.pointer import FROM_SERVER_MS, until_shown
 
 pytestmark = pytest.mark.browser
 
@@ -151,13 +152,16 @@ def test_a_group_opens_in_a_tab_of_its_own_like_any_link(visit: Visit) -> None:
 def test_a_heading_explains_itself_to_the_mouse_and_to_the_keyboard(visit: Visit) -> None:
     page = visit.open("/retention")
     heading = page.get_by_role("columnheader", name="Soonest")
-    heading.hover()
-    expect(page.get_by_role("tooltip")).to_have_text("The partition that loses something first.")
+    tooltip = page.get_by_role("tooltip")
+    until_shown(
+        lambda: heading.hover(timeout=FROM_SERVER_MS),
+        lambda ms: expect(tooltip).to_have_text("The partition that loses something first.", timeout=ms),
+    )
     page.mouse.move(5, 5)
-    expect(page.get_by_role("tooltip")).to_be_hidden()
+    expect(tooltip).to_be_hidden()
     heading.focus()
     page.keyboard.press("ArrowLeft")
-    expect(page.get_by_role("tooltip")).to_have_text("Partitions that lose something.")
+    expect(tooltip).to_have_text("Partitions that lose something.")
 
 
 def test_a_table_does_not_bring_the_code_of_streamlit_s_own(browser: Browser, address: str) -> None:

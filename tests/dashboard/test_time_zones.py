@@ -49,7 +49,7 @@ def test_a_typed_time_that_occurs_twice_begins_early_and_ends_late() -> None:
     typed = datetime(2026, 10, 25, 2, 30)  # noqa: DTZ001 (as a field of a form has it)
     assert _BERLIN.typed(typed) == _CHANGE - _HALF_HOUR
     assert _BERLIN.typed(typed, latest=True) == _CHANGE + _HALF_HOUR
-    skipped = datetime(2026, 3, 29, 2, 30)  # noqa: DTZ001
+    skipped = datetime(2026, 3, 29, 2, 30)  # noqa: DTZ001 (as a field of a form has it)
     assert _BERLIN.typed(skipped) == datetime(2026, 3, 29, 0, 30, tzinfo=UTC), "01:30 by the clock"
     assert _BERLIN.typed(skipped, latest=True) == datetime(2026, 3, 29, 1, 30, tzinfo=UTC), "03:30 by the clock"
     assert _KOLKATA.typed(typed) == datetime(2026, 10, 24, 21, 0, tzinfo=UTC)

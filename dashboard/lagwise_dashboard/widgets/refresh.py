@@ -43,6 +43,7 @@ def choose() -> float | None:
         format_func=lambda name: f"every {humanise.duration(offered[name])}",
         label_visibility="collapsed",
         filter_mode=None,
+        disabled=not is_live,
         width=116,
         **address.bound(parameters.REFRESH, empty="", options=list(offered)),
     )

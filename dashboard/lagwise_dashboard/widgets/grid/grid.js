@@ -35,15 +35,17 @@ class Table {
   draw(data, send) {
     this.data = data;
     this.send = send;
-    const focus = this.root.activeElement?.closest("th, td");
+    const hadFocus = Boolean(this.root.activeElement?.closest("th, td"));
     this.frame.style.setProperty("--rows", data.visible_rows);
     this.frame.classList.toggle("high", data.columns.some((column) => column.wraps));
     this.table.setAttribute("aria-label", data.label);
     this.download.setAttribute("aria-label", `CSV: ${data.label}`);
+    const stop = this.cell(...this.place);
     this.drawHead();
     this.drawBody();
-    this.stopAt(...this.place);
-    if (focus && this.root.activeElement !== focus) this.cell(...this.place).focus({ preventScroll: true });
+    // The focus follows its row to where that has moved: Enter opens what it was on.
+    const cell = this.stopAt(...(stop?.isConnected ? this.placeOf(stop) : this.place));
+    if (hadFocus && this.root.activeElement !== cell) cell.focus({ preventScroll: true });
     if (data.file && !saved.has(data.file.id)) {
       saved.add(data.file.id);
       save(data.file.name, data.file.text);
@@ -188,7 +190,7 @@ class Table {
   }
 
   cell(row, column) {
-    return (row ? this.body.rows[row - 1] : this.head).cells[column];
+    return (row ? this.body.rows[row - 1] : this.head)?.cells[column];
   }
 
   placeOf(cell) {
