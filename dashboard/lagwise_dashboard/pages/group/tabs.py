@@ -5,9 +5,10 @@ from collections.abc import Mapping
 import streamlit as st
 
 from lagwise.links import parameters
+from lagwise.links.parameters import GroupTab
 from lagwise_dashboard import address
 
-HISTORY, PARTITIONS, MEMBERS, COMMANDS = _TABS = ("history", "partitions", "members", "commands")
+HISTORY, PARTITIONS, MEMBERS, COMMANDS = GroupTab
 _PARAMETERS = {
     PARTITIONS: (
         *parameters.PARTITION_LIST.parameters,
@@ -40,7 +41,7 @@ def choose(tab: str, counts: Mapping[str, int | None]) -> None:
 
     st.segmented_control(
         "Part of the page",
-        _TABS,
+        [tab.value for tab in GroupTab],
         format_func=label,
         label_visibility="collapsed",
         **address.bound(parameters.TAB, empty=tab, required=True),
