@@ -8,7 +8,8 @@ from lagwise.links import parameters
 from lagwise.links.parameters import GroupTab
 from lagwise_dashboard import address
 
-HISTORY, PARTITIONS, MEMBERS, COMMANDS = GroupTab
+#: Plain words: Streamlit takes a member of an enum only where all options are of that enum.
+HISTORY, PARTITIONS, MEMBERS, COMMANDS = _TABS = tuple(tab.value for tab in GroupTab)
 _PARAMETERS = {
     PARTITIONS: (
         *parameters.PARTITION_LIST.parameters,
@@ -41,7 +42,7 @@ def choose(tab: str, counts: Mapping[str, int | None]) -> None:
 
     st.segmented_control(
         "Part of the page",
-        [tab.value for tab in GroupTab],
+        _TABS,
         format_func=label,
         label_visibility="collapsed",
         **address.bound(parameters.TAB, empty=tab, required=True),
