@@ -67,7 +67,7 @@ PICTURES = (
     Picture(
         "partitions-light",
         _address("group", "prod", group="clickstream-archive", tab="partitions"),
-        heights=(1300, 1300),
+        heights=(1150, 1150),
         of_demo=False,
     ),
     Picture("topic-light", _address("topic", topic="web-sessions", range="15m")),

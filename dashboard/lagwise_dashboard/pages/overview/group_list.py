@@ -147,7 +147,7 @@ def _card(row: Row, style: ListStyle) -> None:
     known = " · ".join(f"{name} **{value}**" for name, value in numbers.items() if value != humanise.DASH)
     badge = appearance.of_status(row["status"])
     where = f" · {escaping.markdown(row['cluster'])}" if style.with_cluster else ""
-    with st.container(border=True, gap="xsmall", key=f"card_{row['cluster']}_{row['group']}"):
+    with st.container(border=True, gap="xsmall", key=f"card_{(row['cluster'], row['group'])}"):
         address.page_link(
             pages.GROUP,
             f"**{escaping.markdown(row['group'])}**",
