@@ -5,6 +5,7 @@ whether it uses them or not, and passes them on to the others.
 """
 
 from dataclasses import replace
+from enum import StrEnum
 from typing import Any
 
 from lagwise.domain.simulation.scenario import DEFAULT_OUTAGE_SECONDS
@@ -84,11 +85,22 @@ GROUPED_BY = choice(
     "",
 )
 SHOWN_AS = choice("as", "A table, or cards. By default a phone shows cards.", ("table", "cards"), "")
+
+
+class GroupTab(StrEnum):
+    """The parts that the page of a group is cut into, in the order in which they are offered."""
+
+    HISTORY = "history"
+    PARTITIONS = "partitions"
+    MEMBERS = "members"
+    COMMANDS = "commands"
+
+
 TAB = choice(
     "tab",
     "The part of the group's page; by default the one whose list the address filters, sorts or turns to another page "
     "of, else `history`.",
-    ("history", "partitions", "members", "commands"),
+    (tab.value for tab in GroupTab),
     "",
 )
 ALL_LANES = flag(
@@ -110,12 +122,22 @@ PARTITION_STATUS = choices(
     "partitions_status", "Only partitions of these statuses.", (status.value for status in Status)
 )
 WITH_LAG = choice("partitions_with", "`lag`: only partitions with unread records.", ("lag",), "")
+
+
+class PartitionMeasure(StrEnum):
+    """What the charts of partitions can show, in the order in which it is offered."""
+
+    LAG = "lag"
+    AGE = "age"
+    RELATIVE = "relative"
+
+
 MEASURE = choice(
     "partitions_by",
     "What the charts of partitions show: lag in records, the age of the oldest unread record, or how many times the "
     "median of the group's partitions a lag is.",
-    ("lag", "age", "relative"),
-    "lag",
+    (measure.value for measure in PartitionMeasure),
+    PartitionMeasure.LAG.value,
 )
 PARTITION_LIST = list_parameters(
     "partitions",

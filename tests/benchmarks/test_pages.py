@@ -6,6 +6,7 @@ from pathlib import Path
 from benchmarks.pages import Wire
 from benchmarks.pages_cast import CLUSTER, GROUP, SMALL, TOPIC, WIDE_GROUP
 from benchmarks.pages_lake import PagesLake
+from lagwise.links.parameters import PartitionMeasure
 from lagwise.tables.store import Lake
 from lagwise_dashboard.queries import capacity, group, overview, partition_history, rebalances, retention, topic
 from lagwise_dashboard.queries.overview import GroupFilters
@@ -28,7 +29,7 @@ def test_every_page_finds_what_it_shows(tmp_path: Path) -> None:
     assert len(group.partitions(lake, CLUSTER, WIDE_GROUP)) == SMALL.wide
     assert len(group.members(lake, CLUSTER, GROUP, NOW)) == 4
     assert "24 h" not in group.growth(lake, CLUSTER, GROUP, NOW)
-    cells = partition_history.cells(lake, CLUSTER, GROUP, since, NOW, "lag")
+    cells = partition_history.cells(lake, CLUSTER, GROUP, since, NOW, PartitionMeasure.LAG)
     assert cells.num_rows == SMALL.partitions * SMALL.day_minutes // 5
     assert len(topic.partitions(lake, CLUSTER, TOPIC, NOW, None)) == SMALL.partitions
     assert topic.written(lake, CLUSTER, TOPIC, NOW - timedelta(minutes=15), NOW).num_rows > 10

@@ -4,7 +4,6 @@ Everything is a formula of the moment ``now`` and the group's name, so that the 
 """
 
 import math
-import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -130,7 +129,7 @@ def _partition_status(scene: Scene) -> Iterator[Row]:
             hit = status not in (Status.OK, Status.GHOST, Status.UNKNOWN)
             share = s.share_of(p)
             lag = None if now["lag"] is None else int(now["lag"] * s.lag_share_of(p))
-            end = 1_200_000 + 37_000 * p + zlib.crc32(s.group.encode()) % 90_000
+            end = _end(s, p, 0.0)
             owner = s.owner_of(p)
             yield {
                 "cluster": s.cluster,
@@ -142,7 +141,7 @@ def _partition_status(scene: Scene) -> Iterator[Row]:
                 "reason": s.reason if status == Status.UNKNOWN else None,
                 "since": scene.as_of - timedelta(seconds=s.since_seconds + 15 * p),
                 "reasons": [status] if not hit else [status, *s.also],
-                "log_start": end - 800_000 if s.records_lost == 0 else end - (lag or 0),
+                "log_start": end - (lag or 0) if s.records_lost else end - max(800_000, lag or 0),
                 "committed": None if lag is None else end - lag - (s.records_lost // s.partitions),
                 "high_watermark": end,
                 "last_stable": end,

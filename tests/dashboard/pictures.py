@@ -61,22 +61,29 @@ def _address(page: str, cluster: str = CLUSTER_NAME, **query: str) -> str:
 PICTURES = (
     Picture("overview-light", "/"),
     Picture("overview-phone-light", "/?as=cards", PHONE[0], (PHONE[1], PHONE[1])),
-    Picture("group-light", _address("group", group="search-indexer", range="15m")),
+    # Down to what happened.
+    Picture("group-light", _address("group", group="warehouse-sync", range="15m"), heights=(700, 1320)),
     # Down to the heat map of its partitions.
     Picture(
         "partitions-light",
         _address("group", "prod", group="clickstream-archive", tab="partitions"),
-        heights=(1300, 1300),
+        heights=(1150, 1150),
         of_demo=False,
     ),
     Picture("topic-light", _address("topic", topic="web-sessions", range="15m")),
     Picture("retention-light", "/retention"),
     Picture("rebalances-light", _address("rebalances", group="stock-cache", range="15m"), heights=(1060, 1060)),
     Picture("alerts-light", "/alerts"),
-    Picture("capacity-light", _address("capacity", made_up.CLUSTER_NAME, group="checkout", topic="orders-placed")),
+    # Down to the what-if.
+    Picture(
+        "capacity-light",
+        _address("capacity", made_up.CLUSTER_NAME, group="checkout", topic="orders-placed"),
+        heights=(1640, 1640),
+    ),
     Picture("headroom-light", PAGES["headroom"], of_demo=False),
-    Picture("plan-light", PAGES["plan"], of_demo=False),
-    Picture("health-light", "/health"),
+    # Down to the scenarios side by side.
+    Picture("plan-light", PAGES["plan"], heights=(2000, 2000), of_demo=False),
+    Picture("health-light", "/health", heights=(1200, 1200)),
 )
 
 

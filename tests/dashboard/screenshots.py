@@ -53,7 +53,13 @@ PHONE = (390, 844)
 _ATTEMPTS = 10
 _IS_AT_REST = """() => document.querySelector('[data-testid="stApp"]').dataset.testScriptState === 'notRunning'
     && !document.querySelector('[data-stale="true"], [data-testid="stSkeleton"]')"""
-_HEIGHT = """() => document.querySelector('[data-testid="stMain"]').scrollHeight"""
+#: How tall the page is, once it has been at rest, and as tall, for a second: tables and charts come after the script
+#: has run, and are drawn anew at a new size of the window, without any sign of its end.
+_HEIGHT = f"""() => {{
+    const tall = document.querySelector('[data-testid="stMain"]').scrollHeight;
+    if (window.seen?.tall !== tall || !({_IS_AT_REST})()) window.seen = {{tall, since: performance.now()}};
+    return performance.now() - window.seen.since > 1000 && tall;
+}}"""
 _FRESH = timedelta(hours=1)
 _ERRORS = {
     "prod": [{"kind": "leader_not_available", "count": 2, "example": "watermarks of clicks[4]: it has no leader"}]
@@ -121,11 +127,10 @@ def picture(visit: Visit, path: str, file: Path, *, width: int = 1280, heights: 
     visit.page.set_viewport_size({"width": width, "height": least})
     page = visit.open(path)
     page.wait_for_load_state("networkidle")
-    height = 0
-    while height != (tall := min(max(least, page.evaluate(_HEIGHT)), most)):
+    height = least
+    while height != (tall := min(max(least, page.wait_for_function(_HEIGHT).json_value()), most)):
         height = tall
         page.set_viewport_size({"width": width, "height": height})
-        page.wait_for_timeout(1000)  # tables and charts are drawn anew at a new size, without any sign of its end
     for _ in range(_ATTEMPTS):  # what is being refreshed is faded
         page.wait_for_function(_IS_AT_REST)
         page.screenshot(path=str(file))

@@ -12,6 +12,7 @@ import pytest
 from PIL import Image
 from playwright.sync_api import Browser, Page
 
+from lagwise.links.parameters import PartitionMeasure
 from lagwise.tables import ALL_TABLES
 from lagwise.tables.store import Lake
 from lagwise_dashboard.pages.group import partition_charts
@@ -71,12 +72,12 @@ def test_a_heat_map_is_the_page_where_nothing_waits_and_strong_where_much_does(
     browser: Browser, tmp_path: Path, scheme: str, story: Story, rows: int, bad: int, good: int
 ) -> None:
     lake = lakes.write_to(tmp_path, Scene(NOW, stories=(story,), hours=1.0))
-    asked = (lake, "prod", story.group, _SINCE, NOW, "lag")
+    asked = (lake, "prod", story.group, _SINCE, NOW, PartitionMeasure.LAG)
     made = partition_charts.chart(
         partition_history.spread(*asked),
         partition_history.cells(*asked),
         TimeRange(_SINCE, NOW, "in the last 1 h"),
-        MEASURES["lag"],
+        MEASURES[PartitionMeasure.LAG],
         lambda topic, partition: f"?partitions_q={topic}-{partition}",
         zoom="",
     )

@@ -35,6 +35,7 @@ _POINTS = """svg => [...svg.querySelectorAll('path')].map(path => {
 })"""
 
 
+_MIDDLE = "one => (one.getBoundingClientRect().top + one.getBoundingClientRect().bottom) / 2"
 #: Whether the cell that is marked is within what the strip shows of its cells.
 _IS_IN_VIEW = """cells => {
     const [mark, frame] = [cells.querySelector('.marked'), cells].map(one => one.getBoundingClientRect());
@@ -124,10 +125,12 @@ def test_names_beyond_the_basic_plane_are_read_whole_and_open_their_group(visit:
 def test_the_strip_is_one_stop_of_the_tab_key_and_arrows_walk_it(visit: Visit) -> None:
     page = visit.open("/overview")
     cells = _cells(page)
-    page.get_by_role("toolbar", name="Statuses").get_by_role("button").first.focus()
+    cells.focus()
+    page.keyboard.press("Tab")
+    expect(page.get_by_role("toolbar", name="Statuses").get_by_role("button").first).to_be_focused()
     page.keyboard.press("ArrowRight")
     expect(page.get_by_role("button", name="at risk")).to_be_focused()
-    page.keyboard.press("Tab")
+    page.keyboard.press("Shift+Tab")
     expect(cells).to_be_focused()
     expect(cells.get_by_role("option")).to_have_accessible_name(
         re.compile("payments-settlement .*, ✕ losing data: 18,240")
@@ -275,9 +278,23 @@ def test_the_table_fits_its_frame_at_1400_pixels_and_begins_high_up(visit: Visit
     expect(table.get_by_role("gridcell").first).to_be_visible()
     frame = table.locator("xpath=..")
     assert frame.evaluate("frame => frame.scrollWidth - frame.clientWidth") <= 0
-    assert _top(_cells(page)) < 270
-    assert _top(frame) < 320
+    assert _top(_cells(page)) < 170
+    assert _top(frame) < 240
     page.set_viewport_size({"width": 1280, "height": 900})
+
+
+def test_the_first_group_is_at_210_pixels_of_the_first_screen(browser: Browser, changing: Changing) -> None:
+    with changing.visited(browser) as page:
+        controls = [page.get_by_label(name, exact=True) for name in ("Search", "Cluster", "Grouped by", "Order")]
+        middles = [one.evaluate(_MIDDLE) for one in controls]
+        assert max(middles) - min(middles) <= 2, "all controls are on one row"
+        cell = page.get_by_role("grid", name="Consumer groups").get_by_role("gridcell").first
+        assert _top(cell) <= 210
+        assert _top(_cells(page)) < _top(page.get_by_role("toolbar", name="Statuses"))
+        page.set_viewport_size({"width": 640, "height": 900})
+        sentence = page.get_by_text("payments-settlement loses data;")
+        expect(sentence).to_be_visible()
+        assert _top(_cells(page)) >= sentence.evaluate("one => one.getBoundingClientRect().bottom"), "no room beside it"
 
 
 def _top(element: Locator) -> float:

@@ -9,6 +9,7 @@ from typing import Any
 import duckdb
 import pytest
 
+from lagwise.links.parameters import PartitionMeasure
 from lagwise.tables.analysis import GROUP_STATUS, PARTITION_STATUS
 from lagwise.tables.capacity import TOPIC_HOURS
 from lagwise.tables.membership import REBALANCE_STATS
@@ -407,7 +408,7 @@ def test_a_heat_map_has_distinct_rows_and_leaves_no_partition_out(
         for i in range(1, 5)
     ]  # fmt: skip
     lakes.append(bare, table, rows)
-    found = partition_history.cells(bare, "prod", "g", NOW - span, NOW, "lag")
+    found = partition_history.cells(bare, "prod", "g", NOW - span, NOW, PartitionMeasure.LAG)
     lines: dict[int, Row] = {}
     for row in found.to_pylist():
         line = lines.setdefault(row["line"], row)
@@ -433,8 +434,8 @@ def test_a_heat_map_has_distinct_rows_and_leaves_no_partition_out(
 
 
 def test_a_heat_map_of_an_unknown_group_is_empty(bare: Lake) -> None:
-    assert partition_history.cells(bare, "prod", "another", NOW - HOUR, NOW, "age").num_rows == 0
-    assert partition_history.spread(bare, "prod", "another", NOW - HOUR, NOW, "age").num_rows == 0
+    assert partition_history.cells(bare, "prod", "another", NOW - HOUR, NOW, PartitionMeasure.AGE).num_rows == 0
+    assert partition_history.spread(bare, "prod", "another", NOW - HOUR, NOW, PartitionMeasure.AGE).num_rows == 0
 
 
 def _of_minute(minute: datetime, partition: int, lag: int | None, end: int) -> tuple[Row, Row]:
@@ -460,7 +461,7 @@ def _partitions_of_an_hour(bare: Lake, lags: Callable[[int], list[int | None]]) 
 
 def test_the_age_of_a_partition_is_that_of_the_record_at_its_commit(bare: Lake) -> None:
     _partitions_of_an_hour(bare, lambda i: [0, 100, 6_000, 100_000, None])
-    found = partition_history.cells(bare, "prod", "g", NOW - HOUR, NOW, "age").to_pylist()
+    found = partition_history.cells(bare, "prod", "g", NOW - HOUR, NOW, PartitionMeasure.AGE).to_pylist()
     last = {row["line"]: row["value"] for row in found}
     assert last[0] == 0.0
     assert last[1] == pytest.approx(10.0), "within a minute, as ten records a second are written"
@@ -471,7 +472,7 @@ def test_the_age_of_a_partition_is_that_of_the_record_at_its_commit(bare: Lake) 
 
 def test_a_lag_is_told_against_the_median_of_its_minute(bare: Lake) -> None:
     _partitions_of_an_hour(bare, lambda i: [0, 0, 0, 7] if i < 30 else [10, 20, 40, 900])
-    found = partition_history.cells(bare, "prod", "g", NOW - HOUR, NOW, "relative").to_pylist()
+    found = partition_history.cells(bare, "prod", "g", NOW - HOUR, NOW, PartitionMeasure.RELATIVE).to_pylist()
     worst = [row["value"] for row in found if row["line"] == 3]
     assert (worst[0], worst[-1]) == (8.0, 901 / 31), "one record is added to both"
     assert [row["value"] for row in found if row["line"] == 0][-1] == pytest.approx(11 / 31)
@@ -479,7 +480,7 @@ def test_a_lag_is_told_against_the_median_of_its_minute(bare: Lake) -> None:
 
 def test_partitions_spread_by_median_95_per_cent_and_worst(bare: Lake) -> None:
     _partitions_of_an_hour(bare, lambda i: [*range(100), 5_000, None])
-    found = partition_history.spread(bare, "prod", "g", NOW - HOUR, NOW, "lag")
+    found = partition_history.spread(bare, "prod", "g", NOW - HOUR, NOW, PartitionMeasure.LAG)
     assert found.num_rows == 60
     for row in found.to_pylist():
         assert (row["median"], row["high"], row["worst"]) == (50.0, 95.0, 5_000.0), "the unknown one is left out"
@@ -510,7 +511,7 @@ def test_names_are_never_sql(stored: Lake, name: str) -> None:
     assert not retention.losses(stored, name, name, None)
     assert not rebalances.groups(stored, name, since, NOW, ListQuery(name))
     assert rebalances.periods(stored, name, name, since, NOW) == []
-    assert partition_history.cells(stored, name, name, since, NOW, "age").num_rows == 0
+    assert partition_history.cells(stored, name, name, since, NOW, PartitionMeasure.AGE).num_rows == 0
 
 
 # Connections

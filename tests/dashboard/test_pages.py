@@ -279,7 +279,7 @@ def test_without_a_choice_the_range_reaches_back_to_the_last_rebalance(
 def test_a_loss_to_come_is_a_clock(open_app: Open, busy: Path) -> None:
     text = _text(open_app("group", cluster="prod", group="clickstream-archive"))
     assert "Unread records of **clicks-7** are deleted **from 12:51:59 UTC** on, in 52 min (at the latest at " in text
-    assert "Then clicks-8 in 52 min" in text
+    assert "Then clicks-8, clicks-9, clicks-10 and clicks-11 in 52 min." in text
     text = _text(open_app("group", cluster="prod", group="payments-settlement"))
     assert "Records of **payments\\.settled-3** and 1 other partition **are being deleted unread now**." in text
     text = _text(open_app("group", cluster="prod", group="invoice-mailer"))
@@ -295,7 +295,8 @@ def test_every_number_of_a_group_is_of_the_moment_that_was_judged(open_app: Open
     assert "will be deleted in 52 min" in text, "the sentence of the analysis"
     assert "Loss in=52 min" in text
     assert (
-        "on, in 52 min (at the latest at 13:39:29 UTC, as whole segments are deleted). Then clicks-8 in 52 min," in text
+        "on, in 52 min (at the latest at 13:39:29 UTC, as whole segments are deleted). Then clicks-8, clicks-9, "
+        "clicks-10 and clicks-11 in 52 min." in text
     )
     assert "for 25 min." in text, "since when the group has its status: until it was judged, not until now"
     assert _column(tables(app)[-1], "Lasted") == ["≥ 25 min"]

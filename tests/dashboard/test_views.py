@@ -89,9 +89,11 @@ def test_unknown_numbers_are_dashes_and_never_zeros(open_app: Open, busy: Path) 
 
 def test_the_likely_cause_is_in_front_of_the_verdict(open_app: Open, busy: Path) -> None:
     lake, cause = Lake(str(busy / "lake")), "At 11:40:00 UTC, a member left."
+    kinds = {"orders-fulfilment": "members_left", "recommendations": "already_behind"}
     rows = [
-        row | {"sentence": f"It reads less. {cause}", "what_changed_sentence": cause}
-        if row["group"] == "orders-fulfilment"
+        row
+        | {"sentence": f"It reads less. {cause}", "what_changed_sentence": cause, "what_changed": kinds[row["group"]]}
+        if row["group"] in kinds
         else row | {"what_changed_sentence": cause}
         for row in lake.read(GROUP_STATUS).to_pylist()
     ]
@@ -99,6 +101,7 @@ def test_the_likely_cause_is_in_front_of_the_verdict(open_app: Open, busy: Path)
     groups = tables(open_app())[0]
     why = dict(zip(_column(groups, "Group"), _column(groups, "Why"), strict=True))
     assert why.pop("orders-fulfilment") == f"{cause} It reads less."
+    assert why.pop("recommendations") == f"It reads less. {cause}", "a cause that cannot be told is none"
     assert not any(cause in one for one in why.values()), "it is not told where the sentence does not have it"
 
 
@@ -380,6 +383,13 @@ def test_the_charts_show_lag_rates_status_and_marks(open_app: Open, busy: Path) 
 def test_a_group_without_members_has_none_however_many_it_had(open_app: Open, busy: Path) -> None:
     text = _text(open_app("group", cluster="prod", group="invoice-mailer", tab="members"))
     assert "The group has no members." in text
+
+
+def test_the_overview_counts_idle_members_beside_all(open_app: Open, busy: Path) -> None:
+    groups = tables(open_app(status=["ok", "stopped"]))[0]
+    members = dict(zip(_column(groups, "Group"), _column(groups, "Members"), strict=True))
+    assert members["inventory-sync"].endswith(", 2 idle")
+    assert members["invoice-mailer"] == "0, Empty"
 
 
 def test_idle_members_are_explained(open_app: Open, busy: Path) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from lagwise.links.parameters import PartitionMeasure
 from lagwise.tables.minutes import FIVE_MINUTES, HOURS, MINUTES, WATERMARK_FIVE_MINUTES, WATERMARK_MINUTES
 from lagwise.tables.schema import Table
 from lagwise.tables.store import Lake
@@ -33,16 +34,16 @@ _POINTS = """
     )"""
 #: Each measure as the column ``value`` of ``cells``, from ``points``.
 _MEASURES = {
-    "lag": "cells as (select topic, partition, bucket, lag::double as value from points)",
+    PartitionMeasure.LAG: "cells as (select topic, partition, bucket, lag::double as value from points)",
     # One record more on both sides: no lag is a multiple of a median of zero.
-    "relative": """
+    PartitionMeasure.RELATIVE: """
     cells as (
         select topic, partition, bucket, (lag + 1) / (1 + median(lag) over (partition by bucket)) as value
         from points
     )""",
     # The record at the committed offset was written between the last time at which the log ended at or before it, and
     # the next: in between, records are taken to be written evenly.
-    "age": """
+    PartitionMeasure.AGE: """
     ends as (
         select topic, partition, last_high_watermark as log_end, max(last_at) as "at" from (
             select topic, partition, last_high_watermark, last_at from watermark_minutes
@@ -111,7 +112,9 @@ _SPREAD = """
 
 
 @reads(*_TABLES)
-def cells(lake: Lake, cluster: str, group: str, since: datetime, until: datetime, measure: str) -> pa.Table:
+def cells(
+    lake: Lake, cluster: str, group: str, since: datetime, until: datetime, measure: PartitionMeasure
+) -> pa.Table:
     """The cells of the heat map: the largest ``value`` of each row and bucket; null where it is unknown. By ``measure``
     that is the largest lag in records, the age of the oldest unread record at the end of the bucket in seconds (at
     least so much, where that was written before all that is kept of the log's end), or how many times the median of the
@@ -127,14 +130,18 @@ def cells(lake: Lake, cluster: str, group: str, since: datetime, until: datetime
 
 
 @reads(*_TABLES)
-def spread(lake: Lake, cluster: str, group: str, since: datetime, until: datetime, measure: str) -> pa.Table:
+def spread(
+    lake: Lake, cluster: str, group: str, since: datetime, until: datetime, measure: PartitionMeasure
+) -> pa.Table:
     """How the partitions spread over time, by a measure as in :func:`cells`: the ``median``, the value that 95 % of the
     known partitions do not exceed (``high``) and the ``worst``, at the middle of each bucket (``at``). ``worst_topic``
     and ``worst_partition`` are that of the worst; of several the last one in the order of topics and numbers."""
     return _run(lake, cluster, group, since, until, measure, _SPREAD)
 
 
-def _run(lake: Lake, cluster: str, group: str, since: datetime, until: datetime, measure: str, select: str) -> pa.Table:
+def _run(
+    lake: Lake, cluster: str, group: str, since: datetime, until: datetime, measure: PartitionMeasure, select: str
+) -> pa.Table:
     span = until - since
     if span <= _MINUTES_UP_TO:
         table, step = MINUTES, 60.0
@@ -144,7 +151,7 @@ def _run(lake: Lake, cluster: str, group: str, since: datetime, until: datetime,
     since -= timedelta(seconds=width)
     tables: dict[Table, ScanLimit] = {table: since}
     parameters: dict[str, Any] = {"cluster": cluster, "group": group, "since": since, "until": until, "width": width}
-    if measure == "age":
+    if measure is PartitionMeasure.AGE:
         looked_back = since - _LOOK_BACK
         tables |= dict.fromkeys((WATERMARK_MINUTES, WATERMARK_FIVE_MINUTES), looked_back)
         parameters |= {"looked_back": looked_back}

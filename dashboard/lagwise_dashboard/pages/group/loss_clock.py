@@ -1,6 +1,8 @@
 """The clock of a loss to come: what will be gone, when by the clock, and how much of the time is used up."""
 
+from collections.abc import Iterable
 from datetime import datetime, timedelta
+from itertools import groupby
 
 import streamlit as st
 
@@ -54,11 +56,17 @@ def deletion(losing: list[Row], now: datetime, names: PartitionNames) -> str:
             f"{_at_latest(first, now)}."
         )
         rest = losing[1:]
-    following = [f"{partition_names.place(p['topic'], p['partition'], names)} in {_left(p)}" for p in rest[:_NEXT]]
+    following = [f"{_listed(its, names)} in {left}" for left, its in groupby(rest[:_NEXT], key=_left)]
     if following:
         more = f", and {len(rest) - _NEXT:,} more" if len(rest) > _NEXT else ""
-        text += f" Then {', '.join(following)}{more}."
+        text += f" Then {'; '.join(following)}{more}."
     return text
+
+
+def _listed(partitions: Iterable[Row], names: PartitionNames) -> str:
+    """``clicks-8, clicks-9 and clicks-10``."""
+    *first, last = (partition_names.place(one["topic"], one["partition"], names) for one in partitions)
+    return f"{', '.join(first)} and {last}" if first else last
 
 
 def _expiry(first: Row, now: datetime) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from lagwise.domain import humanise
+from lagwise.links.parameters import PartitionMeasure
 from lagwise_dashboard import plot_theme
 
 
@@ -45,9 +46,8 @@ def _unit_of_age(most: float) -> Unit:
     return Unit(scale, ",.3~r", f" {name}")
 
 
-#: By what the address calls them.
 MEASURES = {
-    "lag": Measure(
+    PartitionMeasure.LAG: Measure(
         "Lag",
         "Lag, records",
         "more unread records",
@@ -60,7 +60,7 @@ MEASURES = {
         humanise.count,
         lambda _: Unit(1.0, ",.0f", " records"),
     ),
-    "age": Measure(
+    PartitionMeasure.AGE: Measure(
         "Age",
         "Age of the oldest unread record",
         "an older unread record",
@@ -71,7 +71,7 @@ MEASURES = {
         humanise.duration,
         _unit_of_age,
     ),
-    "relative": Measure(
+    PartitionMeasure.RELATIVE: Measure(
         "Against the median",
         "Lag, times the median of the partitions",
         "more times the median",

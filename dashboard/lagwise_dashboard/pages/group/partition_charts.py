@@ -8,6 +8,7 @@ import pyarrow as pa
 import streamlit as st
 
 from lagwise.links import pages, parameters
+from lagwise.links.parameters import PartitionMeasure
 from lagwise_dashboard import address, context, plot_theme
 from lagwise_dashboard.cache import ask
 from lagwise_dashboard.pages.group import heat_map, tabs
@@ -39,12 +40,12 @@ def show(row: Row, span: TimeRange) -> None:
     """Draw the charts of the group of a row of `group_status`, if it has several partitions."""
     if row["partitions"] < queries.MIN_PARTITIONS:
         return
-    key = address.get(parameters.MEASURE)
+    key = PartitionMeasure(address.get(parameters.MEASURE))
     measure = MEASURES[key]
     st.segmented_control(
         "Charts show",
-        list(MEASURES),
-        format_func=lambda key: MEASURES[key].label,
+        [one.value for one in PartitionMeasure],
+        format_func=lambda word: MEASURES[PartitionMeasure(word)].label,
         label_visibility="collapsed",
         **address.bound(parameters.MEASURE, required=True),
     )
@@ -64,7 +65,7 @@ def show(row: Row, span: TimeRange) -> None:
     )
     with st.container(gap=None):
         st.caption(
-            f"{_MEDIAN_NOTE if key == 'relative' else ''}{heat_map.caption(cells, measure)} A click on "
+            f"{_MEDIAN_NOTE if key is PartitionMeasure.RELATIVE else ''}{heat_map.caption(cells, measure)} A click on "
             "a cell or on a partition's number shows that partition alone in the table; a click on the lines, the one "
             "that was worst at that time."
         )
@@ -114,7 +115,9 @@ def chart(
             row=1, col=1,
         )  # fmt: skip
     made.update_xaxes(range=[span.since, span.until])
-    made.update_yaxes(ticksuffix="" if measure is MEASURES["lag"] else unit.suffix, nticks=4, row=1, col=1)
+    made.update_yaxes(
+        ticksuffix="" if measure is MEASURES[PartitionMeasure.LAG] else unit.suffix, nticks=4, row=1, col=1
+    )
     heat_map.add(made, cells, measure, links, row=2)
     return made
 

@@ -5,9 +5,11 @@ from collections.abc import Mapping
 import streamlit as st
 
 from lagwise.links import parameters
+from lagwise.links.parameters import GroupTab
 from lagwise_dashboard import address
 
-HISTORY, PARTITIONS, MEMBERS, COMMANDS = _TABS = ("history", "partitions", "members", "commands")
+#: Plain words: Streamlit takes a member of an enum only where all options are of that enum.
+HISTORY, PARTITIONS, MEMBERS, COMMANDS = _TABS = tuple(tab.value for tab in GroupTab)
 _PARAMETERS = {
     PARTITIONS: (
         *parameters.PARTITION_LIST.parameters,

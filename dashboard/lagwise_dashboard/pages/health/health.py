@@ -170,7 +170,7 @@ def _lake() -> None:
             f"The most files of any day. From {COMPACT_FROM_FILES} on they are merged into larger ones. Tables that "
             "each round replaces have no number."
         ),
-        tables.text("One row per", [s["rows_mean"] for s in sizes], width=180, wraps=True),
+        tables.text("One row per", [s["rows_mean"].replace("`", "") for s in sizes], width=180, wraps=True),
     ]
     grid.show(columns, name="lake", label="Tables of the lake with their sizes")
 

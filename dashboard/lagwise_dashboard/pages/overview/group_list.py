@@ -8,6 +8,7 @@ import streamlit as st
 
 from lagwise.domain import humanise
 from lagwise.domain.vocabulary import REBALANCING_STATES, GroupState
+from lagwise.domain.what_changed.change import ChangeKind
 from lagwise.links import pages, parameters
 from lagwise.links.parameter_types import ListParameters
 from lagwise_dashboard import address, appearance, escaping, tables
@@ -63,7 +64,7 @@ def show(
 
 
 def _columns(rows: list[Row], style: ListStyle) -> list[TableColumn]:
-    """The columns; those of which nothing is known, or that would all say the same, are left out."""
+    """The columns; the cluster is left out where all groups are of one."""
     result = [
         lag_columns.statuses(rows).sorts_by("worst"),
         tables.text("Group", [r["group"] for r in rows], width=190).sorts_by("name"),
@@ -88,20 +89,19 @@ def _columns(rows: list[Row], style: ListStyle) -> list[TableColumn]:
             "By status, then by age of its oldest unread record."
         ),
         _members(rows).sorts_by("members"),
-        tables.count("Idle", [r["idle_members"] or None for r in rows], of="members").with_help(
-            "Members that own no partition."
-        ),
     ]
     if style.with_cluster:
         result.append(tables.text("Cluster", [r["cluster"] for r in rows]).sorts_by("cluster"))
-    return tables.without_empty(result, "Idle")
+    return result
 
 
 def _why(row: Row) -> str | None:
-    """The sentence with the likely cause in front: where it is cut, that is what must be left."""
+    """The sentence with the likely cause in front: where it is cut, that is what must be left. That the cause cannot be
+    told is no cause."""
     sentence: str | None = row["sentence"]
     cause = row["what_changed_sentence"]
-    if not sentence or not cause or not sentence.endswith(cause):
+    is_known = cause and row["what_changed"] != ChangeKind.ALREADY_BEHIND
+    if not sentence or not is_known or not sentence.endswith(cause):
         return sentence
     return " ".join(filter(None, (cause, sentence.removesuffix(cause).rstrip())))
 
@@ -113,15 +113,25 @@ def _worst_partition(row: Row) -> str | None:
 
 
 def _members(rows: list[Row]) -> TableColumn:
-    """How many members a group has, with its state unless that is the usual one: ``0, Empty``, ``5, rebalancing``."""
+    """How many members a group has, with its state unless that is the usual one, and how many of them own nothing:
+    ``0, Empty``, ``5, rebalancing``, ``6, 2 idle``."""
     states = ["rebalancing" if r["state"] in REBALANCING_STATES else r["state"] for r in rows]
     made = tables.count("Members", [r["members"] for r in rows])
+    idle = [r["idle_members"] for r in rows]
     cells = [
-        cell if state in (None, GroupState.STABLE) else f"{cell or humanise.DASH}, {state}"
-        for cell, state in zip(made.cells, states, strict=True)
+        ", ".join(
+            [
+                cell or humanise.DASH,
+                *([] if state in (None, GroupState.STABLE) else [state]),
+                *([f"{humanise.count(without)} idle"] if without else []),
+            ]
+        )
+        for cell, state, without in zip(made.cells, states, idle, strict=True)
     ]
-    with_state = replace(made, cells=cells, raw={**made.raw, "state": states})
-    return with_state.with_help("With the state that the group coordinator reports, unless the group is stable.")
+    complete = replace(made, cells=cells, raw={**made.raw, "state": states, "idle_members": idle})
+    return complete.with_help(
+        "With the state that the group coordinator reports, unless the group is stable. Idle members own no partition."
+    )
 
 
 def _card(row: Row, style: ListStyle) -> None:
@@ -137,7 +147,7 @@ def _card(row: Row, style: ListStyle) -> None:
     known = " · ".join(f"{name} **{value}**" for name, value in numbers.items() if value != humanise.DASH)
     badge = appearance.of_status(row["status"])
     where = f" · {escaping.markdown(row['cluster'])}" if style.with_cluster else ""
-    with st.container(border=True, gap="small"):
+    with st.container(border=True, gap="xsmall", key=f"card_{(row['cluster'], row['group'])}"):
         address.page_link(
             pages.GROUP,
             f"**{escaping.markdown(row['group'])}**",

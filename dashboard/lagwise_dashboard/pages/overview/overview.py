@@ -44,7 +44,7 @@ def body() -> None:
         return
     clusters = ask(overview.clusters)
     cluster, text, team = address.get(parameters.CLUSTER), address.get(parameters.SEARCH), address.get(parameters.OWNER)
-    with st.container(gap="xsmall"):
+    with st.container(gap="xxsmall"):
         controls = st.container(horizontal=True, vertical_alignment="center", gap="small")
         with controls:
             _inputs(clusters)

@@ -63,7 +63,7 @@ def show(advice: SizingAdvice, interruption: Interruption) -> tuple[ComparedScen
         )
         for i, scenario in enumerate(saved):
             st.button(
-                f"Remove {escaping.markdown(scenario.name)}",
+                f"Remove {escaping.quoted(scenario.name, max_length=_MAX_NAME_LENGTH)}",
                 key=f"capacity_forget_{i}",
                 icon=":material/close:",
                 on_click=_remove,

@@ -5,6 +5,7 @@
 const strips = new WeakMap(); // by the element that a strip is mounted in
 const PITCHES = [18, 15, 12, 10, 8, 7, 6, 5]; // pixels from one cell to the next: the largest that fits
 const HEIGHT = 48; // pixels that the cells may be high, where a smaller pitch helps
+const FEW = 24; // so many cells, without blocks, stand beside the sentence
 const BLOCK_WIDTH = 132; // pixels at least, of a block with a name; as in the styles
 const GAP = 12; // pixels between blocks; as in the styles
 
@@ -23,7 +24,8 @@ class Strip {
     this.legend = make("div", { class: "legend", role: "toolbar", "aria-label": "Statuses" });
     this.cells = make("div", { class: "cells", role: "listbox", tabindex: 0, "aria-label": "All groups, worst first" });
     this.help = make("div", { class: "help", popover: "manual", role: "tooltip" });
-    root.append(this.sentence, this.legend, this.cells, this.help);
+    this.strip = make("div", { class: "strip" }, [this.sentence, this.cells, this.legend]);
+    root.append(this.strip, this.help);
     this.legend.addEventListener("click", (event) => this.filtered(event.target.closest("button")));
     this.legend.addEventListener("keydown", (event) => this.walked(event));
     this.cells.addEventListener("pointermove", (event) => this.hovered(event));
@@ -89,6 +91,8 @@ class Strip {
   drawBlocks() {
     this.option?.remove(); // it stands among the blocks
     const named = this.blocks.some((block) => block.name);
+    this.strip.classList.toggle("few", !named && this.names.length <= FEW);
+    this.cells.style.setProperty("--width", `${this.names.length * PITCHES[0]}px`); // of a single row, if they are few
     this.cells.classList.toggle("named", named);
     this.blocks.forEach((block, i) => {
       const element = this.cells.children[i] ?? this.cells.appendChild(make("div", { class: "block" }));
