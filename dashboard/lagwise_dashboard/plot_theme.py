@@ -3,6 +3,7 @@
 Charts are made in UTC. :func:`in_zone` puts one into the zone of the reader, who sees which below its axis.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, timezone
@@ -177,10 +178,22 @@ def line(x: Sequence[Any], y: Sequence[Any], **style: Any) -> Any:
     return kind(x=x, y=y, mode="lines", **style)
 
 
-def with_gaps(history: pa.Table) -> dict[str, list[Any]]:
-    """The columns, with a row of nulls where points are missing, so that no line bridges a gap in the data."""
+def with_gaps(history: pa.Table, bucket_seconds: float = 0.0) -> dict[str, list[Any]]:
+    """The columns, with a row of nulls where points are missing, so that no line bridges a gap in the data.
+
+    Points that fill buckets of ``bucket_seconds`` are moved within their buckets, so that all are equally far apart:
+    then only the first time and the distance are sent. The last point stays where it is.
+    """
     columns: dict[str, list[Any]] = {name: [] for name in history.column_names}
     rows = history.to_pylist()
+    if bucket_seconds and (places := _buckets_of([row["at"] for row in rows], bucket_seconds)):
+        by_place, last, none = dict(zip(places, rows, strict=True)), places[-1], dict.fromkeys(columns)
+        step = timedelta(seconds=bucket_seconds)
+        for place in range(places[0], last + 1):
+            row = {**by_place.get(place, none), "at": rows[-1]["at"] - (last - place) * step}
+            for name, values in columns.items():
+                values.append(row[name])
+        return columns
     steps = sorted(later["at"] - earlier["at"] for earlier, later in pairwise(rows))
     usual = steps[len(steps) // 2] if steps else timedelta(0)
     for i, row in enumerate(rows):
@@ -190,6 +203,14 @@ def with_gaps(history: pa.Table) -> dict[str, list[Any]]:
         for name, values in columns.items():
             values.append(row[name])
     return columns
+
+
+def _buckets_of(times: Sequence[datetime], bucket_seconds: float) -> list[int]:
+    """The numbers of the buckets that these times lie in; empty where there are so few points that a bucket without one
+    says nothing."""
+    places = [math.floor(at.timestamp() / bucket_seconds) for at in times]
+    steps = [later - earlier for earlier, later in pairwise(places)]
+    return places if steps and all(step == 1 or step > _GAP for step in steps) else []
 
 
 def time_unit(largest_seconds: float) -> tuple[float, str]:

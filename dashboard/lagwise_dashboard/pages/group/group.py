@@ -185,6 +185,7 @@ def _charts(
         marks,
         begins,
         until,
+        bucket_seconds=bucket_seconds(since, until),
         objective_seconds=configured.lag_objective_of(group) if configured else None,
         work=work,
         before=earlier_days.before(cluster, group, span),

@@ -23,6 +23,8 @@ _PANELS = (
 _STATUS, _AGE, _LAG, _RATES, _WORK = range(1, 6)
 #: Pixels of the words on a status: at most, and at least.
 _STATUS_FONT, _SMALL_STATUS_FONT = 11, 9
+#: What the box at the crosshair says of a number. The browser writes it: a text for each point is sent in each refresh.
+_COUNT, _RATE = "%{y:,} records", "%{y:,.3~r}/s"
 _WORK_PANEL = "Time per message on {topic}"
 _WORK_HEIGHT = 110
 _FILL, _FAINT_FILL = "rgba(13,148,136,0.14)", "rgba(13,148,136,0.05)"
@@ -56,9 +58,9 @@ class Before:
     points: dict[str, list[Any]]
 
 
-def before_of(history: pa.Table, ago: timedelta, words: str) -> Before:
+def before_of(history: pa.Table, ago: timedelta, words: str, bucket_seconds: float) -> Before:
     """The history of an earlier day."""
-    return Before(ago, words, plot_theme.with_gaps(history))
+    return Before(ago, words, plot_theme.with_gaps(history, bucket_seconds))
 
 
 def chart(
@@ -67,14 +69,16 @@ def chart(
     since: datetime,
     until: datetime,
     *,
+    bucket_seconds: float = 0.0,
     objective_seconds: float | None,
     work: pa.Table | None,
     before: Before | None,
     zoom: str,
 ) -> go.Figure:
-    """The charts over a span. ``objective_seconds`` draws the age from which a steady lag is called ``lagging``,
-    ``work`` (of :func:`lagwise_dashboard.queries.time_per_message.history`) the time per message where it is measured,
-    ``before`` the same hours of an earlier day.
+    """The charts over a span, with a point for each ``bucket_seconds`` (0: as they come). ``objective_seconds`` draws
+    the age from which a steady lag is called ``lagging``, ``work`` (of
+    :func:`lagwise_dashboard.queries.time_per_message.history`) the time per message where it is measured, ``before``
+    the same hours of an earlier day.
 
     ``marks`` come latest first.
     """
@@ -84,7 +88,7 @@ def chart(
         panels.append(Panel(_WORK_PANEL.format(topic=topic), _WORK_HEIGHT))
     upper = len(panels)
     made = plot_theme.stack(panels, zoom=zoom)
-    points = plot_theme.with_gaps(history)
+    points = plot_theme.with_gaps(history, bucket_seconds)
     _status(made, points, until)
     scale, unit = plot_theme.time_unit(max((v for v in points["lag_seconds"] if v is not None), default=0.0))
     if before is not None:
@@ -117,7 +121,7 @@ def _lines(made: go.Figure, points: dict[str, list[Any]], scale: float) -> None:
     is_bound = [bool(b) for b in points["lag_seconds_is_lower_bound"]]
     ages = [None if v is None else v / scale for v in points["lag_seconds"]]
     texts = [
-        f"{humanise.duration(v, lower_bound=b)} · {'' if status is None else appearance.of_status(status).label}"
+        "" if status is None else f"{humanise.duration(v, lower_bound=b)}, {appearance.of_status(status).word}"
         for v, b, status in zip(points["lag_seconds"], is_bound, points["status"], strict=True)
     ]
     # The line is drawn up to its first point of the other kind, so that it is not broken there.
@@ -132,7 +136,8 @@ def _lines(made: go.Figure, points: dict[str, list[Any]], scale: float) -> None:
             plot_theme.line(
                 at, [v if s else None for v, s in zip(ages, shown, strict=True)],
                 name=name, line={"color": plot_theme.LAG, "width": 2, "dash": dash}, fill="tozeroy", fillcolor=fill,
-                customdata=texts, hovertemplate="%{customdata}<extra>" + extra + "</extra>",
+                customdata=[text if s else "" for text, s in zip(texts, shown, strict=True)],
+                hovertemplate="%{customdata}<extra>" + extra + "</extra>",
                 showlegend=any(is_bound) and any(shown),
             ),
             row=_AGE, col=1,
@@ -140,7 +145,7 @@ def _lines(made: go.Figure, points: dict[str, list[Any]], scale: float) -> None:
     made.add_trace(
         plot_theme.line(
             at, points["lag"], name="lag", line={"color": plot_theme.LAG, "width": 1.8}, showlegend=False,
-            hovertemplate="%{y:,} records<extra>lag</extra>",
+            hovertemplate=_COUNT + "<extra>lag</extra>",
         ),
         row=_LAG, col=1,
     )  # fmt: skip
@@ -151,8 +156,7 @@ def _lines(made: go.Figure, points: dict[str, list[Any]], scale: float) -> None:
         made.add_trace(
             plot_theme.line(
                 at, points[column], name=name, line={"color": colour, "width": 1.8},
-                customdata=[humanise.rate(v) for v in points[column]],
-                hovertemplate="%{customdata}/s<extra>" + name + "</extra>",
+                hovertemplate=_RATE + "<extra>" + name + "</extra>",
             ),
             row=_RATES, col=1,
         )  # fmt: skip
@@ -161,16 +165,14 @@ def _lines(made: go.Figure, points: dict[str, list[Any]], scale: float) -> None:
 def _lines_before(made: go.Figure, before: Before) -> None:
     """What was written and unread in the same hours of an earlier day, as thin dotted lines."""
     at = [one + before.ago for one in before.points["at"]]
-    for column, row, colour, unit in (
-        ("lag", _LAG, plot_theme.LAG, " records"),
-        ("produce_rate_per_second", _RATES, plot_theme.PRODUCED, "/s"),
+    for column, row, colour, shown in (
+        ("lag", _LAG, plot_theme.LAG, _COUNT),
+        ("produce_rate_per_second", _RATES, plot_theme.PRODUCED, _RATE),
     ):
-        values = before.points[column]
         made.add_trace(
             plot_theme.line(
-                at, values, name=before.words, line={"color": colour, "width": 1, "dash": "dot"},
-                customdata=[humanise.count(v) if column == "lag" else humanise.rate(v) for v in values],
-                hovertemplate="%{customdata}" + unit + "<extra>" + before.words + "</extra>",
+                at, before.points[column], name=before.words, line={"color": colour, "width": 1, "dash": "dot"},
+                hovertemplate=shown + "<extra>" + before.words + "</extra>",
                 showlegend=row == _RATES,
             ),
             row=row, col=1,
