@@ -7,6 +7,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, timezone
+from functools import lru_cache
 from itertools import pairwise
 from typing import Any
 
@@ -15,7 +16,7 @@ import pyarrow as pa
 from plotly.subplots import make_subplots
 
 from lagwise.domain import humanise
-from lagwise_dashboard import escaping
+from lagwise_dashboard import escaping, packed
 from lagwise_dashboard.time_zone import ShownZone
 
 #: Lines: mid-tones with a contrast of at least 3:1 against the light and the dark background.
@@ -32,6 +33,9 @@ _WEBGL_FROM_POINTS = 1000
 #: What of a trace, a shape, an annotation or an axis may be moments.
 _PLACES = ("x", "base", "x0", "x1", "range")
 _MAX_TITLE_LENGTH = 100
+
+#: Stacks that are kept laid out: a few kinds of page, and the topics that some of them name.
+_MAX_STACKS = 50
 
 #: A gap of more than this many times the usual distance between points is drawn as a gap.
 _GAP = 3.0
@@ -88,6 +92,14 @@ def figure(*, height: int, zoom: str) -> go.Figure:
 
 def stack(panels: Sequence[Panel], *, zoom: str) -> go.Figure:
     """Charts above each other, on one time axis and within the same margins."""
+    made = go.Figure(_empty_stack(tuple(panels)))
+    made.layout.uirevision = zoom
+    return made
+
+
+@lru_cache(maxsize=_MAX_STACKS)
+def _empty_stack(panels: tuple[Panel, ...]) -> go.Figure:
+    """The charts without what they show, only to be copied: to lay them out takes Plotly ten times as long."""
     inner = sum(panel.gap + panel.height for panel in panels) - panels[0].gap
     made = make_subplots(rows=len(panels), cols=1, shared_xaxes=True, subplot_titles=[panel.title for panel in panels])
     made.update_annotations(x=0.0, xanchor="left", font={"size": 13})
@@ -99,7 +111,7 @@ def stack(panels: Sequence[Panel], *, zoom: str) -> go.Figure:
         made.layout.annotations[row - 1].y = top / inner
         top -= panel.height
     margin = _TEMPLATE.layout.margin
-    return _dressed(made, inner + margin.t + margin.b, zoom)
+    return _dressed(made, inner + margin.t + margin.b, "")
 
 
 def share_crosshair(made: go.Figure, rows: int) -> None:
@@ -176,6 +188,11 @@ def line(x: Sequence[Any], y: Sequence[Any], **style: Any) -> Any:
     """A line; WebGL where there are many points."""
     kind = go.Scattergl if len(x) > _WEBGL_FROM_POINTS else go.Scatter
     return kind(x=x, y=y, mode="lines", **style)
+
+
+def packed_line(at: Sequence[datetime], y: Sequence[float | None], **style: Any) -> dict[str, Any]:
+    """A line over time, of at most a few hundred points, in fewer bytes where it is long."""
+    return {"type": "scatter", "mode": "lines", **packed.times(at), "y": packed.values(y), **style}
 
 
 def with_gaps(history: pa.Table, bucket_seconds: float = 0.0) -> dict[str, list[Any]]:

@@ -1,24 +1,34 @@
 """Long lines take fewer bytes, and say the same."""
 
 import base64
+import json
 import math
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import numpy as np
-import plotly.graph_objects as go
+import plotly.io
 import pyarrow as pa
 import pytest
 
+from lagwise.platform.time_zones import time_zone
 from lagwise_dashboard import plot_theme
-from lagwise_dashboard.widgets import packed
+from lagwise_dashboard.time_zone import IN_UTC, ShownZone
 
 NOW = datetime(2026, 11, 21, 12, 0, 5, tzinfo=UTC)
 _BUCKET = timedelta(seconds=216)
+_EVENLY = [NOW + n * _BUCKET for n in range(400)]
 
 
-def _line(at: list[datetime], y: list[Any]) -> dict[str, Any]:
-    return {"mode": "lines", "x": [one.isoformat() for one in at], "y": y}
+def _sent(at: Sequence[datetime], y: Sequence[float | None], zone: ShownZone = IN_UTC) -> tuple[dict[str, Any], int]:
+    """A line as it is sent, and the bytes that it takes."""
+    made = plot_theme.figure(height=200, zoom="zoom")
+    made.add_trace(plot_theme.packed_line(at, y))
+    made.update_xaxes(range=[at[0], at[-1]])
+    plot_theme.in_zone(made, zone, NOW)
+    trace = json.loads(plotly.io.to_json(made, validate=False))["data"][0]
+    return trace, len(json.dumps(trace))
 
 
 def _unpacked(array: dict[str, str]) -> list[float | None]:
@@ -27,51 +37,35 @@ def _unpacked(array: dict[str, str]) -> list[float | None]:
 
 
 def test_a_packed_line_has_the_same_points() -> None:
-    at = [NOW + n * _BUCKET for n in range(400)]
     rates = [None if n % 50 == 7 else 1000 / (n + 1) for n in range(400)]
-    line = _line(at, rates)
-    packed.pack(line)
-    assert line["x0"] == NOW.timestamp() * 1000
-    assert line["dx"] == _BUCKET.total_seconds() * 1000
+    line, size = _sent(_EVENLY, rates)
+    assert (line["x0"], line["dx"]) == ("2026-11-21T12:00:05+00:00", 216_000.0)
     assert "x" not in line
     assert [v is None for v in _unpacked(line["y"])] == [v is None for v in rates]
-    assert _unpacked(line["y"])[0:7] == pytest.approx(rates[0:7], rel=1e-6)
-    assert len(str(line)) < 0.12 * len(str(_line(at, rates)))
+    assert _unpacked(line["y"])[:7] == pytest.approx(rates[:7], rel=1e-6)
+    assert size < 0.12 * len(json.dumps([[at.isoformat(), rate] for at, rate in zip(_EVENLY, rates, strict=True)]))
 
 
 def test_times_that_are_not_equally_far_apart_keep_their_places() -> None:
     at = [NOW + n * _BUCKET + timedelta(seconds=n % 3) for n in range(100)]
-    line = _line(at, [1.0] * 100)
-    packed.pack(line)
-    assert _unpacked(line["x"]) == [1000 * one.timestamp() for one in at]
+    line, _ = _sent(at, [1.0] * 100)
+    assert line["x"] == [one.isoformat() for one in at]
 
 
-def test_the_clocks_of_another_zone_stay_those_that_are_drawn() -> None:
-    at = [datetime(2026, 11, 21, 17, 30) + n * _BUCKET for n in range(100)]  # noqa: DTZ001 (as plot_theme.in_zone has them)
-    line = _line(at, [1.0] * 100)
-    packed.pack(line)
-    assert line["x0"] == 1000 * datetime(2026, 11, 21, 17, 30, tzinfo=UTC).timestamp()
+def test_a_packed_line_is_drawn_by_the_clocks_of_its_reader() -> None:
+    line, _ = _sent(_EVENLY, [1.0] * 400, ShownZone("Asia/Kolkata", time_zone("Asia/Kolkata")))
+    assert (line["x0"], line["dx"]) == ("2026-11-21T17:30:05", 216_000.0)
 
 
 def test_large_counts_stay_exact() -> None:
-    counts = [2**33 + n for n in range(100)]
-    line = _line([NOW + n * _BUCKET for n in range(100)], counts)
-    packed.pack(line)
-    assert _unpacked(line["y"]) == counts
+    counts = [2**33 + n for n in range(400)]
+    assert _unpacked(_sent(_EVENLY, counts)[0]["y"]) == counts
 
 
-@pytest.mark.parametrize(
-    "other",
-    [
-        {"mode": "markers", "x": [NOW.isoformat()] * 100, "y": [0] * 100},
-        {"mode": "lines", "x": list(range(100)), "y": [0] * 100},
-        {"mode": "lines", "x": [NOW.isoformat()] * 4, "y": [0, 0, 1, 1]},
-    ],
-)
-def test_nothing_else_is_packed(other: dict[str, Any]) -> None:
-    before = dict(other)
-    packed.pack(other)
-    assert other == before
+def test_a_short_line_stays_readable() -> None:
+    line, _ = _sent(_EVENLY[:3], [1, None, 3])
+    assert line["y"] == [1, None, 3]
+    assert len(line["x"]) == 3
 
 
 def _history(at: list[datetime]) -> pa.Table:
@@ -105,10 +99,3 @@ def test_points_that_are_rarer_than_buckets_stay_where_they_are() -> None:
     at = [NOW + n * timedelta(seconds=300 + n % 7) for n in range(100)]
     points = plot_theme.with_gaps(_history(at), _BUCKET.total_seconds())
     assert points == {"at": at, "lag": list(range(100))}
-
-
-def test_plotly_itself_packs_numbers_the_same_way() -> None:
-    thirds = [n / 3 for n in range(100)]
-    line = _line([NOW + n * _BUCKET for n in range(100)], thirds)
-    packed.pack(line)
-    assert go.Figure(go.Scatter(y=np.array(thirds, np.float32))).to_dict()["data"][0]["y"] == line["y"]

@@ -18,7 +18,6 @@ from lagwise.links import parameters
 from lagwise_dashboard import context, plot_theme, time_zone
 from lagwise_dashboard.cache import key_of
 from lagwise_dashboard.time_zone import ShownZone
-from lagwise_dashboard.widgets import packed
 
 P = ParamSpec("P")
 
@@ -51,8 +50,6 @@ def _made(*, key: str, _make: Callable[[], go.Figure], _zone: ShownZone, _now: d
     offset = plot_theme.in_zone(figure, _zone, _now)
     # Plotly copies a figure and converts its times whenever it is sent. This one is finished, in JSON's own types.
     finished = json.loads(plotly.io.to_json(figure, validate=False))
-    for trace in finished["data"]:
-        packed.pack(trace)
     figure.to_dict = lambda: finished
     return ZonedChart(figure, offset)
 

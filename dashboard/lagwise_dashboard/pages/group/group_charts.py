@@ -94,25 +94,23 @@ def chart(
     if before is not None:
         _lines_before(made, before)
     _lines(made, points, scale)
-    if objective_seconds is not None and _worth_drawing(objective_seconds, points["lag_seconds"]):
-        made.add_hline(
-            y=objective_seconds / scale, row=_AGE, col=1, line={"color": plot_theme.MARK, "width": 1, "dash": "dash"},
-            annotation={"text": f"objective {humanise.duration(objective_seconds)}", "font": {"size": 11}},
-            annotation_position="top left",
-        )  # fmt: skip
     rates = ("produce_rate_per_second", "consume_rate_per_second")
     for row, columns in ((_AGE, ("lag_seconds",)), (_LAG, ("lag",)), (_RATES, rates)):
         if all(value is None for column in columns for value in points[column]):
             _unknown(made, row)
     if work is not None and work.num_rows:
         _time_per_message(made, plot_theme.with_gaps(work))
-    _marks(made, marks[:MAX_MARKS], rows=range(_AGE, upper + 1))
     made.update_xaxes(range=[since, until])
     made.update_yaxes(ticksuffix=f" {unit}", row=_AGE, col=1)
     made.update_yaxes(nticks=4, row=_LAG, col=1)
     made.update_yaxes(ticksuffix=" /s", row=_RATES, col=1)
     made.update_yaxes(visible=False, range=[0, 1], row=_STATUS, col=1)
     plot_theme.share_crosshair(made, upper)
+    lines = []
+    if objective_seconds is not None and _worth_drawing(objective_seconds, points["lag_seconds"]):
+        lines = [_objective(made, objective_seconds, scale)]
+    # All at once, and on the shared axis: each change of what is drawn looks through and copies what there is already.
+    made.layout.shapes = [*lines, *_marks(made, marks[:MAX_MARKS], rows=range(_AGE, upper + 1))]
     return made
 
 
@@ -133,7 +131,7 @@ def _lines(made: go.Figure, points: dict[str, list[Any]], scale: float) -> None:
         if name != "age" and not any(is_bound):
             continue
         made.add_trace(
-            plot_theme.line(
+            plot_theme.packed_line(
                 at, [v if s else None for v, s in zip(ages, shown, strict=True)],
                 name=name, line={"color": plot_theme.LAG, "width": 2, "dash": dash}, fill="tozeroy", fillcolor=fill,
                 customdata=[text if s else "" for text, s in zip(texts, shown, strict=True)],
@@ -143,7 +141,7 @@ def _lines(made: go.Figure, points: dict[str, list[Any]], scale: float) -> None:
             row=_AGE, col=1,
         )  # fmt: skip
     made.add_trace(
-        plot_theme.line(
+        plot_theme.packed_line(
             at, points["lag"], name="lag", line={"color": plot_theme.LAG, "width": 1.8}, showlegend=False,
             hovertemplate=_COUNT + "<extra>lag</extra>",
         ),
@@ -154,7 +152,7 @@ def _lines(made: go.Figure, points: dict[str, list[Any]], scale: float) -> None:
         ("read", "consume_rate_per_second", plot_theme.CONSUMED),
     ):
         made.add_trace(
-            plot_theme.line(
+            plot_theme.packed_line(
                 at, points[column], name=name, line={"color": colour, "width": 1.8},
                 hovertemplate=_RATE + "<extra>" + name + "</extra>",
             ),
@@ -170,7 +168,7 @@ def _lines_before(made: go.Figure, before: Before) -> None:
         ("produce_rate_per_second", _RATES, plot_theme.PRODUCED, _RATE),
     ):
         made.add_trace(
-            plot_theme.line(
+            plot_theme.packed_line(
                 at, before.points[column], name=before.words, line={"color": colour, "width": 1, "dash": "dot"},
                 hovertemplate=shown + "<extra>" + before.words + "</extra>",
                 showlegend=row == _RATES,
@@ -186,7 +184,7 @@ def _time_per_message(made: go.Figure, points: dict[str, list[Any]]) -> None:
     lines += [] if is_whole else [("T2 (CPU)", "t2_seconds", plot_theme.SERIES[5])]
     for name, column, colour in lines:
         made.add_trace(
-            plot_theme.line(
+            plot_theme.packed_line(
                 points["at"], [None if v is None else v * 1000 for v in points[column]],
                 name=name, line={"color": colour, "width": 1.8},
                 customdata=["" if v is None else humanise.precise_duration(v) for v in points[column]],
@@ -249,27 +247,37 @@ def _unknown(made: go.Figure, row: int) -> None:
     made.update_yaxes(showticklabels=False, showgrid=False, row=row, col=1)
 
 
-def _marks(made: go.Figure, marks: Sequence[ChartMark], rows: Iterable[int]) -> None:
+def _objective(made: go.Figure, seconds: float, scale: float) -> dict[str, Any]:
+    """Name the objective in the panel of ages. Returns its line."""
+    made.add_annotation(
+        text=f"objective {humanise.duration(seconds)}", font={"size": 11}, showarrow=False,
+        x=0, xref="x domain", xanchor="left", y=seconds / scale, yref=f"y{_AGE}", yanchor="bottom",
+    )  # fmt: skip
+    return {
+        "type": "line", "xref": "x domain", "x0": 0, "x1": 1, "yref": f"y{_AGE}", "y0": seconds / scale,
+        "y1": seconds / scale, "line": {"color": plot_theme.MARK, "width": 1, "dash": "dash"},
+    }  # fmt: skip
+
+
+def _marks(made: go.Figure, marks: Sequence[ChartMark], rows: Iterable[int]) -> list[dict[str, Any]]:
+    """Draw the triangles. Returns the lines of the marks that have some."""
+    if marks:
+        made.add_trace({
+            "type": "scatter", "xaxis": "x", "yaxis": f"y{_RATES}", "mode": "markers",
+            "x": [mark.at for mark in marks], "y": [0] * len(marks),
+            "marker": {"symbol": "triangle-up", "size": 9, "color": [mark.colour for mark in marks]},
+            "customdata": [escaping.plotly(mark.text, max_length=120) for mark in marks],
+            "hovertemplate": "%{customdata}<extra></extra>", "showlegend": False,
+        })  # fmt: skip
     with_lines = marks if len(marks) <= MAX_LINES else [mark for mark in marks if not mark.minor][:MAX_LINES]
-    # All at once: each add_vline copies what there is already.
-    made.layout.shapes += tuple(
+    return [
         {
-            "type": "line", "xref": f"x{row}", "yref": f"y{row} domain", "x0": mark.at, "x1": mark.at, "y0": 0, "y1": 1,
+            "type": "line", "xref": "x", "yref": f"y{row} domain", "x0": mark.at, "x1": mark.at, "y0": 0, "y1": 1,
             "line": {"color": mark.colour, "width": 1, "dash": mark.dash},
         }
         for mark in with_lines
         for row in rows
-    )  # fmt: skip
-    if marks:
-        made.add_trace(
-            go.Scatter(
-                x=[mark.at for mark in marks], y=[0] * len(marks), mode="markers",
-                marker={"symbol": "triangle-up", "size": 9, "color": [mark.colour for mark in marks]},
-                customdata=[escaping.plotly(mark.text, max_length=120) for mark in marks],
-                hovertemplate="%{customdata}<extra></extra>", showlegend=False,
-            ),
-            row=_RATES, col=1,
-        )  # fmt: skip
+    ]  # fmt: skip
 
 
 def _worth_drawing(objective: float, values: Sequence[float | None]) -> bool:

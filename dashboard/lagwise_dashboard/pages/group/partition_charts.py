@@ -105,7 +105,7 @@ def chart(
     unit = measure.unit(max(value for value in points["worst"] if value is not None))
     for name, column, colour in _LINES:
         made.add_trace(
-            plot_theme.line(
+            plot_theme.packed_line(
                 points["at"], [None if value is None else value / unit.scale for value in points[column]],
                 name=name, line={"color": colour, "width": 1.8},
                 customdata=[one and places[one] for one in worst] if column == "worst" else None,
