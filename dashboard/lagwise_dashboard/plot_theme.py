@@ -223,11 +223,11 @@ def with_gaps(history: pa.Table, bucket_seconds: float = 0.0) -> dict[str, list[
 
 
 def _buckets_of(times: Sequence[datetime], bucket_seconds: float) -> list[int]:
-    """The numbers of the buckets that these times lie in; empty where there are so few points that a bucket without one
-    says nothing."""
+    """The numbers of the buckets whose last points have these times; empty where points are so rare that a bucket
+    without one says nothing. Where they are frequent, the last one of nearly every bucket lies close to its end."""
     places = [math.floor(at.timestamp() / bucket_seconds) for at in times]
-    steps = [later - earlier for earlier, later in pairwise(places)]
-    return places if steps and all(step == 1 or step > _GAP for step in steps) else []
+    left = sorted((place + 1) * bucket_seconds - at.timestamp() for place, at in zip(places, times, strict=True))
+    return places if left and left[len(left) * 9 // 10] < bucket_seconds / 2 else []
 
 
 def time_unit(largest_seconds: float) -> tuple[float, str]:

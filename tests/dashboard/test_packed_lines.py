@@ -88,14 +88,15 @@ def test_points_of_buckets_are_equally_far_apart_and_each_stays_in_its_bucket() 
     assert points["lag"] == list(range(100))
 
 
-def test_a_gap_stays_one() -> None:
+@pytest.mark.parametrize("missing", [range(40, 60), range(40, 42)])
+def test_a_gap_stays_one(missing: range) -> None:
     start = datetime.fromtimestamp(_bucket(NOW) * _BUCKET.total_seconds(), UTC)
-    at = [start + n * _BUCKET for n in range(100) if not 40 <= n < 60]
+    at = [start + (n + 0.95) * _BUCKET for n in range(100) if n not in missing]
     points = plot_theme.with_gaps(_history(at), _BUCKET.total_seconds())
-    assert points["lag"] == [*range(40), *([None] * 20), *range(40, 80)]
+    assert points["lag"] == [*range(40), *([None] * len(missing)), *range(40, 100 - len(missing))]
 
 
-def test_points_that_are_rarer_than_buckets_stay_where_they_are() -> None:
-    at = [NOW + n * timedelta(seconds=300 + n % 7) for n in range(100)]
+def test_points_that_are_as_rare_as_buckets_stay_where_they_are() -> None:
+    at = [NOW + n * timedelta(seconds=190 + n % 7) for n in range(100)]
     points = plot_theme.with_gaps(_history(at), _BUCKET.total_seconds())
     assert points == {"at": at, "lag": list(range(100))}
