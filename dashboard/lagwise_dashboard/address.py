@@ -77,9 +77,12 @@ def current_page() -> Page:
 
 def get(parameter: Parameter[T]) -> T:
     """What the address says; the default where it says nothing, or something that cannot be."""
-    texts = _texts().get(parameter.name, [])
+    return _read(parameter, _texts())
+
+
+def _read(parameter: Parameter[T], texts: Texts) -> T:
     try:
-        return parameter.read(texts)
+        return parameter.read(texts.get(parameter.name, []))
     except ValueError:
         return parameter.default
 
@@ -246,12 +249,13 @@ def _reported() -> set[str | None]:
 
 def _link_parameters(page: Page, each: Iterable[Values]) -> list[Texts]:
     """The queries of links to another page, each with its values and what is looked at here."""
-    looked_at = {p.name: p.written(get(p)) for p in parameters.KEPT}
+    texts = _texts()  # which takes longer than to read them
+    looked_at = {p.name: p.written(_read(p, texts)) for p in parameters.KEPT}
     known = page.parameters
     result = []
     for values in each:
-        texts = looked_at | {p.name: p.written(value) for p, value in values.items()}
-        result.append({name: given for name, given in texts.items() if given and name in known})
+        of_link = looked_at | {p.name: p.written(value) for p, value in values.items()}
+        result.append({name: given for name, given in of_link.items() if given and name in known})
     return result
 
 

@@ -6,6 +6,7 @@ cost as much as one. Nothing is read again while nothing was written.
 
 import hashlib
 import pickle
+from collections.abc import Callable
 from typing import Any, ParamSpec, TypeVar
 
 import streamlit as st
@@ -37,6 +38,13 @@ def ask_of_the_past(query: Query[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
     return _kept(query, context.lake(), (), args, kwargs)
 
 
+def computed_once(function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
+    """What a function makes of answers, and of nothing else: neither the reader's address nor their time zone."""
+    key = key_of(function, args, kwargs)
+    result: R = _computed(key=key, _compute=lambda: function(*args, **kwargs))
+    return result
+
+
 def _version(lake: Lake, table: Table) -> int | str | None:
     """The table's version; of one that cannot be read, why: a query may do without it."""
     try:
@@ -60,3 +68,8 @@ def _kept(query: Query[..., R], lake: Lake, versions: tuple[int | str | None, ..
 @st.cache_data(ttl=_TTL_SECONDS, max_entries=_MAX_ANSWERS, show_spinner=False)
 def _answer(*, key: str, _query: Query[..., Any], _lake: Lake, _args: Any, _kwargs: Any) -> Any:
     return _query(_lake, *_args, **_kwargs)
+
+
+@st.cache_data(ttl=_TTL_SECONDS, max_entries=_MAX_ANSWERS, show_spinner=False)
+def _computed(*, key: str, _compute: Callable[[], Any]) -> Any:
+    return _compute()

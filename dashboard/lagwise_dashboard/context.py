@@ -45,6 +45,6 @@ def now() -> datetime:
     return datetime.now(UTC)
 
 
-def rounded_up(at: datetime, step_seconds: int) -> datetime:
+def rounded_up(at: datetime, step_seconds: float) -> datetime:
     """The next whole step: spans that end there are the same in all browsers, so they share one answer."""
     return datetime.fromtimestamp(-(-at.timestamp() // step_seconds) * step_seconds, at.tzinfo)

@@ -3,9 +3,11 @@
 Charts are made in UTC. :func:`in_zone` puts one into the zone of the reader, who sees which below its axis.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, timezone
+from functools import lru_cache
 from itertools import pairwise
 from typing import Any
 
@@ -14,7 +16,7 @@ import pyarrow as pa
 from plotly.subplots import make_subplots
 
 from lagwise.domain import humanise
-from lagwise_dashboard import escaping
+from lagwise_dashboard import escaping, packed
 from lagwise_dashboard.time_zone import ShownZone
 
 #: Lines: mid-tones with a contrast of at least 3:1 against the light and the dark background.
@@ -31,6 +33,9 @@ _WEBGL_FROM_POINTS = 1000
 #: What of a trace, a shape, an annotation or an axis may be moments.
 _PLACES = ("x", "base", "x0", "x1", "range")
 _MAX_TITLE_LENGTH = 100
+
+#: Stacks that are kept laid out: a few kinds of page, and the topics that some of them name.
+_MAX_STACKS = 50
 
 #: A gap of more than this many times the usual distance between points is drawn as a gap.
 _GAP = 3.0
@@ -87,6 +92,14 @@ def figure(*, height: int, zoom: str) -> go.Figure:
 
 def stack(panels: Sequence[Panel], *, zoom: str) -> go.Figure:
     """Charts above each other, on one time axis and within the same margins."""
+    made = go.Figure(_empty_stack(tuple(panels)))
+    made.layout.uirevision = zoom
+    return made
+
+
+@lru_cache(maxsize=_MAX_STACKS)
+def _empty_stack(panels: tuple[Panel, ...]) -> go.Figure:
+    """The charts without what they show, only to be copied: to lay them out takes Plotly ten times as long."""
     inner = sum(panel.gap + panel.height for panel in panels) - panels[0].gap
     made = make_subplots(rows=len(panels), cols=1, shared_xaxes=True, subplot_titles=[panel.title for panel in panels])
     made.update_annotations(x=0.0, xanchor="left", font={"size": 13})
@@ -98,7 +111,7 @@ def stack(panels: Sequence[Panel], *, zoom: str) -> go.Figure:
         made.layout.annotations[row - 1].y = top / inner
         top -= panel.height
     margin = _TEMPLATE.layout.margin
-    return _dressed(made, inner + margin.t + margin.b, zoom)
+    return _dressed(made, inner + margin.t + margin.b, "")
 
 
 def share_crosshair(made: go.Figure, rows: int) -> None:
@@ -177,10 +190,27 @@ def line(x: Sequence[Any], y: Sequence[Any], **style: Any) -> Any:
     return kind(x=x, y=y, mode="lines", **style)
 
 
-def with_gaps(history: pa.Table) -> dict[str, list[Any]]:
-    """The columns, with a row of nulls where points are missing, so that no line bridges a gap in the data."""
+def packed_line(at: Sequence[datetime], y: Sequence[float | None], **style: Any) -> dict[str, Any]:
+    """A line over time, of at most a few hundred points, in fewer bytes where it is long."""
+    return {"type": "scatter", "mode": "lines", **packed.times(at), "y": packed.values(y), **style}
+
+
+def with_gaps(history: pa.Table, bucket_seconds: float = 0.0) -> dict[str, list[Any]]:
+    """The columns, with a row of nulls where points are missing, so that no line bridges a gap in the data.
+
+    Points that fill buckets of ``bucket_seconds`` are moved within their buckets, so that all are equally far apart:
+    then only the first time and the distance are sent. The last point stays where it is.
+    """
     columns: dict[str, list[Any]] = {name: [] for name in history.column_names}
     rows = history.to_pylist()
+    if bucket_seconds and (places := _buckets_of([row["at"] for row in rows], bucket_seconds)):
+        by_place, last, none = dict(zip(places, rows, strict=True)), places[-1], dict.fromkeys(columns)
+        step = timedelta(seconds=bucket_seconds)
+        for place in range(places[0], last + 1):
+            row = {**by_place.get(place, none), "at": rows[-1]["at"] - (last - place) * step}
+            for name, values in columns.items():
+                values.append(row[name])
+        return columns
     steps = sorted(later["at"] - earlier["at"] for earlier, later in pairwise(rows))
     usual = steps[len(steps) // 2] if steps else timedelta(0)
     for i, row in enumerate(rows):
@@ -190,6 +220,14 @@ def with_gaps(history: pa.Table) -> dict[str, list[Any]]:
         for name, values in columns.items():
             values.append(row[name])
     return columns
+
+
+def _buckets_of(times: Sequence[datetime], bucket_seconds: float) -> list[int]:
+    """The numbers of the buckets whose last points have these times; empty where points are so rare that a bucket
+    without one says nothing. Where they are frequent, the last one of nearly every bucket lies close to its end."""
+    places = [math.floor(at.timestamp() / bucket_seconds) for at in times]
+    left = sorted((place + 1) * bucket_seconds - at.timestamp() for place, at in zip(places, times, strict=True))
+    return places if left and left[len(left) * 9 // 10] < bucket_seconds / 2 else []
 
 
 def time_unit(largest_seconds: float) -> tuple[float, str]:

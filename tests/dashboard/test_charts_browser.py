@@ -13,14 +13,17 @@ from PIL import Image
 from playwright.sync_api import Browser, Page
 
 from lagwise.links.parameters import PartitionMeasure
+from lagwise.platform.time_zones import time_zone
 from lagwise.tables import ALL_TABLES
 from lagwise.tables.store import Lake
+from lagwise_dashboard import plot_theme
 from lagwise_dashboard.pages.group import partition_charts
 from lagwise_dashboard.pages.group.measures import MEASURES
 from lagwise_dashboard.pages.rebalances import member_lanes, timeline
 from lagwise_dashboard.pages.rebalances.timeline import Rates
 from lagwise_dashboard.queries import partition_history, rebalances
 from lagwise_dashboard.queries.listing import FIRST_PAGE
+from lagwise_dashboard.time_zone import ShownZone
 from lagwise_dashboard.widgets.time_range import TimeRange
 from tests.dashboard import lakes, storm
 from tests.dashboard.browsing import READY_MS
@@ -149,3 +152,18 @@ def _contrast(one: tuple[int, ...], other: tuple[int, ...]) -> float:
 def _luminance(colour: tuple[int, ...]) -> float:
     linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in (part / 255 for part in colour)]
     return sum(weight * part for weight, part in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
+
+
+def test_a_packed_line_is_drawn_where_a_plain_one_would_be(browser: Browser, tmp_path: Path) -> None:
+    at = [NOW - (399 - n) * timedelta(seconds=216) for n in range(400)]
+    lag = [None if 100 <= n < 120 else 37 * n % 1000 for n in range(400)]
+    made = plot_theme.figure(height=300, zoom="zoom")
+    made.add_trace(plot_theme.line(at, lag, line={"width": 1}))
+    made.add_trace(plot_theme.packed_line(at, lag, line={"width": 1}))
+    assert "x" not in made.data[1], "it is long enough to be packed"
+    made.update_xaxes(range=[at[0], at[-1]])
+    plot_theme.in_zone(made, ShownZone("Asia/Kolkata", time_zone("Asia/Kolkata")), NOW)
+    page = _drawn(browser, made, tmp_path)
+    plain, packed = page.locator("path.js-line").evaluate_all("all => all.map(e => e.getAttribute('d'))")
+    assert packed == plain
+    assert plain.count("M") == 2, "with its gap"

@@ -13,6 +13,7 @@ from plotly.tools import return_figure_from_figure_or_data
 
 from lagwise.platform.time_zones import time_zone as load
 from lagwise_dashboard import context, plot_theme, time_zone
+from lagwise_dashboard.cache import computed_once
 from lagwise_dashboard.time_zone import IN_UTC, ShownZone
 from lagwise_dashboard.widgets import charts
 
@@ -72,3 +73,30 @@ def test_readers_in_different_zones_do_not_share_a_chart() -> None:
     theirs = charts.made_once(_draw, _points(5, 6), name="a")
     assert _sent(ours.figure)["data"][0]["x"][0] == "2026-11-26T12:00:00+00:00"
     assert _sent(theirs.figure)["data"][0]["x"][0] == "2026-11-26T17:30:00"
+
+
+def _largest(points: pa.Table) -> dict[str, int]:
+    _drawn.append("computed")
+    return {"lag": max(points["lag"].to_pylist())}
+
+
+def test_what_follows_from_an_answer_is_computed_once_and_nobody_changes_it_for_others() -> None:
+    ours = computed_once(_largest, _points(1, 5))
+    assert ours == {"lag": 5}
+    ours["lag"] = 7
+    assert computed_once(_largest, _points(1, 5)) == {"lag": 5}
+    assert _drawn == ["computed"]
+    assert computed_once(_largest, _points(1, 6)) == {"lag": 6}
+    assert _drawn == ["computed", "computed"]
+
+
+def test_a_stack_is_laid_out_once_and_each_chart_has_its_own() -> None:
+    panels = [plot_theme.Panel("one", 20), plot_theme.Panel("two", 30)]
+    first = plot_theme.stack(panels, zoom="first")
+    first.add_trace(go.Scatter(x=[NOW], y=[1]), row=2, col=1)
+    first.update_yaxes(ticksuffix=" s")
+    second = plot_theme.stack(panels, zoom="second")
+    assert (first.layout.uirevision, second.layout.uirevision) == ("first", "second")
+    assert (len(second.data), second.layout.yaxis2.ticksuffix) == (0, None)
+    second.add_trace(go.Scatter(x=[NOW], y=[1]), row=2, col=1)
+    assert second.data[0].yaxis == "y2"

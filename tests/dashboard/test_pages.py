@@ -363,6 +363,19 @@ def test_partitions_have_a_heat_map_below_their_spread(open_app: Open, busy: Pat
     assert "A stronger colour means more unread records" in _text(app)
 
 
+def test_a_shared_chart_of_partitions_leads_each_reader_where_their_own_address_says(
+    open_app: Open, busy: Path
+) -> None:
+    def links(**own: str) -> list[str]:
+        app = open_app("group", cluster="prod", group="clickstream-archive", tab="partitions", **own)
+        found: list[str] = _figure(app, 0)["layout"]["meta"]
+        return found
+
+    for own in ({}, {"refresh": "1m"}, {"range": "6h"}, {}):
+        for link in links(**own):
+            assert ("refresh=1m" in link, "range=6h" in link) == ("refresh" in own, "range" in own)
+
+
 def test_a_group_of_one_partition_needs_no_charts_of_partitions(open_app: Open, tmp_path: Path) -> None:
     lakes.write_to(tmp_path, Scene(NOW, stories=(replace(_story("checkout"), partitions=1),), hours=0.1))
     app = open_app("group", cluster="prod", group="checkout", tab="partitions")

@@ -24,8 +24,8 @@ ScanLimit = Days | datetime | None
 Tables = Mapping[Table, ScanLimit]
 Parameters = Mapping[str, Any] | None
 
-#: A line in a chart never has more points than this.
-MAX_POINTS = 500
+#: A line in a chart never has more points than this: one every three pixels of a large screen.
+MAX_POINTS = 400
 
 
 class Query(Generic[P, R]):
@@ -97,7 +97,8 @@ def days(since: datetime, until: datetime) -> Days:
 
 def bucket_seconds(since: datetime, until: datetime, *, at_least: float = 1.0) -> float:
     """Width of the buckets that make at most MAX_POINTS of a span."""
-    return max(at_least, (until - since).total_seconds() / MAX_POINTS)
+    # A span that begins within a bucket ends within one more.
+    return max(at_least, (until - since).total_seconds() / (MAX_POINTS - 1))
 
 
 def _run_once(lake: Lake, tables: Tables, sql: str, parameters: Parameters) -> pa.Table:

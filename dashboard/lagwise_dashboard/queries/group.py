@@ -127,7 +127,7 @@ def losing(lake: Lake, cluster: str, group: str, cause: str) -> list[Row]:
 
 @reads(GROUP_HISTORY)
 def history(lake: Lake, cluster: str, group: str, since: datetime, until: datetime) -> pa.Table:
-    """The group's line in the charts: at most 500 buckets with their largest lag, mean rates and worst status.
+    """The group's line in the charts: at most 400 buckets with their largest lag, mean rates and worst status.
 
     ``at`` is the time of the last tick of the bucket. Buckets without a tick are missing: a gap in the chart.
     """

@@ -121,7 +121,7 @@ def runs(lake: Lake, since: datetime, until: datetime) -> list[Row]:
 
 @reads(SAMPLES)
 def durations(lake: Lake, since: datetime, until: datetime) -> pa.Table:
-    """Longest collection run per cluster and bucket, at most 500 buckets; the clusters with the longest
+    """Longest collection run per cluster and bucket, at most 400 buckets; the clusters with the longest
     runs, at most 20."""
     return run(
         lake,
@@ -159,7 +159,7 @@ def errors(lake: Lake, since: datetime, until: datetime) -> list[Row]:
 
 @reads(TICKS)
 def ticks(lake: Lake, since: datetime, until: datetime) -> pa.Table:
-    """The analysis' rounds: longest per bucket, at most 500."""
+    """The analysis' rounds: longest per bucket, at most 400."""
     return run(
         lake,
         {TICKS: days(since, until)},

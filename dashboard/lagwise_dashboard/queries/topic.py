@@ -248,7 +248,7 @@ def totals(lake: Lake, cluster: str, topic: str, as_of: datetime, min_isr: int |
 
 @reads(WATERMARK_MINUTES, WATERMARK_FIVE_MINUTES, TOPIC_HOURS)
 def written(lake: Lake, cluster: str, topic: str, since: datetime, until: datetime) -> pa.Table:
-    """Records written per second to the whole topic (``at``, ``rate_per_second``), at most 500 points.
+    """Records written per second to the whole topic (``at``, ``rate_per_second``), at most 400 points.
 
     Of a day and less from the log's own end by the minute or five minutes, of more by the hour.
     """

@@ -1,14 +1,18 @@
-"""What stands between Streamlit's server and the network: headers on every answer, compressed scripts, and where old
-addresses lead.
+"""What stands between Streamlit's server and the network: headers on every answer, compressed scripts, those of our own
+components, and where old addresses lead.
 
 Streamlit sends its scripts as they are, because compressing them for every request would cost more than it saves, and
 leaves the rest to a proxy. The dashboard is mostly used without one, often through a VPN: so each file is compressed
 once, soon after the server has started or when it is first asked for, and kept in memory (7 MB for all).
+
+What Streamlit offers for the scripts of components was not taken: it finds them by the metadata of an installed
+package, which a checkout does not have, and adds a script to the page with every drawing.
 """
 
 import gzip
 import re
-from pathlib import Path
+from collections.abc import Mapping
+from pathlib import Path, PurePosixPath
 
 import streamlit as st
 from starlette.concurrency import run_in_threadpool
@@ -19,6 +23,7 @@ from streamlit import file_util
 
 from lagwise.links import pages
 from lagwise_dashboard.server.start_document import StartDocument
+from lagwise_dashboard.widgets import component
 
 #: No other site frames the pages (a click there could press a button here), browsers do not guess what a file is, and
 #: links to other sites do not reveal the page's address, which names groups.
@@ -51,7 +56,11 @@ class DashboardApp(st.App):
 
         async def with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
-                MutableHeaders(scope=message).update(HEADERS)
+                headers = MutableHeaders(scope=message)
+                headers.update(HEADERS)
+                if headers.get("content-type", "").startswith("text/html"):
+                    # While a browser still loads Streamlit. Relative to the page, as Streamlit names its own scripts.
+                    headers["Link"] = ", ".join(f"<./{path}>; rel=modulepreload" for path in list(component.SCRIPTS))
             await send(message)
 
         answer = _redirect(scope) or self.files
@@ -69,9 +78,11 @@ def _redirect(scope: Scope) -> Response | None:
 
 
 class CompressedFiles:
-    """Answers requests for what lies in ``folder/static`` with compressed bytes; everything else is ``app``'s.
+    """Answers requests for what lies in ``folder/static``, and for the scripts of our components, with compressed
+    bytes; everything else is ``app``'s.
 
-    So are requests for a part of a file, and those of clients that do not accept gzip.
+    So are requests for a part of a file, and those of clients that do not accept gzip, save for our scripts, which
+    nobody else has: these clients get them as they are.
     """
 
     def __init__(self, app: ASGIApp, folder: Path) -> None:
@@ -85,7 +96,7 @@ class CompressedFiles:
 
     def compress(self) -> None:
         """Compress the files that no request has needed yet, which takes a second for all. From any thread."""
-        for path in self._files:
+        for path in (*self._files, *(f"/{path}" for path in list(component.SCRIPTS))):
             if path not in self._answers:
                 self._answer(path)
 
@@ -94,6 +105,9 @@ class CompressedFiles:
         path = self._wanted(scope)
         if path is None:
             await self._app(scope, receive, send)
+            return
+        if not _accepts_gzip(Headers(scope=scope).get("accept-encoding", "")):
+            await _response(component.SCRIPTS[path[1:]].encode(), path)(scope, receive, send)
             return
         answer = self._answers.get(path)
         if answer is None:
@@ -105,22 +119,27 @@ class CompressedFiles:
         if scope["type"] != "http" or scope["method"] not in ("GET", "HEAD"):
             return None
         _, static, name = scope["path"].partition("/static/")  # a base path may stand in front
+        path = static + name
+        if path[1:] in component.SCRIPTS:
+            return path
         headers = Headers(scope=scope)
-        if static + name not in self._files or "range" in headers:
+        if path not in self._files or "range" in headers:
             return None
-        return static + name if _accepts_gzip(headers.get("accept-encoding", "")) else None
+        return path if _accepts_gzip(headers.get("accept-encoding", "")) else None
 
     def _answer(self, path: str) -> Response:
-        file = self._files[path]
-        headers = {
-            "Content-Encoding": "gzip",
-            "Vary": "Accept-Encoding",
-            # A file's name holds its hash, so what it contains never changes.
-            "Cache-Control": "public, immutable, max-age=31536000",
-        }
-        body = gzip.compress(file.read_bytes(), _GZIP_LEVEL, mtime=0)
-        made = self._answers[path] = Response(body, headers=headers, media_type=_MEDIA_TYPES[file.suffix])
+        ours = component.SCRIPTS.get(path[1:])
+        content = self._files[path].read_bytes() if ours is None else ours.encode()
+        made = self._answers[path] = _response(
+            gzip.compress(content, _GZIP_LEVEL, mtime=0), path, {"Content-Encoding": "gzip"}
+        )
         return made
+
+
+def _response(body: bytes, path: str, headers: Mapping[str, str] | None = None) -> Response:
+    """A file's name holds its hash, so what it contains never changes."""
+    kept = {"Vary": "Accept-Encoding", "Cache-Control": "public, immutable, max-age=31536000"}
+    return Response(body, headers={**kept, **(headers or {})}, media_type=_MEDIA_TYPES[PurePosixPath(path).suffix])
 
 
 def _accepts_gzip(accept_encoding: str) -> bool:

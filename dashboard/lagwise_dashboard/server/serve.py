@@ -46,6 +46,11 @@ _MODULES = (
     "lagwise_dashboard.pages.overview.owners",
     "lagwise_dashboard.pages.group.group_charts",
     "lagwise_dashboard.widgets.page",
+    "lagwise_dashboard.widgets.browser_window",
+    "lagwise_dashboard.widgets.finder",
+    "lagwise_dashboard.widgets.skip_link",
+    "lagwise_dashboard.pages.overview.fleet_strip",
+    "lagwise_dashboard.pages.group.partition_charts",
     "lagwise_dashboard.queries.overview",
 )
 

@@ -1,4 +1,12 @@
-// What the scripts of several components use: component.py puts this in front of each.
+// What the scripts of several components use: component.py puts this in front of each, and STYLE in front of this.
+
+const sheet = new CSSStyleSheet();
+sheet.replaceSync(STYLE);
+
+// Gives the root that a component is mounted in its style.
+export function dress(root) {
+  if (!root.adoptedStyleSheets.includes(sheet)) root.adoptedStyleSheets.push(sheet);
+}
 
 function make(tag, attributes = {}, children = []) {
   const element = document.createElement(tag);

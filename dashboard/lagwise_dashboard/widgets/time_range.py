@@ -25,8 +25,9 @@ RANGES = {
 #: What is shown where neither the address nor the page asks for another one.
 DEFAULT_RANGE = "1h"
 _IN_THE_LAST = "in the last "
-#: Ranges move on in steps, so that browsers that look at the same moment share one answer.
-_STEP_SECONDS = 5
+#: Ranges move on in steps, so that browsers that look at the same moment share one answer and one chart: of a pixel, as
+#: a part of a range, and of so many seconds at least.
+_STEP_PART, _LEAST_STEP_SECONDS = 1 / 1440, 5.0
 #: Less is not drawn: there are no more points to be seen.
 _MIN_SPAN = timedelta(minutes=1)
 _MAX_SPAN = timedelta(days=90)
@@ -86,8 +87,9 @@ def choose(now: datetime, default: str = DEFAULT_RANGE) -> TimeRange:
         since, until = zoomed
         words = f"from {time_zone.clock_markdown(since, now)} to {time_zone.clock_markdown(until, now)}"
         return TimeRange(since, until, words, is_zoom=True)
-    until = context.rounded_up(now, _STEP_SECONDS)
-    return TimeRange(until - RANGES[chosen], until, f"{_IN_THE_LAST}{in_words(chosen)}")
+    length = RANGES[chosen]
+    until = context.rounded_up(now, max(_LEAST_STEP_SECONDS, length.total_seconds() * _STEP_PART))
+    return TimeRange(until - length, until, f"{_IN_THE_LAST}{in_words(chosen)}")
 
 
 def chart(made: go.Figure | ZonedChart, span: TimeRange, *, name: str, alt: str) -> None:

@@ -12,7 +12,7 @@ from lagwise_dashboard import context, time_zone
 from lagwise_dashboard.cache import ask_of_the_past
 from lagwise_dashboard.pages.group import group_charts
 from lagwise_dashboard.queries import group as queries
-from lagwise_dashboard.queries.base import Row
+from lagwise_dashboard.queries.base import Row, bucket_seconds
 from lagwise_dashboard.widgets.time_range import TimeRange
 
 #: Days before; the first one of which there is history is compared with.
@@ -36,7 +36,7 @@ def before(cluster: str, group: str, span: TimeRange) -> group_charts.Before | N
     for days, words in _WORDS.items():
         ago = time_zone.shown().days_before(span.until, days)
         if length <= ago and (history := _history(cluster, group, span.until - ago, length)).num_rows:
-            return group_charts.before_of(history, ago, words)
+            return group_charts.before_of(history, ago, words, bucket_seconds(*_ends(span.until - ago, length)))
     return None
 
 
@@ -54,9 +54,13 @@ def sentence(row: Row, now: datetime) -> str:
 
 
 def _history(cluster: str, group: str, until: datetime, length: timedelta) -> pa.Table:
+    return ask_of_the_past(queries.history, cluster, group, *_ends(until, length))
+
+
+def _ends(until: datetime, length: timedelta) -> tuple[datetime, datetime]:
+    """The ends of what is asked for, so that a span of this length up to ``until`` is in it."""
     until = context.rounded_up(until, _STEP_SECONDS)
-    since = until - length - timedelta(seconds=_STEP_SECONDS)
-    return ask_of_the_past(queries.history, cluster, group, since, until)
+    return until - length - timedelta(seconds=_STEP_SECONDS), until
 
 
 def _differences(row: Row, history: pa.Table) -> Iterator[str]:

@@ -13,7 +13,7 @@ from lagwise.links.pages import Values
 from lagwise_alerts.operate import Alert, AlertState, OperatorState
 from lagwise_alerts.operate.queries import operator_state
 from lagwise_dashboard import address, alert_reader, context, escaping, time_zone
-from lagwise_dashboard.cache import ask
+from lagwise_dashboard.cache import ask, computed_once
 from lagwise_dashboard.pages.group import (
     assignment,
     current_round,
@@ -121,7 +121,7 @@ def _history(row: Row, span: TimeRange, alerts: list[Alert], now: datetime) -> N
     cluster, group = row["cluster"], row["group"]
     history = ask(queries.history, cluster, group, span.since, span.until)
     work = ask(time_per_message.history, cluster, group, span.since, span.until)
-    shifts = level_shifts.shifts_of(work, history)
+    shifts = computed_once(level_shifts.shifts_of, work, history)
     log = event_log.find(row, span, alerts, shifts)
     _charts(row, span, history, work, shifts, log, now)
     if growth := ask(queries.growth, cluster, group, row["as_of"]):
@@ -185,6 +185,7 @@ def _charts(
         marks,
         begins,
         until,
+        bucket_seconds=bucket_seconds(since, until),
         objective_seconds=configured.lag_objective_of(group) if configured else None,
         work=work,
         before=earlier_days.before(cluster, group, span),

@@ -23,6 +23,8 @@ _PANELS = (
 _STATUS, _AGE, _LAG, _RATES, _WORK = range(1, 6)
 #: Pixels of the words on a status: at most, and at least.
 _STATUS_FONT, _SMALL_STATUS_FONT = 11, 9
+#: What the box at the crosshair says of a number. The browser writes it: a text for each point is sent in each refresh.
+_COUNT, _RATE = "%{y:,} records", "%{y:,.3~r}/s"
 _WORK_PANEL = "Time per message on {topic}"
 _WORK_HEIGHT = 110
 _FILL, _FAINT_FILL = "rgba(13,148,136,0.14)", "rgba(13,148,136,0.05)"
@@ -56,9 +58,9 @@ class Before:
     points: dict[str, list[Any]]
 
 
-def before_of(history: pa.Table, ago: timedelta, words: str) -> Before:
+def before_of(history: pa.Table, ago: timedelta, words: str, bucket_seconds: float) -> Before:
     """The history of an earlier day."""
-    return Before(ago, words, plot_theme.with_gaps(history))
+    return Before(ago, words, plot_theme.with_gaps(history, bucket_seconds))
 
 
 def chart(
@@ -67,14 +69,16 @@ def chart(
     since: datetime,
     until: datetime,
     *,
+    bucket_seconds: float = 0.0,
     objective_seconds: float | None,
     work: pa.Table | None,
     before: Before | None,
     zoom: str,
 ) -> go.Figure:
-    """The charts over a span. ``objective_seconds`` draws the age from which a steady lag is called ``lagging``,
-    ``work`` (of :func:`lagwise_dashboard.queries.time_per_message.history`) the time per message where it is measured,
-    ``before`` the same hours of an earlier day.
+    """The charts over a span, with a point for each ``bucket_seconds`` (0: as they come). ``objective_seconds`` draws
+    the age from which a steady lag is called ``lagging``, ``work`` (of
+    :func:`lagwise_dashboard.queries.time_per_message.history`) the time per message where it is measured, ``before``
+    the same hours of an earlier day.
 
     ``marks`` come latest first.
     """
@@ -84,31 +88,29 @@ def chart(
         panels.append(Panel(_WORK_PANEL.format(topic=topic), _WORK_HEIGHT))
     upper = len(panels)
     made = plot_theme.stack(panels, zoom=zoom)
-    points = plot_theme.with_gaps(history)
+    points = plot_theme.with_gaps(history, bucket_seconds)
     _status(made, points, until)
     scale, unit = plot_theme.time_unit(max((v for v in points["lag_seconds"] if v is not None), default=0.0))
     if before is not None:
         _lines_before(made, before)
     _lines(made, points, scale)
-    if objective_seconds is not None and _worth_drawing(objective_seconds, points["lag_seconds"]):
-        made.add_hline(
-            y=objective_seconds / scale, row=_AGE, col=1, line={"color": plot_theme.MARK, "width": 1, "dash": "dash"},
-            annotation={"text": f"objective {humanise.duration(objective_seconds)}", "font": {"size": 11}},
-            annotation_position="top left",
-        )  # fmt: skip
     rates = ("produce_rate_per_second", "consume_rate_per_second")
     for row, columns in ((_AGE, ("lag_seconds",)), (_LAG, ("lag",)), (_RATES, rates)):
         if all(value is None for column in columns for value in points[column]):
             _unknown(made, row)
     if work is not None and work.num_rows:
         _time_per_message(made, plot_theme.with_gaps(work))
-    _marks(made, marks[:MAX_MARKS], rows=range(_AGE, upper + 1))
     made.update_xaxes(range=[since, until])
     made.update_yaxes(ticksuffix=f" {unit}", row=_AGE, col=1)
     made.update_yaxes(nticks=4, row=_LAG, col=1)
     made.update_yaxes(ticksuffix=" /s", row=_RATES, col=1)
     made.update_yaxes(visible=False, range=[0, 1], row=_STATUS, col=1)
     plot_theme.share_crosshair(made, upper)
+    lines = []
+    if objective_seconds is not None and _worth_drawing(objective_seconds, points["lag_seconds"]):
+        lines = [_objective(made, objective_seconds, scale)]
+    # All at once, and on the shared axis: each change of what is drawn looks through and copies what there is already.
+    made.layout.shapes = [*lines, *_marks(made, marks[:MAX_MARKS], rows=range(_AGE, upper + 1))]
     return made
 
 
@@ -117,7 +119,7 @@ def _lines(made: go.Figure, points: dict[str, list[Any]], scale: float) -> None:
     is_bound = [bool(b) for b in points["lag_seconds_is_lower_bound"]]
     ages = [None if v is None else v / scale for v in points["lag_seconds"]]
     texts = [
-        f"{humanise.duration(v, lower_bound=b)} · {'' if status is None else appearance.of_status(status).label}"
+        "" if status is None else f"{humanise.duration(v, lower_bound=b)}, {appearance.of_status(status).word}"
         for v, b, status in zip(points["lag_seconds"], is_bound, points["status"], strict=True)
     ]
     # The line is drawn up to its first point of the other kind, so that it is not broken there.
@@ -129,18 +131,19 @@ def _lines(made: go.Figure, points: dict[str, list[Any]], scale: float) -> None:
         if name != "age" and not any(is_bound):
             continue
         made.add_trace(
-            plot_theme.line(
+            plot_theme.packed_line(
                 at, [v if s else None for v, s in zip(ages, shown, strict=True)],
                 name=name, line={"color": plot_theme.LAG, "width": 2, "dash": dash}, fill="tozeroy", fillcolor=fill,
-                customdata=texts, hovertemplate="%{customdata}<extra>" + extra + "</extra>",
+                customdata=[text if s else "" for text, s in zip(texts, shown, strict=True)],
+                hovertemplate="%{customdata}<extra>" + extra + "</extra>",
                 showlegend=any(is_bound) and any(shown),
             ),
             row=_AGE, col=1,
         )  # fmt: skip
     made.add_trace(
-        plot_theme.line(
+        plot_theme.packed_line(
             at, points["lag"], name="lag", line={"color": plot_theme.LAG, "width": 1.8}, showlegend=False,
-            hovertemplate="%{y:,} records<extra>lag</extra>",
+            hovertemplate=_COUNT + "<extra>lag</extra>",
         ),
         row=_LAG, col=1,
     )  # fmt: skip
@@ -149,10 +152,9 @@ def _lines(made: go.Figure, points: dict[str, list[Any]], scale: float) -> None:
         ("read", "consume_rate_per_second", plot_theme.CONSUMED),
     ):
         made.add_trace(
-            plot_theme.line(
+            plot_theme.packed_line(
                 at, points[column], name=name, line={"color": colour, "width": 1.8},
-                customdata=[humanise.rate(v) for v in points[column]],
-                hovertemplate="%{customdata}/s<extra>" + name + "</extra>",
+                hovertemplate=_RATE + "<extra>" + name + "</extra>",
             ),
             row=_RATES, col=1,
         )  # fmt: skip
@@ -161,16 +163,14 @@ def _lines(made: go.Figure, points: dict[str, list[Any]], scale: float) -> None:
 def _lines_before(made: go.Figure, before: Before) -> None:
     """What was written and unread in the same hours of an earlier day, as thin dotted lines."""
     at = [one + before.ago for one in before.points["at"]]
-    for column, row, colour, unit in (
-        ("lag", _LAG, plot_theme.LAG, " records"),
-        ("produce_rate_per_second", _RATES, plot_theme.PRODUCED, "/s"),
+    for column, row, colour, shown in (
+        ("lag", _LAG, plot_theme.LAG, _COUNT),
+        ("produce_rate_per_second", _RATES, plot_theme.PRODUCED, _RATE),
     ):
-        values = before.points[column]
         made.add_trace(
-            plot_theme.line(
-                at, values, name=before.words, line={"color": colour, "width": 1, "dash": "dot"},
-                customdata=[humanise.count(v) if column == "lag" else humanise.rate(v) for v in values],
-                hovertemplate="%{customdata}" + unit + "<extra>" + before.words + "</extra>",
+            plot_theme.packed_line(
+                at, before.points[column], name=before.words, line={"color": colour, "width": 1, "dash": "dot"},
+                hovertemplate=shown + "<extra>" + before.words + "</extra>",
                 showlegend=row == _RATES,
             ),
             row=row, col=1,
@@ -184,7 +184,7 @@ def _time_per_message(made: go.Figure, points: dict[str, list[Any]]) -> None:
     lines += [] if is_whole else [("T2 (CPU)", "t2_seconds", plot_theme.SERIES[5])]
     for name, column, colour in lines:
         made.add_trace(
-            plot_theme.line(
+            plot_theme.packed_line(
                 points["at"], [None if v is None else v * 1000 for v in points[column]],
                 name=name, line={"color": colour, "width": 1.8},
                 customdata=["" if v is None else humanise.precise_duration(v) for v in points[column]],
@@ -247,27 +247,37 @@ def _unknown(made: go.Figure, row: int) -> None:
     made.update_yaxes(showticklabels=False, showgrid=False, row=row, col=1)
 
 
-def _marks(made: go.Figure, marks: Sequence[ChartMark], rows: Iterable[int]) -> None:
+def _objective(made: go.Figure, seconds: float, scale: float) -> dict[str, Any]:
+    """Name the objective in the panel of ages. Returns its line."""
+    made.add_annotation(
+        text=f"objective {humanise.duration(seconds)}", font={"size": 11}, showarrow=False,
+        x=0, xref="x domain", xanchor="left", y=seconds / scale, yref=f"y{_AGE}", yanchor="bottom",
+    )  # fmt: skip
+    return {
+        "type": "line", "xref": "x domain", "x0": 0, "x1": 1, "yref": f"y{_AGE}", "y0": seconds / scale,
+        "y1": seconds / scale, "line": {"color": plot_theme.MARK, "width": 1, "dash": "dash"},
+    }  # fmt: skip
+
+
+def _marks(made: go.Figure, marks: Sequence[ChartMark], rows: Iterable[int]) -> list[dict[str, Any]]:
+    """Draw the triangles. Returns the lines of the marks that have some."""
+    if marks:
+        made.add_trace({
+            "type": "scatter", "xaxis": "x", "yaxis": f"y{_RATES}", "mode": "markers",
+            "x": [mark.at for mark in marks], "y": [0] * len(marks),
+            "marker": {"symbol": "triangle-up", "size": 9, "color": [mark.colour for mark in marks]},
+            "customdata": [escaping.plotly(mark.text, max_length=120) for mark in marks],
+            "hovertemplate": "%{customdata}<extra></extra>", "showlegend": False,
+        })  # fmt: skip
     with_lines = marks if len(marks) <= MAX_LINES else [mark for mark in marks if not mark.minor][:MAX_LINES]
-    # All at once: each add_vline copies what there is already.
-    made.layout.shapes += tuple(
+    return [
         {
-            "type": "line", "xref": f"x{row}", "yref": f"y{row} domain", "x0": mark.at, "x1": mark.at, "y0": 0, "y1": 1,
+            "type": "line", "xref": "x", "yref": f"y{row} domain", "x0": mark.at, "x1": mark.at, "y0": 0, "y1": 1,
             "line": {"color": mark.colour, "width": 1, "dash": mark.dash},
         }
         for mark in with_lines
         for row in rows
-    )  # fmt: skip
-    if marks:
-        made.add_trace(
-            go.Scatter(
-                x=[mark.at for mark in marks], y=[0] * len(marks), mode="markers",
-                marker={"symbol": "triangle-up", "size": 9, "color": [mark.colour for mark in marks]},
-                customdata=[escaping.plotly(mark.text, max_length=120) for mark in marks],
-                hovertemplate="%{customdata}<extra></extra>", showlegend=False,
-            ),
-            row=_RATES, col=1,
-        )  # fmt: skip
+    ]  # fmt: skip
 
 
 def _worth_drawing(objective: float, values: Sequence[float | None]) -> bool:

@@ -10,13 +10,14 @@ import streamlit as st
 from lagwise.links import pages, parameters
 from lagwise.links.parameters import PartitionMeasure
 from lagwise_dashboard import address, context, plot_theme
+from lagwise_dashboard.address import Texts
 from lagwise_dashboard.cache import ask
 from lagwise_dashboard.pages.group import heat_map, tabs
 from lagwise_dashboard.pages.group.measures import MEASURES, Measure
 from lagwise_dashboard.plot_theme import Panel
 from lagwise_dashboard.queries import partition_history as queries
 from lagwise_dashboard.queries.base import Row
-from lagwise_dashboard.widgets import chart_links, time_range
+from lagwise_dashboard.widgets import chart_links, charts, time_range
 from lagwise_dashboard.widgets.time_range import TimeRange
 
 _SPREAD_HEIGHT = 110
@@ -56,7 +57,10 @@ def show(row: Row, span: TimeRange) -> None:
         st.caption(f"{measure.title}: unknown {span.words}.")
         return
     cells = ask(queries.cells, *asked)
-    made = chart(spread, cells, span, measure, _link, zoom=f"{row['cluster']}/{row['group']}/{key}/{span.name}")
+    # Its links keep what is looked at: readers who look at the same share it, all others have their own.
+    kept = address.link_parameters(pages.GROUP, {parameters.TAB: tabs.PARTITIONS, parameters.MEASURE: key})
+    zoom = f"{row['cluster']}/{row['group']}/{key}/{span.name}"
+    made = charts.made_once(_linked_chart, spread, cells, span, key, kept, zoom=zoom)
     time_range.chart(
         made,
         span,
@@ -72,11 +76,19 @@ def show(row: Row, span: TimeRange) -> None:
         chart_links.follow()
 
 
-def _link(topic: str, partition: int) -> str:
-    """The address of the table of one partition, below the same charts."""
-    searched = parameters.PARTITION_LIST.searched(f"{topic}-{partition}")
-    shown = {parameters.TAB: tabs.PARTITIONS, parameters.MEASURE: address.get(parameters.MEASURE)}
-    return address.href(pages.GROUP, {**shown, **searched})
+def _linked_chart(
+    spread: pa.Table, cells: pa.Table, span: TimeRange, measure: str, kept: Texts, *, zoom: str
+) -> go.Figure:
+    """The chart of a measure by its key, whose links lead to the table of one partition, below the same charts, and
+    have the parameters ``kept`` as well."""
+
+    def link(topic: str, partition: int) -> str:
+        searched = parameters.PARTITION_LIST.searched(f"{topic}-{partition}")
+        texts = kept | {parameter.name: parameter.written(value) for parameter, value in searched.items()}
+        query = pages.query_string({name: given for name, given in texts.items() if given})
+        return f"{pages.GROUP.path}?{query}"
+
+    return chart(spread, cells, span, MEASURES[measure], link, zoom=zoom)
 
 
 def chart(
@@ -106,7 +118,7 @@ def chart(
     unit = measure.unit(max(value for value in points["worst"] if value is not None))
     for name, column, colour in _LINES:
         made.add_trace(
-            plot_theme.line(
+            plot_theme.packed_line(
                 points["at"], [None if value is None else value / unit.scale for value in points[column]],
                 name=name, line={"color": colour, "width": 1.8},
                 customdata=[one and places[one] for one in worst] if column == "worst" else None,

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import streamlit as st
 
+from lagwise_dashboard.widgets import component
+
 _KEY = "window"
-_COMPONENT = st.components.v2.component(
-    "lagwise_window", js=(Path(__file__).parent / "window.js").read_text(encoding="utf-8")
-)
+_COMPONENT = component.declared("window", Path(__file__).parent, "window")
 #: Colours of the theme that components use. Paper has those of the light one.
 _COLOURS = (
     "primaryColor",
