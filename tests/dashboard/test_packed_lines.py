@@ -1,13 +1,11 @@
 """Long lines take fewer bytes, and say the same."""
 
-import base64
 import json
 import math
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-import numpy as np
 import plotly.io
 import pyarrow as pa
 import pytest
@@ -15,6 +13,7 @@ import pytest
 from lagwise.platform.time_zones import time_zone
 from lagwise_dashboard import plot_theme
 from lagwise_dashboard.time_zone import IN_UTC, ShownZone
+from tests.dashboard.sent_lines import unpacked
 
 NOW = datetime(2026, 11, 21, 12, 0, 5, tzinfo=UTC)
 _BUCKET = timedelta(seconds=216)
@@ -31,18 +30,13 @@ def _sent(at: Sequence[datetime], y: Sequence[float | None], zone: ShownZone = I
     return trace, len(json.dumps(trace))
 
 
-def _unpacked(array: dict[str, str]) -> list[float | None]:
-    values = np.frombuffer(base64.b64decode(array["bdata"]), array["dtype"])
-    return [None if math.isnan(value) else float(value) for value in values]
-
-
 def test_a_packed_line_has_the_same_points() -> None:
     rates = [None if n % 50 == 7 else 1000 / (n + 1) for n in range(400)]
     line, size = _sent(_EVENLY, rates)
     assert (line["x0"], line["dx"]) == ("2026-11-21T12:00:05+00:00", 216_000.0)
     assert "x" not in line
-    assert [v is None for v in _unpacked(line["y"])] == [v is None for v in rates]
-    assert _unpacked(line["y"])[:7] == pytest.approx(rates[:7], rel=1e-6)
+    assert [v is None for v in unpacked(line["y"])] == [v is None for v in rates]
+    assert unpacked(line["y"])[:7] == pytest.approx(rates[:7], rel=1e-6)
     assert size < 0.12 * len(json.dumps([[at.isoformat(), rate] for at, rate in zip(_EVENLY, rates, strict=True)]))
 
 
@@ -59,7 +53,7 @@ def test_a_packed_line_is_drawn_by_the_clocks_of_its_reader() -> None:
 
 def test_large_counts_stay_exact() -> None:
     counts = [2**33 + n for n in range(400)]
-    assert _unpacked(_sent(_EVENLY, counts)[0]["y"]) == counts
+    assert unpacked(_sent(_EVENLY, counts)[0]["y"]) == counts
 
 
 def test_a_short_line_stays_readable() -> None:

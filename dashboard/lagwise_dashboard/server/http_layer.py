@@ -119,7 +119,7 @@ class CompressedFiles:
         if scope["type"] != "http" or scope["method"] not in ("GET", "HEAD"):
             return None
         _, static, name = scope["path"].partition("/static/")  # a base path may stand in front
-        path = static + name
+        path: str = static + name
         if path[1:] in component.SCRIPTS:
             return path
         headers = Headers(scope=scope)
