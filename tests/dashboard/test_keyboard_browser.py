@@ -66,7 +66,7 @@ _FOCUS = """() => {
 }"""
 #: Of these, every heading that sorts is tried. Of the others it is one for each table: the rest is the same code.
 _SORTED_BY_ALL = ("/overview", "/retention")
-#: Every page, and every table of it: the least number of tables that it shows.
+#: Pages, and the least number of tables that each shows: all of them are walked.
 _PAGES = {
     "/overview": 1,
     "/retention": 1,
@@ -76,9 +76,7 @@ _PAGES = {
     "/topic?cluster=prod&topic=clicks": 2,
     "/rebalances": 1,
     "/rebalances?cluster=prod&group=orders-fulfilment&range=6h": 1,
-    "/alerts": 2,
     "/capacity": 1,
-    "/capacity?cluster=prod&group=checkout": 1,
     "/plan?cluster=prod&group=checkout": 1,
     "/health": 2,
 }
@@ -180,7 +178,7 @@ def test_the_keyboard_reaches_everything_on_a_page_and_every_table_sorts(visit: 
         before = _press(page, "Tab")
         assert before.name == f"CSV: {table.get_attribute('aria-label')}"
         stops += 1
-    assert reached == tables
+    assert reached == tables, f"after {stops} stops, the focus left the page from {before}"
     assert unmarked == [], "each shows that it has the focus"
     for _ in range(stops):
         at = _press(page, "Shift+Tab")
@@ -218,7 +216,7 @@ def test_the_first_stops_skip_the_menu(visit: Visit) -> None:
     ("path", "openers"),
     [
         ("/overview", ("Views", "UTC", "Find")),
-        ("/group?cluster=prod&group=payments-settlement", ("Zoom to", "Acknowledge", "Silence")),
+        ("/group?cluster=prod&group=payments-settlement", ("Zoom to …", "Acknowledge", "Silence")),
         ("/alerts", ("Acknowledge", "Silence")),
     ],
 )
@@ -228,7 +226,7 @@ def test_escape_closes_what_a_key_opened_and_gives_the_focus_back(
     page = visit.open(path)
     opened = page.get_by_role("dialog").or_(page.get_by_test_id("stPopoverBody"))
     for name in openers:
-        opener = page.get_by_role("button", name=name).first
+        opener = page.get_by_role("button", name=name, exact=True).first
         opener.focus()
         page.keyboard.press("Enter")
         expect(opened.first).to_be_visible()
@@ -239,12 +237,13 @@ def test_escape_closes_what_a_key_opened_and_gives_the_focus_back(
 
 def test_the_focus_stays_on_a_partition_s_number_beside_a_chart_that_is_drawn_anew(visit: Visit) -> None:
     page = visit.open("/group?cluster=prod&group=clickstream-archive&tab=partitions&partitions_by=relative")
-    number = page.locator('.js-plotly-plot a[*|href$="partitions_q=clicks-7"]')
-    number.focus()
-    expect(number).to_be_focused()
-    # As Plotly does with every name whose place among the rows has changed; in this lake none ever does.
-    number.evaluate("link => link.replaceWith(link.cloneNode(true))")
-    expect(number).to_be_focused()
+    number = '.js-plotly-plot a[*|href$="partitions_q=clicks-7"]'  # while Plotly draws it anew, there may be two
+    page.locator(number).first.focus()
+    focused = page.locator(f"{number}:focus")
+    expect(focused).to_have_count(1)
+    # As Plotly does with a name whose place among the rows has changed.
+    focused.evaluate("link => link.replaceWith(link.cloneNode(true))")
+    expect(focused).to_have_count(1)
     page.keyboard.press("Enter")
     page.wait_for_url("**partitions_q=clicks-7*")
     visit.settled()
