@@ -62,7 +62,7 @@ PICTURES = (
     Picture("overview-light", "/"),
     Picture("overview-phone-light", "/?as=cards", PHONE[0], (PHONE[1], PHONE[1])),
     # Down to what happened.
-    Picture("group-light", _address("group", group="warehouse-sync", range="15m"), heights=(700, 1320)),
+    Picture("group-light", _address("group", group="warehouse-sync", range="15m"), heights=(700, 1640)),
     # Down to the heat map of its partitions.
     Picture(
         "partitions-light",

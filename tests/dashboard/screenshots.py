@@ -128,13 +128,12 @@ def picture(visit: Visit, path: str, file: Path, *, width: int = 1280, heights: 
     page = visit.open(path)
     page.wait_for_load_state("networkidle")
     height = least
-    while height != (tall := min(max(least, page.wait_for_function(_HEIGHT).json_value()), most)):
-        height = tall
-        page.set_viewport_size({"width": width, "height": height})
-    for _ in range(_ATTEMPTS):  # what is being refreshed is faded
-        page.wait_for_function(_IS_AT_REST)
+    for _ in range(_ATTEMPTS):
+        while height != (tall := min(max(least, page.wait_for_function(_HEIGHT).json_value()), most)):
+            height = tall
+            page.set_viewport_size({"width": width, "height": height})
         page.screenshot(path=str(file))
-        if page.evaluate(_IS_AT_REST):
+        if page.evaluate(_HEIGHT):  # else a refresh has begun, which fades the page, or a table came late
             break
     print(f"{file} ({file.stat().st_size // 1024} kB)")  # noqa: T201 (a tool's output)
 

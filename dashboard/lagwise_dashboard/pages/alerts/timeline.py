@@ -32,6 +32,7 @@ _MESSAGES = {
     "dead": ("undelivered", "x", "#DC2626"),
 }
 _ESCALATED = "escalated"
+_WHITE = "#FFFFFF"
 #: No bar is shorter than such a part of the span: it could not be seen.
 _STEPS = 400
 _MAX_NAME_LENGTH, _MAX_TEXT_LENGTH = 44, 160
@@ -112,12 +113,13 @@ def chart(shown: Sequence[Lane], messages: Sequence[IncidentMessage], since: dat
             _draw(made, bars, shown, since, until, kind=kind, colour=colour, width=width)
     by_incident = {name: lane for lane, its in enumerate(shown) for name in its.incident_ids}
     placed = [(by_incident[one.incident_id], one) for one in messages if one.incident_id in by_incident]
+    raised = [(y, one) for y, one in placed if one.event == _ESCALATED]
+    # White, below the sign of the message: an outline would not be seen on a bar.
+    _mark(made, raised, since, name=_ESCALATED, symbol="triangle-up", colour=_WHITE, size=18)
     for state, (name, symbol, colour) in _MESSAGES.items():
         _mark(
             made, [(y, one) for y, one in placed if one.state == state], since, name=name, symbol=symbol, colour=colour
         )
-    raised = [(y, one) for y, one in placed if one.event == _ESCALATED]
-    _mark(made, raised, since, name=_ESCALATED, symbol="triangle-up-open", colour="#64748B", size=15)
     made.update_layout(hovermode="closest", barmode="overlay", bargap=0.2)
     made.update_xaxes(range=[since, until])
     made.update_yaxes(
@@ -162,7 +164,8 @@ def _mark(
     seen = [(lane, one) for lane, one in messages if one.created_at >= since]
     if not seen:
         return
-    edge = colour if symbol.endswith("open") else "#FFFFFF"  # a filled sign is told from the bar that it lies on
+    # A filled sign is told from the bar that it lies on, and a white one from the page.
+    edge = colour if symbol.endswith("open") else "#475569" if colour == _WHITE else _WHITE
     words = [
         f"{one.event} to {one.channel}{' in a summary' if one.in_summary else ''}: {_MESSAGES[one.state][0]}"
         f" ({humanise.plural(one.attempts, 'attempt')})"

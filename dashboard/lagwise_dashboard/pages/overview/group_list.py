@@ -113,21 +113,16 @@ def _worst_partition(row: Row) -> str | None:
 
 
 def _members(rows: list[Row]) -> TableColumn:
-    """How many members a group has, with its state unless that is the usual one, and how many of them own nothing:
-    ``0, Empty``, ``5, rebalancing``, ``6, 2 idle``."""
+    """How many members a group has, with its state, or in the usual one with how many own nothing: ``0, Empty``,
+    ``5, rebalancing``, ``6, 2 idle``."""
     states = ["rebalancing" if r["state"] in REBALANCING_STATES else r["state"] for r in rows]
     made = tables.count("Members", [r["members"] for r in rows])
     idle = [r["idle_members"] for r in rows]
-    cells = [
-        ", ".join(
-            [
-                cell or humanise.DASH,
-                *([] if state in (None, GroupState.STABLE) else [state]),
-                *([f"{humanise.count(without)} idle"] if without else []),
-            ]
-        )
-        for cell, state, without in zip(made.cells, states, idle, strict=True)
+    notes = [
+        (f"{humanise.count(without)} idle" if without else "") if state in (None, GroupState.STABLE) else state
+        for state, without in zip(states, idle, strict=True)
     ]
+    cells = [f"{cell or humanise.DASH}, {note}" if note else cell for cell, note in zip(made.cells, notes, strict=True)]
     complete = replace(made, cells=cells, raw={**made.raw, "state": states, "idle_members": idle})
     return complete.with_help(
         "With the state that the group coordinator reports, unless the group is stable. Idle members own no partition."
