@@ -56,11 +56,7 @@ class DashboardApp(st.App):
 
         async def with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
-                headers = MutableHeaders(scope=message)
-                headers.update(HEADERS)
-                if headers.get("content-type", "").startswith("text/html"):
-                    # While a browser still loads Streamlit. Relative to the page, as Streamlit names its own scripts.
-                    headers["Link"] = ", ".join(f"<./{path}>; rel=modulepreload" for path in list(component.SCRIPTS))
+                MutableHeaders(scope=message).update(HEADERS)
             await send(message)
 
         answer = _redirect(scope) or self.files

@@ -6,6 +6,7 @@ place, and each script costs a request. Here the document holds the style and na
 beside Streamlit's own.
 """
 
+import json
 import re
 from collections.abc import Iterable, Iterator
 from http import HTTPStatus
@@ -16,6 +17,7 @@ from starlette.responses import HTMLResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from lagwise.links import pages
+from lagwise_dashboard.widgets import component
 
 #: Kinds of elements, as Streamlit names their scripts: what every page has or may soon have, ...
 _ELEMENTS = (
@@ -37,6 +39,10 @@ _WITH_CHARTS = frozenset(page.path for page in (pages.GROUP, pages.TOPIC, pages.
 _ICONS = "MaterialSymbols-Rounded"
 #: Scripts import others at their beginning.
 _IMPORTS_BYTES = 20_000
+#: Runs scripts while Streamlit waits for the server's answer, so that what they draw is not waited for later.
+_RUN = """<script type="module">
+addEventListener("load", () => {{ for (const path of {paths}) import(new URL(path, document.baseURI)); }});
+</script>"""
 _IMPORTED = re.compile(r"""(?:from|import)\s*["'`]\./([^"'`]+\.js)["'`]""")
 #: With these, a browser asks whether what it has is still current. It is not where an older Lagwise sent it.
 _CONDITIONS = frozenset({b"if-none-match", b"if-modified-since", b"range"})
@@ -67,11 +73,16 @@ class StartDocument:
             if not is_replaced:
                 await send(message)
 
-        headers = [(name, value) for name, value in scope["headers"] if name not in _CONDITIONS]
-        await self._app({**scope, "headers": headers}, receive, replace)
+        asked = [(name, value) for name, value in scope["headers"] if name not in _CONDITIONS]
+        await self._app({**scope, "headers": asked}, receive, replace)
         if is_replaced:
             document = self._with_charts if name in _WITH_CHARTS else self._plain
-            await HTMLResponse(document, headers={"Cache-Control": "no-cache"})(scope, receive, send)
+            headers = {
+                "Cache-Control": "no-cache",
+                # Relative to the page, as Streamlit names its own scripts.
+                "Link": ", ".join(f"<./{path}>; rel=modulepreload" for path in list(component.SCRIPTS)),
+            }
+            await HTMLResponse(document, headers=headers)(scope, receive, send)
 
 
 def _document(folder: Path, style: str, *, with_charts: bool) -> str:
@@ -80,15 +91,17 @@ def _document(folder: Path, style: str, *, with_charts: bool) -> str:
     scripts = folder / "static" / "js"
     known = set(re.findall(r'"\./static/js/([^"]+)"', text))
     run = _files(scripts, *_ELEMENTS)
-    imported = _imported(scripts, [*run, *(_files(scripts, _CHART) if with_charts else [])], known)
+    loaded = [*run, *(_files(scripts, _CHART) if with_charts else [])]
     added = [
         *(
             f'<link rel="preload" as="font" type="font/woff2" crossorigin href="./static/media/{name}">'
             for name in _files(folder / "static" / "media", _ICONS)
         ),
-        *(f'<link rel="modulepreload" crossorigin href="./static/js/{name}">' for name in imported),
-        # Whatever has run already is drawn at once when it is asked for.
-        *(f'<script type="module" crossorigin src="./static/js/{name}"></script>' for name in run),
+        *(
+            f'<link rel="modulepreload" crossorigin href="./static/js/{name}">'
+            for name in _imported(scripts, loaded, known)
+        ),
+        _RUN.format(paths=json.dumps([f"./static/js/{name}" for name in run])),
     ]
     head, end_of_head, body = text.partition("</head>")
     body, end_of_body, end = body.rpartition("</body>")

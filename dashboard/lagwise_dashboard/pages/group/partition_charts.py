@@ -77,7 +77,7 @@ def show(row: Row, span: TimeRange) -> None:
 
 
 def _linked_chart(
-    spread: pa.Table, cells: pa.Table, span: TimeRange, measure: str, kept: Texts, *, zoom: str
+    spread: pa.Table, cells: pa.Table, span: TimeRange, measure: PartitionMeasure, kept: Texts, *, zoom: str
 ) -> go.Figure:
     """The chart of a measure by its key, whose links lead to the table of one partition, below the same charts, and
     have the parameters ``kept`` as well."""
