@@ -27,6 +27,7 @@ _ELEMENTS = (
     "Checkbox",
     "LinkButton",
     "Metric",
+    "NumberInput",
     "PageLink",
     "Progress",
     "Selectbox",

@@ -231,5 +231,6 @@ def _links(row: Row) -> None:
 
 
 _cluster, _group = address.get(parameters.CLUSTER), address.get(parameters.GROUP)
-address.page_link(pages.OVERVIEW, "All groups", icon=":material/arrow_back:", values={parameters.CLUSTER: None})
+with st.container(horizontal=True, key="way_back"):
+    address.page_link(pages.OVERVIEW, "All groups", icon=":material/arrow_back:", values={parameters.CLUSTER: None})
 page.show("Group" if _group is None else escaping.heading(_group), body, tab=escaping.visible(_group) or None)

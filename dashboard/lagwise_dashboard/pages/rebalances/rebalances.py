@@ -222,7 +222,7 @@ def _explained(
 
 _group = address.get(parameters.GROUP)
 if _group is not None:
-    with st.container(horizontal=True):
+    with st.container(horizontal=True, key="way_back"):
         address.page_link(
             pages.REBALANCES,
             "All rebalances",
