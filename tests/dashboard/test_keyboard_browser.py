@@ -9,6 +9,7 @@ import pytest
 from playwright.sync_api import Locator, Page, TimeoutError, expect
 
 from tests.dashboard.browsing import Visit
+from tests.dashboard.pointer import until_shown
 
 pytestmark = pytest.mark.browser
 
@@ -230,8 +231,8 @@ def test_escape_closes_what_a_key_opened_and_gives_the_focus_back(
         opener.focus()
         page.keyboard.press("Enter")
         expect(opened.first).to_be_visible()
-        page.keyboard.press("Escape")
-        expect(opened).to_have_count(0)
+        # What has just been drawn does not hear a key before it has the focus.
+        until_shown(lambda: page.keyboard.press("Escape"), lambda ms: expect(opened).to_have_count(0, timeout=ms))
         expect(opener).to_be_focused()
 
 

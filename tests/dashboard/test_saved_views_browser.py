@@ -3,9 +3,10 @@
 import re
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Locator, Page, expect
 
 from tests.dashboard.browsing import Visit
+from tests.dashboard.pointer import IN_BROWSER_MS, until_shown
 
 pytestmark = pytest.mark.browser
 
@@ -38,8 +39,7 @@ def test_a_view_is_saved_found_opened_renamed_and_deleted(visit: Visit) -> None:
     page.get_by_role("button", name="Views").click()
     dialog.get_by_text("Rename or delete").click()
     for name, button, left in ((_NAME, "Rename", [_OTHER]), (_OTHER, "Delete", [])):
-        dialog.get_by_role("combobox", name=re.compile("^View|Selected")).click()
-        page.get_by_role("option", name=name).click()
+        _choose(page, dialog.get_by_role("combobox", name=re.compile("^View|Selected")), name)
         if button == "Rename":
             dialog.get_by_role("textbox", name="New name").fill(_OTHER)
         dialog.get_by_role("button", name=button, exact=True).click()
@@ -47,3 +47,13 @@ def test_a_view_is_saved_found_opened_renamed_and_deleted(visit: Visit) -> None:
         if left:
             dialog.get_by_text("Rename or delete").click()
     expect(dialog.get_by_text("No view has been saved yet")).to_be_visible()
+
+
+def _choose(page: Page, field: Locator, option: str) -> None:
+    """Choose an option of a list, which a refresh of the page closes."""
+
+    def choose() -> None:
+        field.click(timeout=IN_BROWSER_MS)
+        page.get_by_role("option", name=option).click(timeout=IN_BROWSER_MS)
+
+    until_shown(choose, lambda ms: expect(field).to_have_value(option, timeout=ms))

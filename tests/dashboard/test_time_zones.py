@@ -167,7 +167,9 @@ def test_the_team_s_zone_is_checked_with_the_settings() -> None:
 
 
 def _said(app: Any) -> str:
-    return "\n".join(e.value for kind in ("markdown", "caption", "error", "warning") for e in app.get(kind))
+    """What the page says, times as they are read."""
+    said = "\n".join(e.value for kind in ("markdown", "caption", "error", "warning") for e in app.get(kind))
+    return said.replace("\\:", ":")
 
 
 def _figure(app: Any) -> dict[str, Any]:

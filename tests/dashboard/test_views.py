@@ -30,12 +30,12 @@ VIEWS = ("overview", "group", "topic", "retention", "rebalances", "alerts", "cap
 
 
 def _text(app: Any) -> str:
-    """Everything the page says outside its tables."""
+    """Everything the page says outside its tables, times as they are read."""
     said = [e.value for kind in ("markdown", "caption", "error", "warning", "info", "success") for e in app.get(kind)]
     said += [e.value for kind in ("header", "subheader") for e in app.get(kind)]
     said += [f"{m.label}={m.value}" for m in app.metric]
     said += [e.value for e in app.get("code")]
-    return "\n".join(said)
+    return "\n".join(said).replace("\\:", ":")
 
 
 def _column(table: Shown, title: str) -> list[Any]:

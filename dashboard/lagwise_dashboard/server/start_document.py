@@ -35,7 +35,9 @@ _ELEMENTS = (
 )
 #: ... and what is large, for the pages that have it.
 _CHART = "PlotlyChart"
-_WITH_CHARTS = frozenset(page.path for page in (pages.GROUP, pages.TOPIC, pages.REBALANCES, pages.ALERTS))
+_WITH_CHARTS = frozenset(
+    page.path for page in (pages.GROUP, pages.TOPIC, pages.REBALANCES, pages.ALERTS, pages.PLAN, pages.HEALTH)
+)
 #: The font of the icons: until it is there, each icon is as wide as its name.
 _ICONS = "MaterialSymbols-Rounded"
 #: Scripts import others at their beginning.

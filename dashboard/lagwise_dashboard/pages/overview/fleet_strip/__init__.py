@@ -23,9 +23,11 @@ from lagwise_dashboard.widgets import component, reserved
 
 _COMPONENT = component.declared("fleet", Path(__file__).parent, "fleet")
 _KEY = "fleet"
-#: Pixels (fleet.css, fleet.js): of the sentence and the legend; of a line of cells, and so many cells are in it; and
-#: the most that the cells have where they are small.
-_SENTENCE_HEIGHT, _LEGEND_HEIGHT, _LINE_HEIGHT, _IN_A_LINE, _CELLS_HEIGHT = 26, 30, 18, 68, 45
+#: Pixels (fleet.css, fleet.js): of the sentence or the legend, of what is between them, of a line of cells, and the
+#: most that the cells have where they are small.
+_TEXT_HEIGHT, _GAP, _LINE_HEIGHT, _CELLS_HEIGHT = 20, 5, 18, 45
+#: So many cells are in a line, and so many stand beside the sentence.
+_IN_A_LINE, _FEW = 68, 24
 #: So many blocks are named; the groups of the others, which are the least in trouble, share one.
 _MAX_BLOCKS = 24
 #: So many groups have the start of their sentence at the pointer, the worst ones; of others it explains the status.
@@ -84,9 +86,18 @@ def show(shown: Sequence[Block], sentence: str) -> None:
         "legend": [_entry(status, counts[status]) for status in statuses],
         "chosen": [statuses.index(status) for status in chosen],
     }
-    cells_height = min(_CELLS_HEIGHT, _LINE_HEIGHT * math.ceil(counts.total() / _IN_A_LINE))
-    with reserved.room(_KEY, _LEGEND_HEIGHT + cells_height + (_SENTENCE_HEIGHT if sentence else 0)):
+    with reserved.room(_KEY, _height(counts.total(), has_sentence=bool(sentence))):
         _COMPONENT(key=_KEY, data=data, on_status_change=choose)
+
+
+def _height(cells: int, *, has_sentence: bool) -> int:
+    """The least height of the strip in a wide window, in pixels."""
+    parts = [_TEXT_HEIGHT]
+    if has_sentence:
+        parts.append(_TEXT_HEIGHT)
+    if cells > _FEW:
+        parts.append(min(_CELLS_HEIGHT, _LINE_HEIGHT * math.ceil(cells / _IN_A_LINE)))
+    return sum(parts) + _GAP * (len(parts) - 1)
 
 
 def _entry(status: str, number: int) -> dict[str, Any]:
