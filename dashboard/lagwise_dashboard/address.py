@@ -9,10 +9,13 @@ links: ``st.switch_page`` makes two steps, of which the first is the old page wi
 """
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
+from urllib.parse import parse_qs
 
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
@@ -61,6 +64,20 @@ class _Written:
     seen_at: float
 
 
+#: The page and the query of what is made outside of a run.
+_asked_for: ContextVar[tuple[Page, Texts] | None] = ContextVar("asked_for", default=None)
+
+
+@contextmanager
+def asked_for(page: Page, query: str) -> Iterator[None]:
+    """In this block, which is no run of a page, the address is that of ``page`` with this query (``a=1&b=2``)."""
+    token = _asked_for.set((page, parse_qs(query)))
+    try:
+        yield
+    finally:
+        _asked_for.reset(token)
+
+
 def set_current_page(page: Page) -> None:
     """Say which page is being drawn. What was typed on another one, and is not in its address yet, stays there."""
     before: Page | None = st.session_state.get(_PAGE)
@@ -71,7 +88,8 @@ def set_current_page(page: Page) -> None:
 
 def current_page() -> Page:
     """The page that is being drawn."""
-    page: Page = st.session_state[_PAGE]
+    asked = _asked_for.get()
+    page: Page = st.session_state[_PAGE] if asked is None else asked[0]
     return page
 
 
@@ -261,6 +279,9 @@ def _link_parameters(page: Page, each: Iterable[Values]) -> list[Texts]:
 
 def _texts() -> Texts:
     """The query, with what was chosen or typed just now."""
+    asked = _asked_for.get()
+    if asked is not None:
+        return asked[1]
     texts = _with_last_choice({name: list(st.query_params.get_all(name)) for name in st.query_params})
     typed: Mapping[str, list[str]] = st.session_state.get(_TYPED, {})
     if typed and all(texts.get(name, []) == given for name, given in typed.items()):

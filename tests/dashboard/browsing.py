@@ -90,6 +90,7 @@ class Visit:
         """Wait until the script has run and its results are on the screen."""
         expect(self.page.locator('[data-testid="stApp"][data-test-script-state="notRunning"]')).to_be_visible()
         expect(self.page.locator('[data-testid="stHeading"]').first).to_be_visible()
+        expect(self.page.locator("#first_sight")).to_have_count(0)
 
     def hold(self) -> None:
         """Switch the refreshes off, and wait until the page has been drawn without them."""

@@ -22,6 +22,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from streamlit import file_util
 
 from lagwise.links import pages
+from lagwise_dashboard.server.first_sight import FirstSight
 from lagwise_dashboard.server.start_document import StartDocument
 from lagwise_dashboard.widgets import component
 
@@ -42,14 +43,14 @@ _GZIP_LEVEL = 6
 
 
 class DashboardApp(st.App):
-    """Streamlit's app of the pages, with :data:`HEADERS` on every answer, and :class:`CompressedFiles` and
-    :class:`StartDocument` in front."""
+    """Streamlit's app of the pages, with :data:`HEADERS` on every answer, and :class:`CompressedFiles`,
+    :class:`FirstSight` and :class:`StartDocument` in front."""
 
     def __init__(self, page: Path) -> None:
         super().__init__(page)
         folder = Path(file_util.get_static_dir())
         style = _STYLE.read_text(encoding="utf-8")
-        self.files = CompressedFiles(StartDocument(super().__call__, folder, style), folder)
+        self.files = CompressedFiles(FirstSight(StartDocument(super().__call__, folder, style)), folder)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request (ASGI)."""

@@ -1,4 +1,5 @@
-"""The document that a browser loads first: Streamlit's, with the style of our pages and the scripts that they need.
+"""The document that a browser loads first: Streamlit's, with the style of our pages, the scripts that they need, and
+what asks for the first sight of a page (first_sight.py).
 
 Left alone, Streamlit sends a style sheet as an element of the page, which applies after others have been drawn, and
 fetches the script of each kind of element when the first of that kind arrives. What was drawn until then jumps to its
@@ -17,6 +18,7 @@ from starlette.responses import HTMLResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from lagwise.links import pages
+from lagwise_dashboard.server import first_sight
 from lagwise_dashboard.widgets import component
 
 #: Kinds of elements, as Streamlit names their scripts: what every page has or may soon have, ...
@@ -40,6 +42,8 @@ _WITH_CHARTS = frozenset(
 )
 #: The font of the icons: until it is there, each icon is as wide as its name.
 _ICONS = "MaterialSymbols-Rounded"
+#: That of text.
+_TEXT = "SourceSansVF-Upright"
 #: Scripts import others at their beginning.
 _IMPORTS_BYTES = 20_000
 #: Runs scripts while Streamlit waits for the server's answer, so that what they draw is not waited for later.
@@ -80,11 +84,12 @@ class StartDocument:
         await self._app({**scope, "headers": asked}, receive, replace)
         if is_replaced:
             document = self._with_charts if name in _WITH_CHARTS else self._plain
-            headers = {
-                "Cache-Control": "no-cache",
-                # Relative to the page, as Streamlit names its own scripts.
-                "Link": ", ".join(f"<./{path}>; rel=modulepreload" for path in list(component.SCRIPTS)),
-            }
+            # Relative to the page, as Streamlit names its own scripts. A browser opens few connections, and asks on
+            # them for what is named first.
+            links = [f"<./{path}>; rel=modulepreload" for path in list(component.SCRIPTS)]
+            if sight := first_sight.path_of(name, scope["query_string"].decode("latin-1")):
+                links.insert(0, f"<./{sight}>; rel=preload; as=fetch; crossorigin")
+            headers = {"Cache-Control": "no-cache", "Link": ", ".join(links)}
             await HTMLResponse(document, headers=headers)(scope, receive, send)
 
 
@@ -106,10 +111,13 @@ def _document(folder: Path, style: str, *, with_charts: bool) -> str:
         ),
         _RUN.format(paths=json.dumps([f"./static/js/{name}" for name in run])),
     ]
+    start, start_of_head, text = text.partition("<head>")
     head, end_of_head, body = text.partition("</head>")
     body, end_of_body, end = body.rpartition("</body>")
+    text_font = "".join(f"./static/media/{name}" for name in _files(folder / "static" / "media", _TEXT)[:1])
+    head = first_sight.elements(text_font) + head + "".join(added)
     # Streamlit appends its own rules to the head: ours, which come later, win where both apply.
-    return "".join((head, *added, end_of_head, body, f"<style>{style}</style>", end_of_body, end))
+    return "".join((start, start_of_head, head, end_of_head, body, f"<style>{style}</style>", end_of_body, end))
 
 
 def _files(folder: Path, *names: str) -> list[str]:

@@ -27,6 +27,7 @@ _LOADER = """export default async (component) => {{
 
 #: The scripts of all components that were declared, by their paths as seen from a page.
 SCRIPTS: dict[str, str] = {}
+_PATHS: dict[str, str] = {}
 
 
 def declared(name: str, folder: Path, file: str) -> Any:
@@ -36,4 +37,10 @@ def declared(name: str, folder: Path, file: str) -> Any:
     script = f"const STYLE = {json.dumps(css)};\n{_SHARED_JS}{(folder / f'{file}.js').read_text(encoding='utf-8')}"
     path = f"{_FOLDER}/{file}.{hashlib.blake2b(script.encode(), digest_size=8).hexdigest()}.js"
     SCRIPTS[path] = script
+    _PATHS[name] = path
     return st.components.v2.component(f"lagwise_{name}", js=_LOADER.format(path=path))
+
+
+def path_of(name: str) -> str:
+    """The path of the script of a component that was declared under this name, as seen from a page."""
+    return _PATHS[name]

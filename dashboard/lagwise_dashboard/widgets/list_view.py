@@ -92,11 +92,16 @@ def table(
         links=links,
         linked=linked,
         visible_rows=visible_rows,
-        sorting=Sorting(orders, listing.sort) if orders and listing.sort else None,
+        sorting=sorting(listing, orders),
         sorts=result.pages == 1,
         all_rows=lambda: columns(read(result.query.all_rows).rows),
     )
     pagination(listing, result)
+
+
+def sorting(listing: ListParameters, orders: Orders | None) -> Sorting | None:
+    """How the list is sorted by the server; None where the browser does it."""
+    return Sorting(orders, listing.sort) if orders and listing.sort else None
 
 
 def pagination(listing: ListParameters, result: ListPage[Any]) -> None:

@@ -11,10 +11,15 @@ from lagwise_dashboard import escaping
 Tile = tuple[str, str, str | None]
 
 
+def known(result: Sequence[Tile]) -> list[Tile]:
+    """The tiles that have a value."""
+    return [tile for tile in result if tile[1] != humanise.DASH]
+
+
 def show(result: Sequence[Tile], *, name: str, missing_because: str | None = None) -> None:
     """Draw the tiles that have a value. The others are named below, where it is given why they are missing. ``name`` is
     its own on its page."""
-    shown = [tile for tile in result if tile[1] != humanise.DASH]
+    shown = known(result)
     if shown:
         with st.container(border=True, horizontal=True, gap="medium", key=f"tiles_{name}"):
             for label, value, explained in shown:

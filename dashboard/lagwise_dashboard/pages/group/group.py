@@ -87,7 +87,7 @@ def _unknown(group: str) -> None:
 def _show(snapshot: GroupSnapshot, tab: str, now: datetime) -> None:
     row = snapshot.group
     cluster, group = row["cluster"], row["group"]
-    verdict.sentence(row, now, earlier_days.sentence(row, now))
+    verdict.show(verdict.of(row, now, earlier_days.sentence(row, now)))
     alerts = _alerts_and_actions(row, now)
     verdict.numbers(snapshot, ask(queries.description, cluster, group, row["as_of"]))
     names = partition_names.of(cluster, row["topics"], row["as_of"])

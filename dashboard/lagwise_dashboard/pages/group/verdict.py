@@ -1,7 +1,9 @@
 """The verdict on a group in one sentence, and its numbers."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import datetime
+from typing import Literal
 
 import streamlit as st
 
@@ -14,10 +16,17 @@ from lagwise_dashboard.pages.group.current_round import GroupSnapshot
 from lagwise_dashboard.queries.base import Row
 from lagwise_dashboard.widgets import lag_columns, tiles
 
-_BOXES: dict[str, Callable[[str], object]] = {
-    **dict.fromkeys((Status.LOSING_DATA, Status.AT_RISK, Status.STOPPED, Status.STALLED), st.error),
-    **dict.fromkeys((Status.REWOUND, Status.FALLING_BEHIND, Status.LAGGING), st.warning),
-    Status.OK: st.success,
+Gravity = Literal["error", "warning", "success", "info"]
+_GRAVITIES: dict[str, Gravity] = {
+    **dict.fromkeys((Status.LOSING_DATA, Status.AT_RISK, Status.STOPPED, Status.STALLED), "error"),
+    **dict.fromkeys((Status.REWOUND, Status.FALLING_BEHIND, Status.LAGGING), "warning"),
+    Status.OK: "success",
+}
+_BOXES: dict[Gravity, Callable[[str], object]] = {
+    "error": st.error,
+    "warning": st.warning,
+    "success": st.success,
+    "info": st.info,
 }
 _TYPE_HELP = (
     "Kafka: the group protocol (classic, consumer, share, simple). RocketMQ: concurrent, orderly, pop, pull or "
@@ -30,16 +39,41 @@ _SOURCE_HELP = {
 }
 
 
-def sentence(row: Row, now: datetime, compared: str) -> None:
-    """The sentence, loud as it deserves, of a row of `group_status`, and how it ``compared`` with an earlier day.
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """A verdict in plain text: the sign and word of the status, the sentence, and since when, with how it compares with
+    an earlier day. Control characters are visible."""
+
+    gravity: Gravity
+    status: str
+    sentence: str
+    since: str
+
+
+def of(row: Row, now: datetime, compared: str) -> Verdict:
+    """The verdict of a row of `group_status`, and how it ``compared`` with an earlier day.
 
     Durations are those of the moment that was judged; only the date of a clock time depends on ``now``.
     """
-    _BOXES.get(row["status"], st.info)(
-        f"**{appearance.label(row['status'], row['reason'])}** &nbsp; {escaping.markdown(row['sentence'])}  \n"
-        f"Since {time_zone.clock_markdown(row['since'], now)}, for {humanise.since(row['since'], row['as_of'])}."
-        + (f" {compared}" if compared else "")
+    since = f"Since {time_zone.clock(row['since'], now)}, for {humanise.since(row['since'], row['as_of'])}."
+    return Verdict(
+        _GRAVITIES.get(row["status"], "info"),
+        appearance.label(row["status"], row["reason"]),
+        escaping.visible(row["sentence"]),
+        f"{since} {compared}".rstrip(),
     )
+
+
+def show(verdict: Verdict) -> None:
+    """Draw the verdict, loud as it deserves."""
+    _BOXES[verdict.gravity](
+        f"**{verdict.status}** &nbsp; {escaping.markdown(verdict.sentence)}  \n{time_zone.markdown(verdict.since)}"
+    )
+
+
+def tiles_of(snapshot: GroupSnapshot, described: Row) -> list[tiles.Tile]:
+    """The numbers of a group; ``described`` is how it consumes."""
+    return [*_metrics(snapshot.group, snapshot.unknown_lag), *_consumption(described)]
 
 
 def numbers(snapshot: GroupSnapshot, described: Row) -> None:
@@ -47,7 +81,7 @@ def numbers(snapshot: GroupSnapshot, described: Row) -> None:
     consumes."""
     row = snapshot.group
     tiles.show(
-        [*_metrics(row, snapshot.unknown_lag), *_consumption(described)],
+        tiles_of(snapshot, described),
         name="group",
         missing_because=appearance.reason_in_words(row["reason"]) or "not in the newest samples",
     )

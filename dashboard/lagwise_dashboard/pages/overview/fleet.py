@@ -40,10 +40,16 @@ def grouping() -> None:
 
 def show(cluster: str | None, text: str, among: GroupKeys | None) -> None:
     """Draw the strip of the groups that match; nothing where none does."""
+    if strip := of(cluster, text, among):
+        fleet_strip.show(*strip)
+
+
+def of(cluster: str | None, text: str, among: GroupKeys | None) -> tuple[list[Block], str] | None:
+    """The groups that match as the strip shows them, and the sentence on all of them; None where none does."""
     by = address.get(parameters.GROUPED_BY)
     groups = ask(overview.fleet_with_hosts if by == _HOST else overview.fleet, cluster, text, among)
     if not groups:
-        return
+        return None
     names: dict[str, Callable[[FleetGroup], str | None]] = {
         _TOPIC: _topic,
         _HOST: _host,
@@ -57,7 +63,7 @@ def show(cluster: str | None, text: str, among: GroupKeys | None) -> None:
     if not fleet_sentence.clusters_differ(groups, watched):
         del names[_CLUSTER]
     traits: list[Trait] = [(_SHARED[key], name_of) for key, name_of in names.items()]
-    fleet_strip.show(shown, fleet_sentence.sentence(groups, traits, _shared_incidents()))
+    return shown, fleet_sentence.sentence(groups, traits, _shared_incidents())
 
 
 def _cluster(one: FleetGroup) -> str | None:

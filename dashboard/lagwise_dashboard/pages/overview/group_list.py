@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import Any
 
 import streamlit as st
 
@@ -16,11 +17,12 @@ from lagwise_dashboard.queries import overview
 from lagwise_dashboard.queries.base import Row
 from lagwise_dashboard.queries.listing import ListPage, ListQuery
 from lagwise_dashboard.tables import TableColumn
-from lagwise_dashboard.widgets import lag_columns, list_view
+from lagwise_dashboard.widgets import grid, lag_columns, list_view
 
 #: Groups of a page. The strip above has all of them, so a page is what one looks at, and it is sent at every refresh.
 _PAGE_GROUPS, _PAGE_CARDS = 100, 50
 _WHY_WIDTH = 360
+TITLE, _LABEL = "Who is in trouble?", "Consumer groups"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +59,20 @@ def show(
         lambda rows: _columns(rows, style),
         read,
         name=name,
-        label="Consumer groups",
+        label=_LABEL,
         orders=overview.ORDERS,
         links=address.group_links(result),
+    )
+
+
+def table_data(listing: ListParameters, result: ListPage[Row], style: ListStyle) -> dict[str, Any]:
+    """What the script of the table is given that :func:`show` draws."""
+    return grid.data_of(
+        _columns(result.rows, style),
+        label=_LABEL,
+        links=address.group_links(result),
+        sorting=list_view.sorting(listing, overview.ORDERS),
+        sorts=result.pages == 1,
     )
 
 

@@ -9,7 +9,6 @@ from lagwise.domain import humanise
 from lagwise.domain.vocabulary import DISPLAY_ORDER, Status
 from lagwise.links import parameters
 from lagwise.links.parameter_types import REVERSED
-from lagwise_alerts.operate import owner_of
 from lagwise_dashboard import address, appearance, context
 from lagwise_dashboard.cache import ask
 from lagwise_dashboard.pages.overview import fleet, group_list, owners
@@ -17,7 +16,7 @@ from lagwise_dashboard.pages.overview.group_list import ListStyle
 from lagwise_dashboard.queries import overview
 from lagwise_dashboard.queries.base import Row
 from lagwise_dashboard.queries.listing import ListPage, ListQuery
-from lagwise_dashboard.queries.overview import GroupFilters, GroupKeys, StatusCounts
+from lagwise_dashboard.queries.overview import GroupFilters, StatusCounts
 from lagwise_dashboard.widgets import browser_window, empty_page, filters, list_view, page
 from lagwise_dashboard.widgets.error_boundary import boundary
 
@@ -48,7 +47,7 @@ def body() -> None:
         controls = st.container(horizontal=True, vertical_alignment="center", gap="small")
         with controls:
             _inputs(clusters)
-        among = _of_team(team)
+        among = owners.groups_of(team)
         counts = ask(overview.counts, cluster or None, text, among)
         fleet.show(cluster or None, text, among)
         wanted = GroupFilters(address.get(parameters.STATUS), cluster or None, among)
@@ -93,14 +92,6 @@ def _team() -> None:
                 width=160,
                 **address.bound(parameters.OWNER),
             )
-
-
-def _of_team(team: str) -> GroupKeys | None:
-    """The groups of a team, whatever their status; None is all groups."""
-    if not team:
-        return None
-    known, names = owners.owners(), [(r["cluster"], r["group"]) for r in ask(overview.names, ListQuery().all_rows)]
-    return tuple(one for one in names if (owner := owner_of(known, *one)) is not None and owner.team == team)
 
 
 def _shown_as() -> str:
@@ -168,4 +159,4 @@ def _clear() -> None:
     address.change(dict.fromkeys((parameters.SEARCH, parameters.CLUSTER, parameters.OWNER, parameters.STATUS)))
 
 
-page.show("Who is in trouble?", body, help_text="Every consumer group, worst first.")
+page.show(group_list.TITLE, body, help_text="Every consumer group, worst first.")

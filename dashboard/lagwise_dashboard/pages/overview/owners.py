@@ -5,8 +5,12 @@ A module of its own because Streamlit executes the page's script anew at every d
 
 import streamlit as st
 
-from lagwise_alerts.operate import Owner, load_rules
+from lagwise_alerts.operate import Owner, load_rules, owner_of
 from lagwise_dashboard import context
+from lagwise_dashboard.cache import ask
+from lagwise_dashboard.queries import overview
+from lagwise_dashboard.queries.listing import ListQuery
+from lagwise_dashboard.queries.overview import GroupKeys
 
 #: The file is read again after so long.
 _TTL_SECONDS = 30
@@ -17,3 +21,11 @@ def owners() -> tuple[Owner, ...]:
     """The owners in the file's order. Raises ConfigError where the file cannot be used."""
     alerts = context.config().alerts
     return load_rules(alerts.rules_file, [channel.name for channel in alerts.channels]).owners
+
+
+def groups_of(team: str) -> GroupKeys | None:
+    """The groups of a team, whatever their status; without a name None, which is all groups."""
+    if not team:
+        return None
+    known, names = owners(), [(r["cluster"], r["group"]) for r in ask(overview.names, ListQuery().all_rows)]
+    return tuple(one for one in names if (owner := owner_of(known, *one)) is not None and owner.team == team)

@@ -70,20 +70,9 @@ def show(
     browser sorts the rows it has; with ``sorts`` false it does not sort, as for one page of several.
     """
     key = f"table_{name}"
-    orders = {column.title: column.list_order for column in columns if column.list_order}
-    data: dict[str, Any] = {
-        "label": label,
-        "columns": [
-            _column_data(column, links=links is not None and column.title == linked, sorts=sorts and sorting is None)
-            for column in columns
-        ],
-        "rows": len(columns[0].cells) if columns else 0,
-        "links": links,
-        "visible_rows": visible_rows,
-        "orders": orders if sorting else None if sorts else {},
-        "ordered_by": sorting and address.get(sorting.parameter).removeprefix(REVERSED),
-        "direction": sorting and sorting.direction,
-    }
+    data = data_of(
+        columns, label=label, links=links, linked=linked, visible_rows=visible_rows, sorting=sorting, sorts=sorts
+    )
     requested, requested_at = st.session_state.get(f"{key}_file", (None, -math.inf))
     if time.monotonic() - requested_at < _FILE_OFFERED_SECONDS:
         data["file"] = {
@@ -96,11 +85,43 @@ def show(
         st.session_state[f"{key}_file"] = st.session_state[key].export, time.monotonic()
 
     def sort() -> None:
+        orders = _orders(columns)
         if sorting is not None and st.session_state[key].sort in orders:
             sorting.choose(orders[st.session_state[key].sort])
 
     with reserved.room(key, _HEADINGS_HEIGHT + _ROW_HEIGHT * min(data["rows"], visible_rows) + _BELOW_HEIGHT):
         _COMPONENT(key=key, data=data, on_export_change=export, on_sort_change=sort)
+
+
+def data_of(
+    columns: Sequence[TableColumn],
+    *,
+    label: str,
+    links: Sequence[str] | None = None,
+    linked: str = "Group",
+    visible_rows: int = MAX_VISIBLE_ROWS,
+    sorting: Sorting | None = None,
+    sorts: bool = True,
+) -> dict[str, Any]:
+    """What the script of a table is given (arguments as of :func:`show`)."""
+    return {
+        "label": label,
+        "columns": [
+            _column_data(column, links=links is not None and column.title == linked, sorts=sorts and sorting is None)
+            for column in columns
+        ],
+        "rows": len(columns[0].cells) if columns else 0,
+        "links": links,
+        "visible_rows": visible_rows,
+        "orders": _orders(columns) if sorting else None if sorts else {},
+        "ordered_by": sorting and address.get(sorting.parameter).removeprefix(REVERSED),
+        "direction": sorting and sorting.direction,
+    }
+
+
+def _orders(columns: Sequence[TableColumn]) -> dict[str, str]:
+    """The orders that headings ask the list for, by title."""
+    return {column.title: column.list_order for column in columns if column.list_order}
 
 
 def _column_data(column: TableColumn, *, links: bool, sorts: bool) -> dict[str, Any]:

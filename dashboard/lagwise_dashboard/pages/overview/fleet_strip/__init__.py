@@ -70,10 +70,6 @@ def show(shown: Sequence[Block], sentence: str) -> None:
     A click on a cell opens the group's page; a click on the legend shows only that status, and with it the others that
     were chosen.
     """
-    chosen = address.get(parameters.STATUS)
-    # Counted here and not by a query of its own: a round of the analysis may end between two queries.
-    counts = Counter(one.status for block in shown for one in block.groups)
-    statuses = sorted({*counts, *chosen}, key=display_rank)
 
     def choose() -> None:
         status = st.session_state[_KEY].status
@@ -81,17 +77,26 @@ def show(shown: Sequence[Block], sentence: str) -> None:
         wanted = set(now) ^ {status}
         address.change({parameters.STATUS: tuple(one.value for one in DISPLAY_ORDER if one in wanted)})
 
-    data = _data(shown, statuses) | {
+    with reserved.room(_KEY, height(shown, sentence)):
+        _COMPONENT(key=_KEY, data=data_of(shown, sentence), on_status_change=choose)
+
+
+def data_of(shown: Sequence[Block], sentence: str) -> dict[str, Any]:
+    """What the script of the strip is given (arguments as of :func:`show`)."""
+    chosen = address.get(parameters.STATUS)
+    # Counted here and not by a query of its own: a round of the analysis may end between two queries.
+    counts = Counter(one.status for block in shown for one in block.groups)
+    statuses = sorted({*counts, *chosen}, key=display_rank)
+    return _cells(shown, statuses) | {
         "sentence": escaping.visible(sentence),
         "legend": [_entry(status, counts[status]) for status in statuses],
         "chosen": [statuses.index(status) for status in chosen],
     }
-    with reserved.room(_KEY, _height(counts.total(), has_sentence=bool(sentence))):
-        _COMPONENT(key=_KEY, data=data, on_status_change=choose)
 
 
-def _height(cells: int, *, has_sentence: bool) -> int:
+def height(shown: Sequence[Block], sentence: str) -> int:
     """The least height of the strip in a wide window, in pixels."""
+    cells, has_sentence = sum(len(block.groups) for block in shown), bool(sentence)
     parts = [_TEXT_HEIGHT]
     if has_sentence:
         parts.append(_TEXT_HEIGHT)
@@ -112,7 +117,7 @@ def _entry(status: str, number: int) -> dict[str, Any]:
     }
 
 
-def _data(shown: Sequence[Block], statuses: Sequence[str]) -> dict[str, Any]:
+def _cells(shown: Sequence[Block], statuses: Sequence[str]) -> dict[str, Any]:
     """The cells, in as few letters as possible: thousands are sent at every refresh.
 
     ``runs`` are the cells of a block one after the other: the places of their status and their cluster, and how many
