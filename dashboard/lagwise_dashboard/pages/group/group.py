@@ -13,7 +13,7 @@ from lagwise.links.pages import Values
 from lagwise_alerts.operate import Alert, AlertState, OperatorState
 from lagwise_alerts.operate.queries import operator_state
 from lagwise_dashboard import address, alert_reader, context, escaping, time_zone
-from lagwise_dashboard.cache import ask, computed_once
+from lagwise_dashboard.cache import ask, ask_of_the_past, computed_once
 from lagwise_dashboard.pages.group import (
     assignment,
     current_round,
@@ -124,7 +124,8 @@ def _history(row: Row, span: TimeRange, alerts: list[Alert], now: datetime) -> N
     shifts = computed_once(level_shifts.shifts_of, work, history)
     log = event_log.find(row, span, alerts, shifts)
     _charts(row, span, history, work, shifts, log, now)
-    if growth := ask(queries.growth, cluster, group, row["as_of"]):
+    # A minute is complete once a round of the next one has judged the group: until then nothing of it changes.
+    if growth := ask_of_the_past(queries.growth, cluster, group, row["as_of"].replace(second=0, microsecond=0)):
         st.caption(f"Its lag over {growth}", help=_GROWTH_HELP)
     event_log.show(row, log, span, now)
 
