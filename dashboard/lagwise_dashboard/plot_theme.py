@@ -1,4 +1,5 @@
-"""One style for every chart. Streamlit lays its light or dark theme over it; what is fixed here reads well on both.
+"""One style for every chart. Pages give it the colours of text and page, light or dark; what is fixed here reads well on
+both.
 
 Charts are made in UTC. :func:`in_zone` puts one into the zone of the reader, who sees which below its axis.
 """
@@ -26,9 +27,6 @@ CONSUMED = "#3B82F6"
 MARK = "#64748B"
 GRID = "rgba(128,140,158,0.22)"
 SERIES = ("#0D9488", "#3B82F6", "#D97706", "#8B5CF6", "#DC2626", "#65A30D", "#DB2777", "#64748B")
-
-#: SVG is sharper and needs no WebGL; from here on it is too slow.
-_WEBGL_FROM_POINTS = 1000
 
 #: What of a trace, a shape, an annotation or an axis may be moments.
 _PLACES = ("x", "base", "x0", "x1", "range")
@@ -185,9 +183,8 @@ def _moved(drawn: Any, offset: timezone) -> dict[str, Any]:
 
 
 def line(x: Sequence[Any], y: Sequence[Any], **style: Any) -> Any:
-    """A line; WebGL where there are many points."""
-    kind = go.Scattergl if len(x) > _WEBGL_FROM_POINTS else go.Scatter
-    return kind(x=x, y=y, mode="lines", **style)
+    """A line."""
+    return go.Scatter(x=x, y=y, mode="lines", **style)
 
 
 def packed_line(at: Sequence[datetime], y: Sequence[float | None], **style: Any) -> dict[str, Any]:

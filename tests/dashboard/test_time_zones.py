@@ -22,6 +22,7 @@ from lagwise_dashboard.plot_theme import Panel
 from lagwise_dashboard.time_zone import IN_UTC, ShownZone
 from lagwise_dashboard.widgets import charts
 from tests.dashboard.conftest import NOW, Open
+from tests.dashboard.shown_charts import figures
 from tests.dashboard.shown_tables import table
 
 _BERLIN, _KOLKATA, _NEW_YORK = (ShownZone(n, load(n)) for n in ("Europe/Berlin", "Asia/Kolkata", "America/New_York"))
@@ -173,8 +174,7 @@ def _said(app: Any) -> str:
 
 
 def _figure(app: Any) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(app.get("plotly_chart")[0].proto.spec)
-    return found
+    return figures(app)[0]
 
 
 def _of_browser(app: AppTest, zone: str) -> AppTest:
