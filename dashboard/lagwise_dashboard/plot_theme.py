@@ -43,7 +43,7 @@ _ZONE_HEIGHT = 18
 
 _TEMPLATE = go.layout.Template(
     layout={
-        "margin": {"l": 8, "r": 8, "t": 26, "b": 4},
+        "margin": {"l": 8, "r": 8, "t": 26, "b": 4, "pad": 7},
         "hovermode": "x unified",
         "hoverlabel": {"namelength": -1},
         "legend": {"orientation": "h", "y": 1.0, "yanchor": "bottom", "x": 1.0, "xanchor": "right"},
@@ -51,8 +51,8 @@ _TEMPLATE = go.layout.Template(
         "plot_bgcolor": "rgba(0,0,0,0)",
         "colorway": list(SERIES),
         "xaxis": {
-            "type": "date",
-            "gridcolor": GRID,
+            "showgrid": False,
+            "ticks": "",
             "zeroline": False,
             "tickfont": {"size": 12},
             "hoverformat": "%H:%M:%S",
@@ -61,6 +61,7 @@ _TEMPLATE = go.layout.Template(
         "yaxis": {
             "rangemode": "tozero",
             "gridcolor": GRID,
+            "ticks": "",
             "zeroline": False,
             "tickfont": {"size": 12},
             "automargin": True,
@@ -257,8 +258,5 @@ def upright(made: go.Figure, x: Any, top: float, text: str, colour: str, *, left
 
 def _dressed(made: go.Figure, height: int, zoom: str) -> go.Figure:
     made.update_layout(template=_TEMPLATE, height=height, uirevision=zoom)
-    # A template does not reach axes that Streamlit's own theme sets, too.
-    made.update_layout(**{k: _TEMPLATE.layout[k] for k in ("margin", "hovermode", "legend")})
-    made.update_xaxes(_TEMPLATE.layout.xaxis.to_plotly_json())
-    made.update_yaxes(_TEMPLATE.layout.yaxis.to_plotly_json())
-    return made
+    # What :func:`in_zone` reads stands on the axes themselves.
+    return made.update_xaxes(type="date", hoverformat=_TEMPLATE.layout.xaxis.hoverformat)

@@ -30,9 +30,9 @@ P = ParamSpec("P")
 _FOLDER = Path(__file__).parent
 #: See plotly/README.md. It leaves what it has made in a global name; ours is that of a module.
 _PLOTLY = (_FOLDER / "plotly" / "plotly-cartesian.min.js").read_text(encoding="utf-8")
-_COMPONENT = component.declared(
-    "chart", _FOLDER, "chart", library=component.library("plotly", _PLOTLY + "\nexport default self.Plotly;\n")
-)
+_LIBRARY = component.library("plotly", _PLOTLY + "\nexport default self.Plotly;\n")
+#: In the page itself, whose style sheet has the rules for charts, on the screen and on paper.
+_COMPONENT = component.declared("chart", _FOLDER, "chart", library=_LIBRARY, has_style_of_page=True)
 #: A chart that was made for everybody is kept for so long, and so many are.
 _TTL_SECONDS = 300
 _MAX_CHARTS = 100
@@ -87,8 +87,7 @@ def draw(
     about = json.dumps({"alt": alt, "reports_stretch": on_stretch is not None})
     # As bytes: Streamlit looks through everything else for tables, and writes it as JSON anew for each reader.
     data = f'{about[:-1]}, "figure": {made.figure}}}'.encode()
-    # In the page itself, whose style sheet has the rules for charts, on the screen and on paper.
-    _COMPONENT(key=key, data=data, on_stretch_change=dragged, height=made.height, isolate_styles=False)
+    _COMPONENT(key=key, data=data, on_stretch_change=dragged, height=made.height)
 
 
 def _moment(text: str, offset: timezone) -> datetime | None:

@@ -38,14 +38,16 @@ class Chart {
     this.draw();
   }
 
-  // At the next moment at which the browser has nothing else to do.
+  // When the browser has nothing else to do.
   async draw() {
     if (this.waits) return;
     this.waits = true;
     try {
-      await new Promise((resolve) => requestIdleCallback(resolve, { timeout: IDLE_AT_LATEST_MS }));
-      const { default: plotly } = await import(new URL(LIBRARY, document.baseURI));
-      this.plotly = plotly;
+      await idle();
+      if (!this.plotly) {
+        ({ default: this.plotly } = await import(new URL(LIBRARY, document.baseURI)));
+        await idle();
+      }
     } finally {
       this.waits = false;
     }
@@ -78,6 +80,10 @@ class Chart {
     if (this.drawn !== null) this.plotly.purge(this.element);
     this.element.remove();
   }
+}
+
+function idle() {
+  return new Promise((resolve) => requestIdleCallback(resolve, { timeout: IDLE_AT_LATEST_MS }));
 }
 
 // The colours and the font of the page, light or dark, by Streamlit's names for them.
