@@ -1,5 +1,5 @@
-"""One style for every chart. Pages give it the colours of text and page, light or dark; what is fixed here reads well on
-both.
+"""One style for every chart. Pages give it the colours of text and page, light or dark; what is fixed here reads well
+on both.
 
 Charts are made in UTC. :func:`in_zone` puts one into the zone of the reader, who sees which below its axis.
 """
@@ -84,8 +84,8 @@ class Panel:
 
 
 def figure(*, height: int, zoom: str) -> go.Figure:
-    """An empty time chart. ``zoom`` names what it shows: while it stays the same, a reader's zoom survives
-    refreshes."""
+    """An empty time chart. ``zoom`` names what it shows: while that and the range of its axis stay the same, a
+    reader's zoom survives refreshes."""
     return _dressed(go.Figure(), height, zoom)
 
 

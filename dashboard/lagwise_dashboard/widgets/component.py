@@ -39,14 +39,16 @@ def library(name: str, script: str) -> str:
 
 
 def declared(name: str, folder: Path, file: str, *, library: str = "", has_style_of_page: bool = False) -> Any:
-    """The component of a folder's ``file``.js and, where it looks like anything, ``file``.css. The script finds the path
-    of its ``library`` in LIBRARY. With the style of the page, it lies in the page itself, not in a shadow root."""
+    """The component of a folder's ``file``.js and, where it looks like anything, ``file``.css. The script finds the
+    path of its ``library`` in LIBRARY. With the style of the page, it lies in the page itself, not in a shadow root."""
     style = folder / f"{file}.css"
     css = _SHARED_CSS + style.read_text(encoding="utf-8") if style.exists() else ""
     own = (folder / f"{file}.js").read_text(encoding="utf-8")
     given = f"const STYLE = {json.dumps(css)};\nconst LIBRARY = {json.dumps(library)};\n"
     path = _kept(file, given + _SHARED_JS + own)
-    return st.components.v2.component(f"lagwise_{name}", js=_LOADER.format(path=path), isolate_styles=not has_style_of_page)
+    return st.components.v2.component(
+        f"lagwise_{name}", js=_LOADER.format(path=path), isolate_styles=not has_style_of_page
+    )
 
 
 def _kept(name: str, script: str) -> str:

@@ -1,8 +1,8 @@
 """Draws charts: the one place from which figures reach the browser, in the time zone that the page shows.
 
-Streamlit's own element for charts brings all of Plotly, a script of 4.7 MB whose start holds everything else on the page
-up for more than a second. So charts are a component of ours, which has the part of Plotly that draws over a pair of
-axes, and draws when the rest of the page is there.
+Streamlit's own element for charts brings all of Plotly, a script of 4.7 MB. While it starts, for more than a second,
+nothing else is drawn. So charts are a component of ours, which has the part of Plotly that draws over a pair of axes,
+and draws when the rest of the page is there.
 
 To make a figure with Plotly takes longer than to ask the lake for what it shows, and in an incident twenty people look
 at one group. So a chart can be made once for all of them: it is kept under what it is made from.
@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timezone
 from pathlib import Path
-from typing import Any, ParamSpec
+from typing import ParamSpec
 
 import plotly.graph_objects as go
 import plotly.io

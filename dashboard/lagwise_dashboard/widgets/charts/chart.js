@@ -25,9 +25,15 @@ class Chart {
     this.element = make("div", { role: "figure" });
     this.drawn = null; // what is on the screen: a text that differs whenever something else is to be drawn
     this.waits = false;
+    this.isPressed = false; // what is drawn anew loses the stretch that is being dragged over
     root.append(this.element);
     this.resized = new ResizeObserver(() => this.draw());
     this.resized.observe(root);
+    this.element.addEventListener("pointerdown", () => this.press(true), true);
+    this.released = new AbortController();
+    for (const end of ["pointerup", "pointercancel"]) {
+      addEventListener(end, () => this.press(false), { capture: true, signal: this.released.signal });
+    }
   }
 
   // `written`: {alt, reports_stretch, figure}, as JSON.
@@ -54,10 +60,16 @@ class Chart {
     this.drawNow();
   }
 
+  press(isPressed) {
+    const isReleased = this.isPressed && !isPressed;
+    this.isPressed = isPressed;
+    if (isReleased) this.draw();
+  }
+
   drawNow() {
     const width = this.root.clientWidth;
     // On paper the drawing of the screen is shrunk (browser_window/window.js).
-    if (!this.root.isConnected || width === 0 || matchMedia("print").matches) return;
+    if (!this.root.isConnected || width === 0 || this.isPressed || matchMedia("print").matches) return;
     const colours = coloursOf(this.root);
     const wanted = JSON.stringify([this.written, width, colours]);
     if (wanted === this.drawn) return;
@@ -77,6 +89,7 @@ class Chart {
 
   remove() {
     this.resized.disconnect();
+    this.released.abort();
     if (this.drawn !== null) this.plotly.purge(this.element);
     this.element.remove();
   }
