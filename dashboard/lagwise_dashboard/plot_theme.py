@@ -1,4 +1,5 @@
-"""One style for every chart. Streamlit lays its light or dark theme over it; what is fixed here reads well on both.
+"""One style for every chart. Pages give it the colours of text and page, light or dark; what is fixed here reads well
+on both.
 
 Charts are made in UTC. :func:`in_zone` puts one into the zone of the reader, who sees which below its axis.
 """
@@ -27,9 +28,6 @@ MARK = "#64748B"
 GRID = "rgba(128,140,158,0.22)"
 SERIES = ("#0D9488", "#3B82F6", "#D97706", "#8B5CF6", "#DC2626", "#65A30D", "#DB2777", "#64748B")
 
-#: SVG is sharper and needs no WebGL; from here on it is too slow.
-_WEBGL_FROM_POINTS = 1000
-
 #: What of a trace, a shape, an annotation or an axis may be moments.
 _PLACES = ("x", "base", "x0", "x1", "range")
 _MAX_TITLE_LENGTH = 100
@@ -45,7 +43,7 @@ _ZONE_HEIGHT = 18
 
 _TEMPLATE = go.layout.Template(
     layout={
-        "margin": {"l": 8, "r": 8, "t": 26, "b": 4},
+        "margin": {"l": 8, "r": 8, "t": 26, "b": 4, "pad": 7},
         "hovermode": "x unified",
         "hoverlabel": {"namelength": -1},
         "legend": {"orientation": "h", "y": 1.0, "yanchor": "bottom", "x": 1.0, "xanchor": "right"},
@@ -53,8 +51,8 @@ _TEMPLATE = go.layout.Template(
         "plot_bgcolor": "rgba(0,0,0,0)",
         "colorway": list(SERIES),
         "xaxis": {
-            "type": "date",
-            "gridcolor": GRID,
+            "showgrid": False,
+            "ticks": "",
             "zeroline": False,
             "tickfont": {"size": 12},
             "hoverformat": "%H:%M:%S",
@@ -63,6 +61,7 @@ _TEMPLATE = go.layout.Template(
         "yaxis": {
             "rangemode": "tozero",
             "gridcolor": GRID,
+            "ticks": "",
             "zeroline": False,
             "tickfont": {"size": 12},
             "automargin": True,
@@ -85,8 +84,8 @@ class Panel:
 
 
 def figure(*, height: int, zoom: str) -> go.Figure:
-    """An empty time chart. ``zoom`` names what it shows: while it stays the same, a reader's zoom survives
-    refreshes."""
+    """An empty time chart. ``zoom`` names what it shows: while that and the range of its axis stay the same, a
+    reader's zoom survives refreshes."""
     return _dressed(go.Figure(), height, zoom)
 
 
@@ -185,9 +184,8 @@ def _moved(drawn: Any, offset: timezone) -> dict[str, Any]:
 
 
 def line(x: Sequence[Any], y: Sequence[Any], **style: Any) -> Any:
-    """A line; WebGL where there are many points."""
-    kind = go.Scattergl if len(x) > _WEBGL_FROM_POINTS else go.Scatter
-    return kind(x=x, y=y, mode="lines", **style)
+    """A line."""
+    return go.Scatter(x=x, y=y, mode="lines", **style)
 
 
 def packed_line(at: Sequence[datetime], y: Sequence[float | None], **style: Any) -> dict[str, Any]:
@@ -260,8 +258,5 @@ def upright(made: go.Figure, x: Any, top: float, text: str, colour: str, *, left
 
 def _dressed(made: go.Figure, height: int, zoom: str) -> go.Figure:
     made.update_layout(template=_TEMPLATE, height=height, uirevision=zoom)
-    # A template does not reach axes that Streamlit's own theme sets, too.
-    made.update_layout(**{k: _TEMPLATE.layout[k] for k in ("margin", "hovermode", "legend")})
-    made.update_xaxes(_TEMPLATE.layout.xaxis.to_plotly_json())
-    made.update_yaxes(_TEMPLATE.layout.yaxis.to_plotly_json())
-    return made
+    # What :func:`in_zone` reads stands on the axes themselves.
+    return made.update_xaxes(type="date", hoverformat=_TEMPLATE.layout.xaxis.hoverformat)

@@ -24,6 +24,7 @@ from lagwise_dashboard.pages.rebalances.timeline import Rates
 from lagwise_dashboard.queries import partition_history, rebalances
 from lagwise_dashboard.queries.listing import FIRST_PAGE
 from lagwise_dashboard.time_zone import ShownZone
+from lagwise_dashboard.widgets import charts
 from lagwise_dashboard.widgets.time_range import TimeRange
 from tests.dashboard import lakes, storm
 from tests.dashboard.browsing import READY_MS
@@ -35,6 +36,8 @@ pytestmark = pytest.mark.browser
 
 _THEME = tomllib.loads(Path(".streamlit/config.toml").read_text(encoding="utf-8"))["theme"]
 _SINCE = NOW - timedelta(hours=1)
+#: What the pages draw with.
+_PLOTLY = Path(charts.__file__).parent / "plotly" / "plotly-cartesian.min.js"
 #: Where the heat map (``cells``: its image) and the lines above lie, and which times are written below each.
 _HEAT_MAP = """() => {
     const place = e => (({left, top, width, height}) => ({left, top, width, height}))(e.getBoundingClientRect())
@@ -58,7 +61,7 @@ def lake(tmp_path: Path) -> Lake:
 def _drawn(browser: Browser, made: go.Figure, folder: Path, *, background: str = "#FFFFFF") -> Page:
     file = folder / "chart.html"
     body = f'<body style="margin: 0; background: {background}">'
-    file.write_text(made.to_html(include_plotlyjs=True).replace("<body>", body), encoding="utf-8")
+    file.write_text(made.to_html(include_plotlyjs=_PLOTLY.as_uri()).replace("<body>", body), encoding="utf-8")
     page = browser.new_page(viewport={"width": 1150, "height": made.layout.height})
     page.goto(file.as_uri(), timeout=4 * READY_MS)
     page.locator(".main-svg .bglayer").first.wait_for(state="attached", timeout=4 * READY_MS)

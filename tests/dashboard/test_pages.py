@@ -30,6 +30,7 @@ from tests.dashboard import lakes, storm
 from tests.dashboard.conftest import NOW, Open, clear_the_filters, offered
 from tests.dashboard.lakes import Scene
 from tests.dashboard.sent_lines import times_of, unpacked
+from tests.dashboard.shown_charts import figures
 from tests.dashboard.shown_strip import strip
 from tests.dashboard.shown_tables import table, tables
 from tests.dashboard.stories import GROUPS_OF_THE_DEMO, HOSTILE_GROUPS, WIDE_GROUP, Story
@@ -39,8 +40,7 @@ pytestmark = pytest.mark.thorough
 
 
 def _figure(app: Any, number: int = 0) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(app.get("plotly_chart")[number].proto.spec)
-    return found
+    return figures(app)[number]
 
 
 def _story(group: str) -> Story:
@@ -380,7 +380,7 @@ def test_a_shared_chart_of_partitions_leads_each_reader_where_their_own_address_
 def test_a_group_of_one_partition_needs_no_charts_of_partitions(open_app: Open, tmp_path: Path) -> None:
     lakes.write_to(tmp_path, Scene(NOW, stories=(replace(_story("checkout"), partitions=1),), hours=0.1))
     app = open_app("group", cluster="prod", group="checkout", tab="partitions")
-    assert not app.get("plotly_chart")
+    assert figures(app) == []
     assert tables(app)[0].rows == 1
 
 

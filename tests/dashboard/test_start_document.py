@@ -19,7 +19,9 @@ from tests.dashboard.lakes import Scene
 from tests.dashboard.serving import served
 
 _SCRIPT = re.compile(r"/static/js/([^\"/]+\.js)")
+_LIBRARY = re.compile(r"<\./(static/lagwise/plotly\.[0-9a-f]{16}\.js)>; rel=modulepreload; fetchpriority=low")
 _STYLE = ".st-key-finder_place"
+_PATHS = ("/", "/group", "/plan", "/capacity")
 
 
 @pytest.fixture(scope="module")
@@ -47,11 +49,11 @@ def test_every_address_of_a_page_gets_the_style_and_the_scripts(at: str, path: s
 
 
 @pytest.mark.process
-def test_only_pages_with_charts_name_the_script_of_charts(at: str) -> None:
-    with_charts = {
-        path for path in ("/", "/group", "/plan", "/capacity") if "PlotlyChart." in httpx.get(at + path).text
-    }
-    assert with_charts == {"/group", "/plan"}
+def test_only_pages_with_charts_name_the_script_that_draws_them(at: str) -> None:
+    named = {path: _LIBRARY.findall(httpx.get(at + path).headers["link"]) for path in _PATHS}
+    assert {path for path, names in named.items() if names} == {"/group", "/plan"}
+    [name] = named["/plan"]
+    assert httpx.get(f"{at}/{name}").headers["content-encoding"] == "gzip"
 
 
 @pytest.mark.process
@@ -115,6 +117,6 @@ def test_a_time_in_markdown_is_no_name_of_an_emoji() -> None:
 def test_the_document_is_made_of_what_is_installed() -> None:
     """A name of an element that Streamlit does not have any more would silently load nothing."""
     scripts = Path(file_util.get_static_dir()) / "static" / "js"
-    for element in (*start_document._ELEMENTS, start_document._CHART):
+    for element in start_document._ELEMENTS:
         assert len(list(scripts.glob(f"{element}.*.js"))) == 1, element
     assert len(list((scripts.parent / "media").glob(f"{start_document._ICONS}.*.woff2"))) == 1

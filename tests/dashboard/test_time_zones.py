@@ -22,6 +22,7 @@ from lagwise_dashboard.plot_theme import Panel
 from lagwise_dashboard.time_zone import IN_UTC, ShownZone
 from lagwise_dashboard.widgets import charts
 from tests.dashboard.conftest import NOW, Open
+from tests.dashboard.shown_charts import figures
 from tests.dashboard.shown_tables import table
 
 _BERLIN, _KOLKATA, _NEW_YORK = (ShownZone(n, load(n)) for n in ("Europe/Berlin", "Asia/Kolkata", "America/New_York"))
@@ -150,7 +151,8 @@ def test_pages_write_moments_and_draw_charts_in_one_place_only() -> None:
     folder = Path(lagwise_dashboard.__file__).parent
     for file in folder.rglob("*.py"):
         text, name = file.read_text(encoding="utf-8"), file.relative_to(folder).as_posix()
-        assert ("st.plotly_chart(" in text) == (name == "widgets/charts.py"), name
+        assert "st.plotly_chart(" not in text, name
+        assert ('declared("chart"' in text) == (name == "widgets/charts/__init__.py"), name
         if not name.startswith("report/"):  # files to take away stay UTC
             assert ("humanise.clock(" in text) == (name == "time_zone.py"), name
         assert not re.search(r"%[MS]\}? UTC", text), name
@@ -173,8 +175,7 @@ def _said(app: Any) -> str:
 
 
 def _figure(app: Any) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(app.get("plotly_chart")[0].proto.spec)
-    return found
+    return figures(app)[0]
 
 
 def _of_browser(app: AppTest, zone: str) -> AppTest:

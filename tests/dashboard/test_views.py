@@ -20,6 +20,7 @@ from lagwise.tables.store import Lake
 from tests.dashboard import lakes
 from tests.dashboard.conftest import APP, NOW, Open, clear_the_filters, offered
 from tests.dashboard.lakes import Scene
+from tests.dashboard.shown_charts import figures
 from tests.dashboard.shown_strip import strip
 from tests.dashboard.shown_tables import Shown, table, tables
 from tests.dashboard.stories import GROUPS_OF_THE_DEMO, HOSTILE_GROUPS, QUIET_GROUPS, Story
@@ -370,7 +371,7 @@ def test_the_group_page_says_what_is_wrong_and_what_to_do(open_app: Open, busy: 
 
 def test_the_charts_show_lag_rates_status_and_marks(open_app: Open, busy: Path) -> None:
     app = open_app("group", cluster="prod", group="orders-fulfilment")
-    figure = json.loads(app.get("plotly_chart")[0].proto.spec)
+    figure = figures(app)[0]
     names = [t.get("name") for t in figure["data"]]
     assert {"age", "written", "read"} <= set(names)
     assert figure["layout"]["uirevision"] == "prod/orders-fulfilment/1 h"

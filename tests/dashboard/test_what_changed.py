@@ -2,7 +2,6 @@
 
 import csv
 import io
-import json
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -18,6 +17,7 @@ from lagwise_dashboard.csv_export import as_csv
 from lagwise_dashboard.queries import time_per_message
 from lagwise_dashboard.widgets import grid
 from tests.dashboard.conftest import NOW, Open
+from tests.dashboard.shown_charts import figures
 from tests.dashboard.shown_tables import table
 from tests.lake_rows import append, overwrite, row
 
@@ -69,7 +69,7 @@ def test_a_cause_that_the_sentence_names_comes_with_what_would_help(
 def test_t1_and_t2_are_drawn_and_their_shift_is_marked(open_app: Open, busy: Path) -> None:
     append(Lake(str(busy / "lake")), SERVICE_TIMES, [*measured(), *measured()])
     app = open_app("group", cluster="prod", group="orders-fulfilment")
-    figure = json.loads(app.get("plotly_chart")[0].proto.spec)
+    figure = figures(app)[0]
     assert {"T1 (waiting)", "T2 (CPU)"} <= {trace.get("name") for trace in figure["data"]}
     titles = [note["text"] for note in figure["layout"]["annotations"]]
     assert "Time per message on orders" in titles
@@ -80,7 +80,7 @@ def test_t1_and_t2_are_drawn_and_their_shift_is_marked(open_app: Open, busy: Pat
 
 def test_without_a_probe_there_is_no_such_chart(open_app: Open, busy: Path) -> None:
     app = open_app("group", cluster="prod", group="orders-fulfilment")
-    figure = json.loads(app.get("plotly_chart")[0].proto.spec)
+    figure = figures(app)[0]
     assert not any("Time per message" in (note.get("text") or "") for note in figure["layout"]["annotations"])
 
 
@@ -128,7 +128,7 @@ def test_all_that_happened_is_one_list_with_its_likely_cause_marked(open_app: Op
         *[(["⇄ Rebalance"], happened(app)[-1][1])] * 2,
     ]
     assert table(app, "events")["Lasted"] == [None, None, "≥ 31 min 40 s", None, None]
-    figure = json.loads(app.get("plotly_chart")[0].proto.spec)
+    figure = figures(app)[0]
     (marks,) = [trace for trace in figure["data"] if trace.get("mode") == "markers"]
     assert len(marks["x"]) == 5, "as many marks as rows"
     assert any(text.startswith("Leaders moved: orders; broker 1 →") for text in marks["customdata"])

@@ -21,7 +21,7 @@ from lagwise.links import pages
 from lagwise_dashboard.server import first_sight
 from lagwise_dashboard.widgets import component
 
-#: Kinds of elements, as Streamlit names their scripts: what every page has or may soon have, ...
+#: Kinds of elements that every page has or may soon have, as Streamlit names their scripts.
 _ELEMENTS = (
     "BidiComponent",
     "Button",
@@ -35,8 +35,7 @@ _ELEMENTS = (
     "Selectbox",
     "TextInput",
 )
-#: ... and what is large, for the pages that have it.
-_CHART = "PlotlyChart"
+#: The pages that need what is large: the libraries of components.
 _WITH_CHARTS = frozenset(
     page.path for page in (pages.GROUP, pages.TOPIC, pages.REBALANCES, pages.ALERTS, pages.PLAN, pages.HEALTH)
 )
@@ -61,8 +60,7 @@ class StartDocument:
 
     def __init__(self, app: ASGIApp, folder: Path, style: str) -> None:
         self._app = app
-        self._plain = _document(folder, style, with_charts=False)
-        self._with_charts = _document(folder, style, with_charts=True)
+        self._document = _document(folder, style)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request (ASGI)."""
@@ -83,23 +81,29 @@ class StartDocument:
         asked = [(name, value) for name, value in scope["headers"] if name not in _CONDITIONS]
         await self._app({**scope, "headers": asked}, receive, replace)
         if is_replaced:
-            document = self._with_charts if name in _WITH_CHARTS else self._plain
-            # Relative to the page, as Streamlit names its own scripts. A browser opens few connections, and asks on
-            # them for what is named first.
-            links = [f"<./{path}>; rel=modulepreload" for path in list(component.SCRIPTS)]
+            links = _preloaded(with_charts=name in _WITH_CHARTS)
             if sight := first_sight.path_of(name, scope["query_string"].decode("latin-1")):
+                # A browser opens few connections, and asks on them for what is named first.
                 links.insert(0, f"<./{sight}>; rel=preload; as=fetch; crossorigin")
             headers = {"Cache-Control": "no-cache", "Link": ", ".join(links)}
-            await HTMLResponse(document, headers=headers)(scope, receive, send)
+            await HTMLResponse(self._document, headers=headers)(scope, receive, send)
 
 
-def _document(folder: Path, style: str, *, with_charts: bool) -> str:
+def _preloaded(*, with_charts: bool) -> list[str]:
+    """The scripts of our components as the header Link names them, relative to the page, as Streamlit does its own."""
+    libraries = component.LIBRARIES
+    links = [f"<./{path}>; rel=modulepreload" for path in list(component.SCRIPTS) if path not in libraries]
+    if with_charts:
+        links += [f"<./{path}>; rel=modulepreload; fetchpriority=low" for path in sorted(libraries)]
+    return links
+
+
+def _document(folder: Path, style: str) -> str:
     """Streamlit's document with a style, and with what our elements are made of."""
     text = (folder / "index.html").read_text(encoding="utf-8")
     scripts = folder / "static" / "js"
     known = set(re.findall(r'"\./static/js/([^"]+)"', text))
     run = _files(scripts, *_ELEMENTS)
-    loaded = [*run, *(_files(scripts, _CHART) if with_charts else [])]
     added = [
         *(
             f'<link rel="preload" as="font" type="font/woff2" crossorigin href="./static/media/{name}">'
@@ -107,7 +111,7 @@ def _document(folder: Path, style: str, *, with_charts: bool) -> str:
         ),
         *(
             f'<link rel="modulepreload" crossorigin href="./static/js/{name}">'
-            for name in _imported(scripts, loaded, known)
+            for name in _imported(scripts, run, known)
         ),
         _RUN.format(paths=json.dumps([f"./static/js/{name}" for name in run])),
     ]

@@ -25,20 +25,38 @@ _LOADER = """export default async (component) => {{
   return loaded.default(component);
 }};"""
 
-#: The scripts of all components that were declared, by their paths as seen from a page.
+#: The scripts of all components that were declared, and their libraries, by their paths as seen from a page.
 SCRIPTS: dict[str, str] = {}
+#: The paths of the scripts of components, by the names under which these were declared.
 _PATHS: dict[str, str] = {}
+#: The paths of the libraries: large, and needed by some pages only.
+LIBRARIES: set[str] = set()
 
 
-def declared(name: str, folder: Path, file: str) -> Any:
-    """The component of a folder's ``file``.js and, where it looks like anything, ``file``.css."""
+def library(name: str, script: str) -> str:
+    """The path of a script that a component's own script imports when it needs it."""
+    path = _kept(name, script)
+    LIBRARIES.add(path)
+    return path
+
+
+def declared(name: str, folder: Path, file: str, *, library: str = "", has_style_of_page: bool = False) -> Any:
+    """The component of a folder's ``file``.js and, where it looks like anything, ``file``.css. The script finds the
+    path of its ``library`` in LIBRARY. With the style of the page, it lies in the page itself, not in a shadow root."""
     style = folder / f"{file}.css"
     css = _SHARED_CSS + style.read_text(encoding="utf-8") if style.exists() else ""
-    script = f"const STYLE = {json.dumps(css)};\n{_SHARED_JS}{(folder / f'{file}.js').read_text(encoding='utf-8')}"
-    path = f"{_FOLDER}/{file}.{hashlib.blake2b(script.encode(), digest_size=8).hexdigest()}.js"
+    own = (folder / f"{file}.js").read_text(encoding="utf-8")
+    given = f"const STYLE = {json.dumps(css)};\nconst LIBRARY = {json.dumps(library)};\n"
+    path = _PATHS[name] = _kept(file, given + _SHARED_JS + own)
+    return st.components.v2.component(
+        f"lagwise_{name}", js=_LOADER.format(path=path), isolate_styles=not has_style_of_page
+    )
+
+
+def _kept(name: str, script: str) -> str:
+    path = f"{_FOLDER}/{name}.{hashlib.blake2b(script.encode(), digest_size=8).hexdigest()}.js"
     SCRIPTS[path] = script
-    _PATHS[name] = path
-    return st.components.v2.component(f"lagwise_{name}", js=_LOADER.format(path=path))
+    return path
 
 
 def path_of(name: str) -> str:

@@ -1,11 +1,12 @@
-// What the scripts of several components use: component.py puts this in front of each, and STYLE in front of this.
+// What the scripts of several components use: component.py puts this in front of each, and STYLE and LIBRARY in front
+// of this.
 
 const sheet = new CSSStyleSheet();
 sheet.replaceSync(STYLE);
 
-// Gives the root that a component is mounted in its style.
+// Gives the root that a component is mounted in its style. One in the page itself has the style of the page.
 export function dress(root) {
-  if (!root.adoptedStyleSheets.includes(sheet)) root.adoptedStyleSheets.push(sheet);
+  if (root instanceof ShadowRoot && !root.adoptedStyleSheets.includes(sheet)) root.adoptedStyleSheets.push(sheet);
 }
 
 function make(tag, attributes = {}, children = []) {

@@ -92,10 +92,10 @@ def choose(now: datetime, default: str = DEFAULT_RANGE) -> TimeRange:
     return TimeRange(until - length, until, f"{_IN_THE_LAST}{in_words(chosen)}")
 
 
-def chart(made: go.Figure | ZonedChart, span: TimeRange, *, name: str, alt: str) -> None:
-    """Draw a chart of the span, which a reader zooms by dragging over a stretch of it. ``name`` is its own on its
+def chart(made: go.Figure | ZonedChart, *, name: str, alt: str) -> None:
+    """Draw a chart over time, of which a reader zooms into a stretch by dragging over it. ``name`` is its own on its
     page."""
-    charts.draw(made, key=f"{name}/{span.name if span.is_zoom else ''}", alt=alt, on_stretch=_go)
+    charts.draw(made, key=name, alt=alt, on_stretch=_go)
 
 
 def _inputs(zoomed: tuple[datetime, datetime] | None, now: datetime, span: timedelta) -> None:

@@ -194,7 +194,6 @@ def _charts(
     )
     time_range.chart(
         made,
-        span,
         name="group_history",
         alt="Status, age of the oldest unread record, and records written and read per second over time"
         + (", and the time per message" if work.num_rows else ""),

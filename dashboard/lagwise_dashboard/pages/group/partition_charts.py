@@ -63,7 +63,6 @@ def show(row: Row, span: TimeRange) -> None:
     made = charts.made_once(_linked_chart, spread, cells, span, key, kept, zoom=zoom)
     time_range.chart(
         made,
-        span,
         name="partition_history",
         alt=f"{measure.title}: median, 95th percentile and worst of the partitions, and a heat map of each",
     )

@@ -185,7 +185,6 @@ def _timeline(periods: list[Row], rebalances: list[Row] | Rates, span: TimeRange
         shown = stay = lanes
     time_range.chart(
         timeline.chart(shown, rebalances, span.since, span.until, zoom=f"{subject}/{span.name}"),
-        span,
         name="rebalances_timeline",
         alt="How many rebalances there were when, and a lane for each member: when it was in the group and how many "
         "partitions it owned",

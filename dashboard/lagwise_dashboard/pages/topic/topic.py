@@ -64,7 +64,7 @@ def _chart(result: pa.Table, span: TimeRange) -> None:
     )  # fmt: skip
     made.update_xaxes(range=[span.since, span.until])
     made.update_yaxes(ticksuffix=" /s")
-    time_range.chart(made, span, name="topic_written", alt="Records written to the topic per second over time")
+    time_range.chart(made, name="topic_written", alt="Records written to the topic per second over time")
 
 
 _cluster, _topic = address.get(parameters.CLUSTER), address.get(parameters.TOPIC)

@@ -1,5 +1,9 @@
 """Draws charts: the one place from which figures reach the browser, in the time zone that the page shows.
 
+Streamlit's own element for charts brings all of Plotly, a script of 4.7 MB. While it starts, for more than a second,
+nothing else is drawn. So charts are a component of ours, which has the part of Plotly that draws over a pair of axes,
+and draws when the rest of the page is there.
+
 To make a figure with Plotly takes longer than to ask the lake for what it shows, and in an incident twenty people look
 at one group. So a chart can be made once for all of them: it is kept under what it is made from.
 """
@@ -8,7 +12,8 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timezone
-from typing import Any, ParamSpec
+from pathlib import Path
+from typing import ParamSpec
 
 import plotly.graph_objects as go
 import plotly.io
@@ -18,11 +23,16 @@ from lagwise.links import parameters
 from lagwise_dashboard import context, plot_theme, time_zone
 from lagwise_dashboard.cache import key_of
 from lagwise_dashboard.time_zone import ShownZone
+from lagwise_dashboard.widgets import component
 
 P = ParamSpec("P")
 
-#: No floating toolbar over the chart, no logo; zoom by dragging stays.
-_CONFIG: dict[str, Any] = {"displayModeBar": False, "scrollZoom": False, "showTips": False}
+_FOLDER = Path(__file__).parent
+#: See plotly/README.md. It leaves what it has made in a global name; ours is that of a module.
+_PLOTLY = (_FOLDER / "plotly" / "plotly-cartesian.min.js").read_text(encoding="utf-8")
+_LIBRARY = component.library("plotly", _PLOTLY + "\nexport default self.Plotly;\n")
+#: In the page itself, whose style sheet has the rules for charts, on the screen and on paper.
+_COMPONENT = component.declared("chart", _FOLDER, "chart", library=_LIBRARY, has_style_of_page=True)
 #: A chart that was made for everybody is kept for so long, and so many are.
 _TTL_SECONDS = 300
 _MAX_CHARTS = 100
@@ -30,15 +40,17 @@ _MAX_CHARTS = 100
 
 @dataclass(frozen=True, slots=True)
 class ZonedChart:
-    """A figure whose moments are those of a zone, and the offset from UTC that its axis of time has."""
+    """A figure as JSON, whose moments are those of a zone; its height in pixels, and the offset from UTC that its axis
+    of time has."""
 
-    figure: go.Figure
+    figure: str
+    height: int
     offset: timezone
 
 
 def made_once(make: Callable[P, go.Figure], *args: P.args, **kwargs: P.kwargs) -> ZonedChart:
     """The chart of the figure, in UTC, that ``make`` makes of these arguments alone. Whoever looks at the same, in the
-    same time zone, shares it: change nothing in it."""
+    same time zone, shares it."""
     zone, now = time_zone.shown(), context.now()
     key = key_of(make, args, kwargs, zone.name, zone.offset(now))
     return _made(key=key, _make=lambda: make(*args, **kwargs), _zone=zone, _now=now)
@@ -46,12 +58,13 @@ def made_once(make: Callable[P, go.Figure], *args: P.args, **kwargs: P.kwargs) -
 
 @st.cache_resource(ttl=_TTL_SECONDS, max_entries=_MAX_CHARTS, show_spinner=False)
 def _made(*, key: str, _make: Callable[[], go.Figure], _zone: ShownZone, _now: datetime) -> ZonedChart:
-    figure = _make()
-    offset = plot_theme.in_zone(figure, _zone, _now)
-    # Plotly copies a figure and converts its times whenever it is sent. This one is finished, in JSON's own types.
-    finished = json.loads(plotly.io.to_json(figure, validate=False))
-    figure.to_dict = lambda: finished
-    return ZonedChart(figure, offset)
+    return _zoned(_make(), _zone, _now)
+
+
+def _zoned(figure: go.Figure, zone: ShownZone, now: datetime) -> ZonedChart:
+    offset = plot_theme.in_zone(figure, zone, now)
+    # What is in a figure was checked when it was put there.
+    return ZonedChart(plotly.io.to_json(figure, validate=False), figure.layout.height, offset)
 
 
 def draw(
@@ -63,19 +76,18 @@ def draw(
     browser.
     """
     if not isinstance(made, ZonedChart):
-        made = ZonedChart(made, plot_theme.in_zone(made, time_zone.shown(), context.now()))
+        made = _zoned(made, time_zone.shown(), context.now())
     offset = made.offset
-    if on_stretch is None:
-        st.plotly_chart(made.figure, key=key, config=_CONFIG, alt=alt)
-        return
 
     def dragged() -> None:
-        boxes: Any = st.session_state[key].selection.get("box", [])
-        ends = sorted(filter(None, (_moment(str(x), offset) for x in boxes[0]["x"]))) if boxes else []
-        if len(ends) == 2:
+        ends = sorted(filter(None, (_moment(str(end), offset) for end in st.session_state[key].stretch or ())))
+        if on_stretch is not None and len(ends) == 2:
             on_stretch(ends[0], ends[1])
 
-    st.plotly_chart(made.figure, key=key, config=_CONFIG, alt=alt, on_select=dragged, selection_mode="box")
+    about = json.dumps({"alt": alt, "reports_stretch": on_stretch is not None})
+    # As bytes: Streamlit looks through everything else for tables, and writes it as JSON anew for each reader.
+    data = f'{about[:-1]}, "figure": {made.figure}}}'.encode()
+    _COMPONENT(key=key, data=data, on_stretch_change=dragged, height=made.height)
 
 
 def _moment(text: str, offset: timezone) -> datetime | None:
