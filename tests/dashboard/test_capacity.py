@@ -498,10 +498,10 @@ def test_another_objective_and_another_peak(open_app: Open, planned: Path) -> No
     assert "--objective 0s" in app.code[0].value
     app.number_input(key="peak_per_s").set_value(100.0).run()
     assert "by the highest minute: 100/s" in texts(app)
-    assert "What the objective takes: unknown for another peak than the recorded one: the peak decides." in texts(app)
+    assert "What the objective takes: unknown for another peak than the recorded one; that peak decides." in texts(app)
     assert "--objective" not in app.code[0].value
     unknown = open_app("plan", **of(CHECKOUT))
-    assert "What the objective takes: unknown before two days of minutes are recorded (20 h so far): " in texts(unknown)
+    assert "What the objective takes: unknown before two days of minutes are recorded (20 h so far); " in texts(unknown)
 
 
 def test_the_verdict_fills_what_sizing_is_asked(open_app: Open, planned: Path) -> None:

@@ -128,12 +128,12 @@ class PlannedLoad(NamedTuple):
 
 
 #: Why it is unknown what an objective takes, where a peak is entered.
-OTHER_PEAK = "unknown for another peak than the recorded one: the peak decides"
+OTHER_PEAK = "unknown for another peak than the recorded one; that peak decides"
 
 
 def why_unknown(minutes: int | None) -> str:
     """Why the verdict on a group does not say what its objective takes, after so many recorded minutes."""
     if minutes is not None and minutes >= LEAST_MINUTES:
-        return "unknown until the next verdict: until then, the peak decides"
+        return "unknown until the next verdict; until then, the peak decides"
     so_far = duration(minutes * MINUTE_SECONDS) if minutes else "none"
-    return f"unknown before two days of minutes are recorded ({so_far} so far): until then, the peak decides"
+    return f"unknown before two days of minutes are recorded ({so_far} so far); until then, the peak decides"
