@@ -20,22 +20,22 @@ import json
 import statistics
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
 import psutil
-from playwright.sync_api import Browser, BrowserContext, Page, ViewportSize
+from playwright.sync_api import Browser
 
 from benchmarks.common import options_parser
 from benchmarks.pages_cast import CLUSTER, GROUP, INTERVAL_SECONDS, SMALL, TOPIC, WIDE_GROUP, Size
 from benchmarks.pages_lake import PagesLake
-from benchmarks.pages_server import REFRESH_SECONDS, Server, bare, browser_of_machine, served
+from benchmarks.pages_refreshes import READY_MS, VIEWPORT, Rounds, gone_to, memory, refreshes
+from benchmarks.pages_server import Server, bare, browser_of_machine, served
 from benchmarks.pages_viewers import refreshes_of_all
 from lagwise.tables.store import Lake
 from tests.dashboard.serving import free_port
@@ -43,12 +43,8 @@ from tests.dashboard.serving import free_port
 #: What must be reached: seconds, bytes, Chromium's score of layout shift.
 REFRESH_S, REFRESH_BYTES, LAYOUT_SHIFT = 0.3, 60_000, 0.05
 VIEWERS_S, VIEWERS_CPU_MS = 1.0, 60
-#: An answer is over when nothing more came for so long.
-_QUIET_S = 0.7
 _AT_REST_PERCENT = 5.0
-_READY_MS = 60_000
 _SETTLE_MS = 2_000
-_VIEWPORT: ViewportSize = {"width": 1280, "height": 900}
 #: So many browsers at once leave two cores no time for anything else, if they look every two seconds.
 _MEMORY_REFRESH_SECONDS = 10
 #: Nothing refreshes itself.
@@ -98,77 +94,6 @@ PAGES = {
 }
 
 
-@dataclass
-class Wire:
-    """What went over a page's socket: the answers, each from its request on. Times are of one clock."""
-
-    #: Seconds and bytes of each answer.
-    answers: list[tuple[float, int]] = field(default_factory=list)
-    _asked_at: float | None = None
-    _last_at: float = 0.0
-    _bytes: int = 0
-
-    def attach(self, page: Page) -> None:
-        """Listen to the sockets that the page opens from now on."""
-
-        def opened(socket: Any) -> None:
-            socket.on("framesent", lambda _: self._sent())
-            socket.on("framereceived", lambda data: self._received(len(data)))
-
-        page.on("websocket", opened)
-
-    def _sent(self) -> None:
-        self.finish()
-        self._asked_at, self._bytes = time.monotonic(), 0
-
-    def _received(self, size: int) -> None:
-        self._last_at = time.monotonic()
-        self._bytes += size
-
-    def finish(self) -> None:
-        """Count what came so far as an answer."""
-        if self._asked_at is not None and self._bytes:
-            self.answers.append((self._last_at - self._asked_at, self._bytes))
-        self._asked_at, self._bytes = None, 0
-
-
-class Rounds:
-    """Rounds of the analysis, as often as the product has them, for as long as the block lasts."""
-
-    def __init__(self, lake: PagesLake, every_seconds: float) -> None:
-        self._lake, self._every = lake, every_seconds
-        self._over = threading.Event()
-        self._thread = threading.Thread(target=self._run)
-
-    def __enter__(self) -> None:
-        self._thread.start()
-
-    def __exit__(self, *_: object) -> None:
-        self._over.set()
-        self._thread.join()
-
-    def _run(self) -> None:
-        while not self._over.wait(self._every):
-            self._lake.tick(datetime.now(UTC))
-
-
-def opened(browser: Browser, address: str, wanted: str) -> tuple[float, BrowserContext, Page, Wire]:
-    """Seconds from the navigation until something is on the screen, in a browser without any cache."""
-    context = browser.new_context(viewport=_VIEWPORT)
-    page = context.new_page()
-    wire = Wire()
-    wire.attach(page)
-    return gone_to(page, address, wanted), context, page, wire
-
-
-def gone_to(page: Page, address: str, wanted: str) -> float:
-    """Seconds from the navigation until something is on the screen."""
-    began = time.monotonic()
-    page.goto(address, wait_until="commit")
-    page.wait_for_selector(wanted, state="attached", timeout=_READY_MS)
-    return time.monotonic() - began
-
-
 def wait_until_at_rest(process: psutil.Process) -> None:
     """Wait until the process has done next to nothing for a second."""
     while process.cpu_percent(interval=1.0) > _AT_REST_PERCENT:
@@ -183,7 +108,7 @@ def first_paints(
     cold: list[float] = []
     again: list[float] = []
     for _ in range(times):
-        port, context = free_port(), browser.new_context(viewport=_VIEWPORT)
+        port, context = free_port(), browser.new_context(viewport=VIEWPORT)
         for found in (cold, again):
             with server(folder, port) as (address, process):
                 wait_until_at_rest(process)
@@ -195,26 +120,6 @@ def first_paints(
     return cold, again
 
 
-def refreshes(
-    browser: Browser, address: str, wanted: str, tick: Callable[[], None], times: int
-) -> list[tuple[float, int]]:
-    """Seconds and bytes of refreshes of a page, each after a round that changed everything."""
-    _, context, page, wire = opened(browser, address, wanted)
-    page.wait_for_timeout(2000 * REFRESH_SECONDS)
-    found = []
-    for _ in range(times):
-        tick()
-        wire.answers.clear()
-        while not wire.answers:
-            page.wait_for_timeout(100)
-        # The first answer after the round may have been under way already: the largest of the next ones counts.
-        page.wait_for_timeout(1000 * (REFRESH_SECONDS + _QUIET_S))
-        wire.finish()
-        found.append(max(wire.answers))
-    context.close()
-    return found
-
-
 def page_times(
     browser: Browser, address: str, measured: MeasuredPage, tick: Callable[[], None], times: int
 ) -> dict[str, Any]:
@@ -223,7 +128,7 @@ def page_times(
     seconds: dict[str, list[list[float]]] = {"cold": [], "warm": []}
     shifts = []
     for _ in range(times):
-        context = browser.new_context(viewport=_VIEWPORT)
+        context = browser.new_context(viewport=VIEWPORT)
         for found in seconds.values():
             tick()
             page = context.new_page()
@@ -232,7 +137,7 @@ def page_times(
             page.goto(address + measured.path, wait_until="commit")
             found.append([])
             for part in measured.parts:
-                page.wait_for_selector(part, state="attached", timeout=_READY_MS)
+                page.wait_for_selector(part, state="attached", timeout=READY_MS)
                 found[-1].append(time.monotonic() - began)
             page.wait_for_timeout(_SETTLE_MS)
             shifts.append(page.evaluate("layoutShift"))
@@ -251,37 +156,6 @@ def beside_bare(found: dict[str, Any], bare_page: dict[str, Any], must: tuple[fl
         for name in ("cold", "warm")
     }
     return {**found, "times_bare": ratios, "must": list(must)}
-
-
-def memory(browser: Browser, address: str, process: psutil.Process, browsers: int, refreshes: int) -> Any:
-    """Resident memory of the server, MiB, while many browsers refresh the overview and the group page."""
-    open_pages = []
-    for number in range(browsers):
-        path, wanted = ((_OVERVIEW, _TABLE), (_GROUP_PAGE, _EVENTS))[number % 2]
-        _, context, page, wire = opened(browser, address + path, wanted)
-        open_pages.append((context, page, wire))
-    for _, _, wire in open_pages:
-        wire.answers.clear()  # what the first ones got while the last ones were being opened
-    counted, seen = 0, []
-    while counted < refreshes:
-        open_pages[0][1].wait_for_timeout(5000)
-        for _, _, wire in open_pages:
-            wire.finish()
-            counted += len(wire.answers)
-            wire.answers.clear()
-        seen.append(process.memory_info().rss / 2**20)
-        print(f"{counted:,} refreshes, {seen[-1]:,.0f} MiB", file=sys.stderr)
-    for context, _, _ in open_pages:
-        context.close()
-    third = max(1, len(seen) // 3)
-    return {
-        "browsers": browsers,
-        "refreshes": counted,
-        "mib_with_all_open": round(seen[0]),
-        "mib_second_third": round(statistics.mean(seen[third : 2 * third] or seen)),
-        "mib_last_third": round(statistics.mean(seen[-third:])),
-        "mib_most": round(max(seen)),
-    }
 
 
 def summary(values: list[float]) -> dict[str, float]:
@@ -333,7 +207,8 @@ def measure(size: Size, times: int, browsers: int, many: int) -> dict[str, Any]:
             served(folder, free_port(), refresh_seconds=_MEMORY_REFRESH_SECONDS) as (address, process),
             Rounds(lake, INTERVAL_SECONDS),
         ):
-            grown = memory(browser, address, process, browsers, many)
+            both = [(address + _OVERVIEW, _TABLE), (address + _GROUP_PAGE, _EVENTS)]
+            grown = memory(browser, both, process, browsers, many)
     return {
         "size": {"groups": size.groups, "group_partitions": size.pairs},
         "first_paint_s": {

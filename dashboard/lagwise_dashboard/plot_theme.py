@@ -193,8 +193,17 @@ def packed_line(at: Sequence[datetime], y: Sequence[float | None], **style: Any)
     return {"type": "scatter", "mode": "lines", **packed.times(at), "y": packed.values(y), **style}
 
 
+def area(at: Sequence[datetime], y: Sequence[float | None], colour: str) -> dict[str, Any]:
+    """The area below a line, as a trace of its own: Plotly breaks a line at a gap, and would fill below the gap as
+    well. This one is zero there, so that it is as wide as the line, and a point's distance wider at either end."""
+    return packed_line(
+        at, [value or 0.0 for value in y], line={"width": 0}, fill="tozeroy", fillcolor=colour,
+        hoverinfo="skip", showlegend=False,
+    )  # fmt: skip
+
+
 def with_gaps(history: pa.Table, bucket_seconds: float = 0.0) -> dict[str, list[Any]]:
-    """The columns, with a row of nulls where points are missing, so that no line bridges a gap in the data.
+    """The columns, with rows of nulls where points are missing, so that no line bridges a gap in the data.
 
     Points that fill buckets of ``bucket_seconds`` are moved within their buckets, so that all are equally far apart:
     then only the first time and the distance are sent. The last point stays where it is.
@@ -213,8 +222,9 @@ def with_gaps(history: pa.Table, bucket_seconds: float = 0.0) -> dict[str, list[
     usual = steps[len(steps) // 2] if steps else timedelta(0)
     for i, row in enumerate(rows):
         if i and row["at"] - rows[i - 1]["at"] > _GAP * usual:
-            for name, values in columns.items():
-                values.append(rows[i - 1]["at"] + usual if name == "at" else None)
+            for end in (rows[i - 1]["at"] + usual, row["at"] - usual):
+                for name, values in columns.items():
+                    values.append(end if name == "at" else None)
         for name, values in columns.items():
             values.append(row[name])
     return columns

@@ -179,7 +179,7 @@ TOPIC_PARTITION_LIST = list_parameters(
 LOSS_LIST = list_parameters(
     "losses",
     "losses",
-    orders=("soonest", "status", "group", "topic", "unread", "age", "in", "out", "lost", "partitions", "cluster"),
+    orders=("soonest", "status", "group", "topic", "unread", "age", "lost", "partitions", "cluster"),
     filters=(SEARCH, CLUSTER, WITHIN),
 )
 REBALANCED_LIST = list_parameters(

@@ -14,7 +14,12 @@ REBALANCE_STATS = Table(
         Column("hour", TIMESTAMP, "start of the UTC hour", nullable=False),
         Column("rebalances", INT32, "rebalances", nullable=False),
         Column("exact", BOOLEAN, "all were read from the offsets topic; from samples some may be missed", False),
-        Column("downtime_seconds", FLOAT, "total duration of the rebalances, as far as known; null is not known"),
+        Column(
+            "downtime_seconds",
+            FLOAT,
+            "how much of the hour rebalances took, as far as known, also those that end in the next hour; null is not "
+            "known",
+        ),
         Column(
             "downtime_seconds_at_most",
             FLOAT,

@@ -109,7 +109,7 @@ HOURS = replace(
 DAYS = Table(
     "days",
     "analysis",
-    "group-partition, now: 23 of `hours` merged, which is its last day but for the hour or so that is not whole yet",
+    "group-partition, now: its last 23 whole hours, merged from `hours`",
     (
         *OF_GROUP_PARTITION,
         Column("until", TIMESTAMP, "end of the last of these hours; t counts from the start of the first", False),

@@ -3,9 +3,9 @@
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from benchmarks.pages import Wire
 from benchmarks.pages_cast import CLUSTER, GROUP, SMALL, TOPIC, WIDE_GROUP
 from benchmarks.pages_lake import PagesLake
+from benchmarks.pages_refreshes import Wire
 from lagwise.links.parameters import PartitionMeasure
 from lagwise.tables.store import Lake
 from lagwise_dashboard.queries import capacity, group, overview, partition_history, rebalances, retention, topic

@@ -335,7 +335,7 @@ def _rebalance_stats(scene: Scene) -> Iterator[Row]:
                 "churning": [],
                 "is_storm": len(s.rebalances_seconds_ago) > 4,
                 "cause": "failing_members",
-                "sentence": f"Members crashed or hung: once a member sent no heartbeat for its "
+                "sentence": f"Members crashed or hung: once, a member sent no heartbeat within its "
                 f"session.timeout.ms of 10 s ({s.member(0)[0]}).",
                 "remedy": "heartbeat.interval.ms should be 3.3 s at most, a third of it.",
                 "reread_records_at_most": 1_250,

@@ -18,6 +18,8 @@ from tests.dashboard.lakes import append, overwrite
 
 Row = dict[str, Any]
 _HOURLY, _HORIZON = timedelta(days=14), timedelta(days=90)
+#: Recorded minutes from which it does not follow yet what an objective takes.
+_MINUTES_WITHOUT = 20 * 60
 #: Nodes of the groups that a probe measures.
 SETTINGS = CapacitySettings(nodes=[{"groups": {"include": ["checkout"]}, "cores": 2}])
 
@@ -97,7 +99,7 @@ def _demand(p: Plan, now: datetime) -> Row:
         "as_of": until,
         "first_hour": until - timedelta(days=60),
         "history_hours": 60 * 24,
-        "minutes": 60 * 24 * 60,
+        "minutes": _MINUTES_WITHOUT if p.burst_minutes is None else 60 * 24 * 60,
         "peak_per_second": p.peak,
         "peak_at": until - timedelta(days=2, hours=3),
         "p50_per_second": 0.5 * p.peak,

@@ -77,7 +77,9 @@ _PAGES = {
     "/topic?cluster=prod&topic=clicks": 2,
     "/rebalances": 1,
     "/rebalances?cluster=prod&group=orders-fulfilment&range=6h": 1,
+    "/alerts": 4,
     "/capacity": 1,
+    "/capacity?cluster=prod&group=checkout": 4,
     "/plan?cluster=prod&group=checkout": 1,
     "/health": 2,
 }

@@ -49,6 +49,14 @@ _SIZES_OF_AXES = """charts => {
 }"""
 
 
+#: Pixels between the title of a page and the age of its data below it.
+_BELOW_TITLE = """() => {
+    const [title, age] = ['[data-testid=stHeading]', 'strong'].map(
+        one => document.querySelector('.st-key-page_head ' + one).getBoundingClientRect());
+    return age.top - title.bottom;
+}"""
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_pages_are_legible_on_the_screen_and_whole_on_paper(
     browser: Browser, address: str, scheme: Literal["light", "dark"]
@@ -89,6 +97,15 @@ def _assert_whole_on_paper(page: Page, path: str) -> None:
     assert page.evaluate(_CUT, _PAPER) == [], path
     page.emulate_media(media="screen")
     page.set_viewport_size({"width": 1280, "height": 900})
+
+
+def test_in_a_narrow_window_the_age_of_the_data_stands_right_below_the_title(visit: Visit) -> None:
+    page = visit.page
+    page.set_viewport_size({"width": 390, "height": 844})
+    visit.open("/retention")
+    expect(page.get_by_text("Data as of")).to_be_visible()
+    between: float = page.evaluate(_BELOW_TITLE)
+    assert 0 <= between <= 12
 
 
 def test_a_narrow_window_gets_cards_and_a_wide_one_the_table(visit: Visit) -> None:

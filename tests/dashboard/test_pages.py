@@ -111,7 +111,8 @@ def test_everything_that_will_be_lost_soonest_first(open_app: Open, busy: Path) 
     assert [text for _, _, text in bars] == ["now", "52 min to 1 h 40 min", "6 d 22 h"]
     (now, _, _), (earliest, latest, _), (moment, same, _) = bars
     assert now == 0.0 < earliest < latest < moment == same < 1.0
-    assert _column(table, "What") == ["records deleted", "records deleted", "commits expire"]
+    assert _column(table, "What") == ["deletion", "deletion", "expiry"]
+    assert _column(table, "Partitions") == ["2, soonest 3", "5, soonest 7", "6, soonest 0"]
     assert _column(table, "Kept for") == ["7 d", "2 h", "7 d"]
     assert "Losing now=1\nWithin 6 h=1\nLater=1" in _text(app)
 

@@ -250,7 +250,13 @@ def test_a_gap_in_the_history_is_a_gap_in_the_line(tmp_path: Path) -> None:
     found = group.history(lake, "c", "g", NOW - HOUR, NOW)
     made = group_charts.chart(found, [], NOW - HOUR, NOW, objective_seconds=300, work=None, before=None, zoom="z")
     line = next(t for t in made.data if t.name == "age")
-    assert list(line.y).count(None) == 1
+    line_at = dict(zip(line.x, line.y, strict=True))
+    (area,) = [t for t in made.data if t.type == "scatter" and t.fill == "tozeroy"]
+    gap = [at for at, age in line_at.items() if age is None]
+    assert gap == [NOW - timedelta(minutes=39), NOW - timedelta(minutes=20)]
+    assert None not in area.y, "Plotly would fill from one side of the gap to the other"
+    assert [at for at, age in zip(area.x, area.y, strict=True) if age == 0.0] == gap
+    assert {area.y[list(area.x).index(at)] for at in line_at if at not in gap} == {1.0}
     bands = [t for t in made.data if t.type == "scatter" and t.fill == "toself"]
     (drawn,) = [t for t in made.data if t.type == "bar"]
     assert len(bands) == len(drawn.base) == 2, "the status is not claimed for a time nobody looked at"

@@ -139,7 +139,7 @@ def test_an_outage_is_all_there(seconds: float) -> None:
     assert len(plot.findall(f"{SVG}path")) == 2
     [area] = [rect for rect in plot.findall(f"{SVG}rect") if rect.get("fill") == plot_theme.GRID]
     assert float(area.get("width", "")) > 0
-    assert {"all stand still", "minutes since it began", "oldest unread, minutes"} <= set(texts(root))
+    assert {"nothing is read", "minutes since it began", "oldest unread, minutes"} <= set(texts(root))
     assert any("Running: 3 nodes of 4 threads: " in title for title in titles(root))
 
 

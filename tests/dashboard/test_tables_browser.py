@@ -126,6 +126,20 @@ def test_a_table_is_one_stop_of_the_tab_key_and_arrows_walk_its_cells(visit: Vis
     expect(page.get_by_role("heading", name="payments-settlement")).to_be_visible()
 
 
+def test_of_headings_that_share_an_order_the_chosen_one_says_how_the_rows_are_sorted(visit: Visit) -> None:
+    page = visit.open("/retention")
+    table = page.get_by_role("grid")
+    sorted_by = table.locator("th[aria-sort]")
+    expect(sorted_by).to_have_text(["In▲"])
+    table.get_by_role("columnheader", name="At", exact=True).click()
+    expect(sorted_by).to_have_text(["At▼"])
+    table.get_by_role("columnheader", name="Group", exact=True).click()
+    expect(sorted_by).to_have_text(["Group▲"])
+    visit.settled()
+    page.reload()
+    expect(sorted_by).to_have_text(["Group▲"])
+
+
 def test_a_refresh_leaves_the_sorting_the_focus_and_a_selection_as_they_are(visit: Visit) -> None:
     page = visit.open("/overview")
     table = page.get_by_role("grid", name="Consumer groups")
@@ -151,17 +165,26 @@ def test_a_group_opens_in_a_tab_of_its_own_like_any_link(visit: Visit) -> None:
 
 def test_a_heading_explains_itself_to_the_mouse_and_to_the_keyboard(visit: Visit) -> None:
     page = visit.open("/retention")
-    heading = page.get_by_role("columnheader", name="Soonest")
+    heading = page.get_by_role("columnheader", name="Partitions")
     tooltip = page.get_by_role("tooltip")
     until_shown(
         lambda: heading.hover(timeout=FROM_SERVER_MS),
-        lambda ms: expect(tooltip).to_have_text("The partition that loses something first.", timeout=ms),
+        lambda ms: expect(tooltip).to_contain_text("which of them is the soonest.", timeout=ms),
     )
     page.mouse.move(5, 5)
     expect(tooltip).to_be_hidden()
     heading.focus()
     page.keyboard.press("ArrowLeft")
-    expect(tooltip).to_have_text("Partitions that lose something.")
+    expect(tooltip).to_contain_text("Records deleted before they were read")
+
+
+def test_what_will_be_lost_is_seen_without_scrolling_at_1280_pixels(visit: Visit) -> None:
+    page = visit.open("/retention")
+    table = page.get_by_role("grid")
+    expect(table.get_by_role("gridcell").first).to_be_visible()
+    frame = table.locator("xpath=..")
+    assert frame.evaluate("frame => frame.scrollWidth - frame.clientWidth") <= 0
+    assert frame.evaluate("frame => frame.clientWidth") <= 1280
 
 
 def test_a_table_does_not_bring_the_code_of_streamlit_s_own(browser: Browser, address: str) -> None:

@@ -402,7 +402,7 @@ def test_why_it_is_unknown(open_app: Open, busy: Path) -> None:
     app = open_app("group", cluster="prod", group="feature-flags-audit", tab="partitions")
     assert "? unknown: no commit" in app.info[0].value
     assert list(_column(tables(app)[0], "Status")[0]) == ["? unknown", "nothing has been committed yet"]
-    assert "Unknown: Oldest unread, Lag, Written /s, Read /s (nothing has been committed yet)." in _text(app)
+    assert "Unknown: Oldest unread, Lag, Written /s, Read /s; nothing has been committed yet." in _text(app)
     assert "—" not in [metric.value for metric in app.metric], "a box with a dash in it tells nothing"
 
 

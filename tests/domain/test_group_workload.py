@@ -3,6 +3,9 @@
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import pytest
+
+from lagwise.domain.humanise import significant
 from lagwise.domain.sizing.group_workload import known_values
 
 NOW = datetime(2026, 11, 22, 12, 20, tzinfo=UTC)
@@ -36,3 +39,9 @@ def test_every_value_has_its_source_and_no_other() -> None:
         values, sources = known_values(row, NOW)
         assert values.keys() == sources.keys()
     assert "t1_seconds" not in values
+
+
+@pytest.mark.parametrize("peak", [0.01234, 12.34, 99.96, 357.2, 357.6, 29_524.3, 3_401_234.5])
+def test_a_peak_is_planned_with_as_it_is_shown(peak: float) -> None:
+    values, _ = known_values(by_members() | {"peak_rate_per_second": peak}, NOW)
+    assert significant(values["peak_rate_per_second"]) == significant(peak)

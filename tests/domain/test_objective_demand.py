@@ -11,7 +11,7 @@ from lagwise.domain.capacity.objective_demand import (
     ObjectiveDemand,
     PlannedLoad,
     objective_demand,
-    too_few_minutes,
+    why_unknown,
 )
 from lagwise.domain.capacity.verdict import DemandAhead
 from lagwise.domain.sizing.objective import LEAST_MINUTES, ObjectiveRate
@@ -98,8 +98,14 @@ def test_without_a_forecast_or_a_busy_hour_nothing_is_scaled() -> None:
 
 def test_of_less_than_two_days_nothing_follows() -> None:
     assert objective_demand([], 300.0, **ASKED | {"minutes": LEAST_MINUTES - 1}) is None
-    assert too_few_minutes(420) == "not known from 7 h of minutes, it takes two days of them: the peak decides"
-    assert too_few_minutes(None) == too_few_minutes(0) == "not known without recorded minutes: the peak decides"
+    before = "unknown before two days of minutes are recorded ({} so far); until then, the peak decides"
+    assert why_unknown(420) == before.format("7 h")
+    assert why_unknown(LEAST_MINUTES - 1) == before.format("1 d 23 h")
+    assert why_unknown(None) == why_unknown(0) == before.format("none")
+
+
+def test_with_two_days_it_is_not_said_that_they_are_missing() -> None:
+    assert why_unknown(LEAST_MINUTES) == "unknown until the next verdict; until then, the peak decides"
 
 
 def test_what_decides() -> None:

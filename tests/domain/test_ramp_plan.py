@@ -53,14 +53,14 @@ def test_the_way_down_stops_where_more_is_lost_than_expected() -> None:
     step = plan(60, 40)[1]
     assert step.gain_per_second < 0.0
     assert step.least_gain_per_second == pytest.approx(2 * step.gain_per_second)
-    assert "are lost" in step.stop
+    assert "the loss is more than" in step.stop
 
 
 def test_where_nothing_more_is_expected_only_harm_stops() -> None:
     """Without waiting, 8 threads fill 8 cores: 16 do no more."""
     step = ramp_plan(8, 0.0, 0.003, running_threads=8, advised_threads=16)[-1]
     assert step.gain_per_second == 0.0
-    assert step.stop == "Go back where errors rise."
+    assert step.stop == "Go back if errors rise."
 
 
 @given(st.integers(1, 5_000), st.integers(1, 5_000))

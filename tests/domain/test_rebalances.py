@@ -387,7 +387,7 @@ class TestNumbers:
 
     def test_time_in_which_several_were_under_way_counts_once(self) -> None:
         each = [at(n / 12, uncommitted_seconds=6.0) for n in range(12)]
-        assert stats_of(each, RANGE).downtime_seconds_at_most == 61.0, "every 5 s, the first after 6 s"
+        assert stats_of(each, RANGE).downtime_seconds_at_most == 55.0, "every 5 s, from the hour on"
         within = [at(1, duration_seconds=50.0), at(1.1, uncommitted_seconds=20.0)]
         assert stats_of(within, RANGE).downtime_seconds_at_most == 56.0
 
@@ -425,5 +425,13 @@ class TestAcrossTheHour:
     def test_one_that_had_not_ended_at_the_hour_counts_in_the_next_one_only(self) -> None:
         unfinished = at(59.9, RebalanceCause.UNFINISHED, duration_seconds=30.0, left=(A,))
         before, after = by_hour([unfinished, at(60.1, duration_seconds=42.0, left=(A,))]).values()
-        assert (stats_of_hour(before, MILD).rebalances, stats_of_hour(before, MILD).downtime_seconds) == (0, None)
-        assert (stats_of_hour(after, MILD).rebalances, stats_of_hour(after, MILD).downtime_seconds) == (1, 42.0)
+        assert (stats_of_hour(before, MILD).rebalances, stats_of_hour(before, MILD).downtime_seconds) == (0, 36.0)
+        assert (stats_of_hour(after, MILD).rebalances, stats_of_hour(after, MILD).downtime_seconds) == (1, 6.0)
+
+    def test_downtime_is_no_longer_than_its_hour_and_counts_once(self) -> None:
+        its = [at(30), at(70, uncommitted_seconds=5 * 3600.0), at(90, uncommitted_seconds=3600.0)]
+        before, after = (stats_of_hour(hour, MILD) for hour in by_hour(its).values())
+        assert (before.downtime_seconds_at_most, after.downtime_seconds_at_most) == (3600.0, 1800.0)
+        quick = [at(30), at(70, uncommitted_seconds=60.0)]
+        before, after = (stats_of_hour(hour, MILD) for hour in by_hour(quick).values())
+        assert (before.downtime_seconds_at_most, after.downtime_seconds_at_most) == (None, 60.0)

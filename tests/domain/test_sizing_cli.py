@@ -197,7 +197,5 @@ def test_the_objective_decides_and_the_peak_stays_beside_it() -> None:
 def test_where_only_the_peak_is_known_it_says_so() -> None:
     figures = document()["figures"]
     assert "objective_rate_per_second" not in figures
-    assert figures["peak_rate_per_second"]["how"] == (
-        "planned with: without recorded minutes it is not known what a lag objective takes"
-    )
+    assert figures["peak_rate_per_second"]["how"] == ("planned with: what a lag objective takes is unknown")
     assert document(by="peak")["figures"]["peak_rate_per_second"]["how"] == "planned with"

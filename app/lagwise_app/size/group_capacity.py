@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from lagwise.domain.capacity.objective_demand import PlannedLoad, too_few_minutes
+from lagwise.domain.capacity.objective_demand import PlannedLoad, why_unknown
 from lagwise.domain.capacity.observed import ObservedCapacity, Undecided
 from lagwise.domain.capacity.observed_text import load_test_of
 from lagwise.domain.capacity.outlook import Outlook
@@ -88,7 +88,7 @@ def load_measured_group(
             inputs["objective_seconds"] = asked
             sources["objective_rate_per_second"] = takes.planned_evidence
     if inputs.get("objective_rate_per_second") is None:
-        sources["objective_rate_per_second"] = too_few_minutes(outlook.demand["minutes"] if outlook.demand else None)
+        sources["objective_rate_per_second"] = why_unknown(outlook.demand["minutes"] if outlook.demand else None)
     return MeasuredGroup(
         row=row,
         inputs=inputs,

@@ -18,8 +18,6 @@ ORDERS = Orders(
         "topic": ["topic"],
         "unread": ["lag desc"],
         "age": ["lag_seconds desc"],
-        "in": ["produce_rate_per_second desc"],
-        "out": ["consume_rate_per_second desc"],
         "lost": ["nullif(lost_at_least, 0) desc"],
         "partitions": ["partitions desc"],
         "cluster": ["cluster"],

@@ -31,7 +31,7 @@ def chart(what_if: WhatIf) -> go.Figure:
         fillcolor=plot_theme.GRID,
         line_width=0,
         layer="below",
-        annotation={"text": "one node away" if interruption.rolling else "all stand still", "font": {"size": 12}},
+        annotation={"text": "one node away" if interruption.rolling else "nothing is read", "font": {"size": 12}},
         annotation_position="top left",
     )
     made.update_xaxes(type="linear", title={"text": "minutes since it began"}, hoverformat=",.0f", ticksuffix="")

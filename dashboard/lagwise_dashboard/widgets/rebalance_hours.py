@@ -16,7 +16,7 @@ from lagwise_dashboard.widgets.time_range import TimeRange
 
 #: Pixels.
 SENTENCE_WIDTH = 360
-DOWNTIME_HELP = "How long partitions were not read; ≤ marks an upper bound."
+DOWNTIME_HELP = "How much of the hours listed partitions were not read; ≤ marks an upper bound."
 
 
 def show(cluster: str, group: str, span: TimeRange, now: datetime) -> None:

@@ -26,4 +26,4 @@ def show(result: Sequence[Tile], *, name: str, missing_because: str | None = Non
                 st.metric(label, escaping.markdown(value), help=explained, width="content")
     missing = [label for label, value, _ in result if value == humanise.DASH]
     if missing and missing_because:
-        st.caption(f"Unknown: {', '.join(missing)} ({missing_because}).")
+        st.caption(f"Unknown: {', '.join(missing)}; {missing_because}.")

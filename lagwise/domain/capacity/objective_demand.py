@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from lagwise.domain.capacity.verdict import DemandAhead
 from lagwise.domain.humanise import duration, significant
-from lagwise.domain.sizing.objective import MINUTE_SECONDS, ObjectiveRate, rate_for
+from lagwise.domain.sizing.objective import LEAST_MINUTES, MINUTE_SECONDS, ObjectiveRate, rate_for
 from lagwise.domain.sizing.workload import SizeBy
 
 
@@ -127,14 +127,13 @@ class PlannedLoad(NamedTuple):
         return cls(takes.recorded.rate_per_second, takes.ahead, takes.recorded.objective_seconds)
 
 
-#: Why it is not known what an objective takes, where a peak is entered.
-OTHER_PEAK = "not known of another peak: the peak decides"
+#: Why it is unknown what an objective takes, where a peak is entered.
+OTHER_PEAK = "unknown for another peak than the recorded one; that peak decides"
 
 
-def too_few_minutes(minutes: int | None) -> str:
-    """Why it is not known what an objective takes."""
-    if not minutes:
-        return "not known without recorded minutes: the peak decides"
-    return (
-        f"not known from {duration(minutes * MINUTE_SECONDS)} of minutes, it takes two days of them: the peak decides"
-    )
+def why_unknown(minutes: int | None) -> str:
+    """Why the verdict on a group does not say what its objective takes, after so many recorded minutes."""
+    if minutes is not None and minutes >= LEAST_MINUTES:
+        return "unknown until the next verdict; until then, the peak decides"
+    so_far = duration(minutes * MINUTE_SECONDS) if minutes else "none"
+    return f"unknown before two days of minutes are recorded ({so_far} so far); until then, the peak decides"

@@ -72,8 +72,8 @@ def provenance(outlook: Outlook, now: datetime, size_by: SizeBy = SizeBy.PEAK) -
         said = f"The busiest minute of each day, {source}. The band holds 90 % of the outcomes."
     if demand["mase"] is not None and demand["baseline_mase"] is not None and demand["tested_days"] is not None:
         said += (
-            f" Compared with what came, up to {duration(demand['tested_days'] * 86_400.0)} ahead, the mean error of "
-            f"the hourly rates was {demand['mase']:.2f}, that of simply repeating the last week "
+            f" Tested against what arrived, up to {duration(demand['tested_days'] * 86_400.0)} ahead, the mean "
+            f"error of the hourly rates was {demand['mase']:.2f}, and that of simply repeating the last week "
             f"{demand['baseline_mase']:.2f}. Weights of the models: {demand['models']}."
         )
     return said

@@ -149,7 +149,7 @@ def judge_capacity(
     if can_do.high is None and not meets(carries, needed):
         why = f"It has never had a backlog, so only a lower bound is known: {does}. {asked}"
         if highest > peak:
-            why += f", and {significant(highest)} are forecast"
+            why += ", and more are forecast"
         return _undecided(why, load_test)
     until = next((point.at for point in forecast if not meets(carries, point.mean)), None)
     at_worst = next((point.at for point in forecast if not meets(carries, point.upper)), None)
@@ -168,8 +168,7 @@ def judge_capacity(
     if until is not None:
         return judged(
             CapacityVerdict.TIGHT,
-            f"{asked}; {does}: enough until {_day(until)}, when the forecast goes above it "
-            f"(up to {significant(highest)})",
+            f"{asked}; {does}: enough until {_day(until)}, when the forecast goes above it",
         )
     worst = max([peak, *(point.upper for point in forecast)])
     if forecast and advised is not None and _carried_by_fewer(carries, worst, running, advised):

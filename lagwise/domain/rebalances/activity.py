@@ -29,7 +29,8 @@ class RebalanceStats:
 
     #: How many.
     rebalances: int
-    #: The time they took; overlapping ones count once. None where no duration is known, as in classic groups.
+    #: How much of the hour they took; overlapping ones count once. None where no duration is known, as in classic
+    #: groups.
     downtime_seconds: float | None
     #: The downtime, with the time since the last commit on the moved partitions where the duration is not known:
     #: nothing was read for longer than that.
@@ -62,6 +63,8 @@ class Hour:
 
     counted: tuple[Rebalance, ...]
     judged: tuple[Rebalance, ...]
+    #: The rebalances of the next hour, which may have been under way in this one.
+    following: tuple[Rebalance, ...] = ()
 
 
 def by_hour(rebalances: Iterable[Rebalance]) -> dict[datetime, Hour]:
@@ -76,7 +79,10 @@ def by_hour(rebalances: Iterable[Rebalance]) -> dict[datetime, Hour]:
             goes_on = [r for r in counted[start] if following[0].at - r.at < STORM_WINDOW]
             judged[start] = judged[start][: len(judged[start]) - len(goes_on)]
             judged[start + timedelta(hours=1)][:0] = goes_on
-    return {start: Hour(tuple(its), tuple(judged[start])) for start, its in counted.items()}
+    return {
+        start: Hour(tuple(its), tuple(judged[start]), tuple(counted.get(start + timedelta(hours=1), ())))
+        for start, its in counted.items()
+    }
 
 
 def hour_of(at: datetime) -> datetime:
@@ -92,13 +98,15 @@ def stats_of_hour(hour: Hour, setup: Setup) -> RebalanceStats:
     counted, seen = _counted_once(hour.counted), _counted_once(hour.judged)
     # One that was seen before it had ended is reported again when it has.
     lasting = [r for r in counted if r.cause is not RebalanceCause.UNFINISHED or (r is counted[-1] and not goes_on)]
+    under_way, start = (*lasting, *hour.following), hour_of(hour.counted[0].at)
     churning, is_storm = churning_of(seen), _is_storm(seen)
     stays = sorted(stay.until - stay.since for stay in brief_stays(seen))
     return RebalanceStats(
         rebalances=len(lasting),
-        downtime_seconds=_covered_seconds((r.at, r.duration_seconds) for r in lasting),
+        downtime_seconds=_covered_seconds(start, ((r.at, r.duration_seconds) for r in under_way)),
         downtime_seconds_at_most=_covered_seconds(
-            (r.at, r.uncommitted_seconds if r.duration_seconds is None else r.duration_seconds) for r in lasting
+            start,
+            ((r.at, r.uncommitted_seconds if r.duration_seconds is None else r.duration_seconds) for r in under_way),
         ),
         partitions_moved=total(r.partitions_moved for r in counted),
         joined=sum(len(r.joined) for r in counted),
@@ -113,14 +121,16 @@ def stats_of_hour(hour: Hour, setup: Setup) -> RebalanceStats:
     )
 
 
-def _covered_seconds(spans: Iterable[tuple[datetime, float | None]]) -> float | None:
-    """How much time is covered by spans that end at these moments and last so long; None where none is known."""
+def _covered_seconds(start: datetime, spans: Iterable[tuple[datetime, float | None]]) -> float | None:
+    """How much of the hour from ``start`` on is covered by spans that end at these moments and last so long; None where
+    none is known of it. What lies before the hour is counted in the hour before, if that has a rebalance, too."""
+    covered, until, end_of_hour = timedelta(), start, start + timedelta(hours=1)
     known = sorted((at - timedelta(seconds=lasted), at) for at, lasted in spans if lasted is not None)
+    known = [(begin, end) for begin, end in known if begin < end_of_hour]
     if not known:
         return None
-    covered, until = timedelta(), known[0][0]
-    for start, end in known:
-        covered += max(timedelta(), end - max(start, until))
+    for begin, end in known:
+        covered += max(timedelta(), min(end, end_of_hour) - max(begin, until))
         until = max(until, end)
     return covered.total_seconds()
 

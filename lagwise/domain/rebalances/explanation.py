@@ -138,7 +138,7 @@ def _coming_and_going(
 def _slow_processing(those: Sequence[Rebalance]) -> RebalanceExplanation:
     silence = _longest(r.silent_seconds for r in those)
     limit = _longest(r.poll_interval_seconds for r in those)
-    evidence = f"{_times(len(those))} a member was removed for not polling"
+    evidence = f"{_times(len(those))}, a member was removed for not polling"
     if silence is not None:
         evidence += f", after it had committed nothing for {duration(silence)}"
     if limit is not None:
@@ -154,7 +154,7 @@ def _slow_processing(those: Sequence[Rebalance]) -> RebalanceExplanation:
 def _failures(those: Sequence[Rebalance]) -> RebalanceExplanation:
     silence = _longest(r.silent_seconds for r in those)
     timeout = _longest(r.session_timeout_seconds for r in those)
-    evidence = f"{_times(len(those))} a member sent no heartbeat for its session.timeout.ms"
+    evidence = f"{_times(len(those))}, a member sent no heartbeat within its session.timeout.ms"
     if timeout is not None:
         evidence += f" of {duration(timeout)}"
     if silence is not None:

@@ -44,7 +44,7 @@ def rate_figures(w: Workload) -> list[Figure]:
     by_this, instead = "planned with", "for comparison"
     if w.objective_rate_per_second is None:
         if w.size_by is SizeBy.OBJECTIVE:
-            by_this = "planned with: without recorded minutes it is not known what a lag objective takes"
+            by_this = "planned with: what a lag objective takes is unknown"
         return [_rate_figure("peak", "by the highest minute", w.peak_rate_per_second, by_this)]
     return [
         _rate_figure(

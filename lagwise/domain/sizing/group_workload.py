@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from math import inf
 from typing import Any, NamedTuple
 
 from lagwise.domain.humanise import duration, plural
@@ -125,12 +124,11 @@ def downstream_of(row: Mapping[str, Any] | None) -> DownstreamFull | None:
 
 
 def as_planned(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Values as exact as they are known, which is as they are shown: the same wherever it is planned with them. A peak
-    and what an objective takes are rounded up, so that they are still enough."""
+    """Values as exact as they are known, which is as they are shown: the same wherever it is planned with them."""
     made = {name: _exact(value, 4) if name in _TIMES else value for name, value in values.items()}
     for name in ("peak_rate_per_second", "objective_rate_per_second"):
         if (rate := made.get(name)) is not None:
-            made[name] = _rounded_up(rate)
+            made[name] = _as_shown(rate)
     share = made.get("hottest_share")
     if share is not None:
         even = 1.0 / made["partitions"] if made.get("partitions") else 1.0
@@ -174,12 +172,10 @@ def _exact(value: float, digits: int) -> float:
     return float(f"{value:.{digits}g}")
 
 
-def _rounded_up(rate: float) -> float:
-    """To three digits, which is more than a peak is known to."""
-    if not 0.0 < rate < inf:
-        return rate
-    step = 10.0 ** (int(f"{rate:e}".partition("e")[2]) - 2)
-    return round(-(-rate // step) * step, 12)
+def _as_shown(rate: float) -> float:
+    """As :func:`lagwise.domain.humanise.significant` writes it: a page, its advice and the command that it offers have
+    one number and not two. What that leaves out is less than half a per cent, which no peak is known to."""
+    return _exact(rate, 3) if rate < 100.0 else float(f"{rate:.0f}")
 
 
 def _source(given: Mapping[str, Any] | None, now: datetime) -> str:

@@ -93,21 +93,18 @@ def _watch(expected: NodeThroughput) -> tuple[str, ...]:
         f"{per_cent(expected.core_utilisation)} busy",
         f"waiting for a core (tq): {precise_duration(expected.core_wait_seconds)} a message; more means that others "
         "use the cores as well",
-        "T1: where it rises together with the downstream's own latency, the downstream is full",
-        "waiting for locks (or an interpreter lock): where T1 rises alone, the threads are in each other's way",
-        "errors and time-outs: none that were not there before",
+        "T1: if it rises together with the downstream's own latency, the downstream is full",
+        "waiting for locks (or an interpreter lock): if T1 alone rises, the threads are in each other's way",
+        "errors and time-outs: no new ones",
     )
 
 
 def _stop(before: NodeThroughput | None, gain: float, least: float, most_t1: float) -> str:
     t1 = f"T1 is above {precise_duration(most_t1)}, or errors rise" if most_t1 > 0.0 else "errors rise"
     if before is None:
-        return f"Measure first: what follows is compared with this. Do not start where {t1}."
+        return f"Measure first: the next steps are compared with this one. Do not start if {t1}."
     if math.isclose(gain, 0.0, abs_tol=1e-9 * before.rate_per_second):
-        return f"Go back where {t1}."
+        return f"Go back if {t1}."
     if gain > 0.0:
-        return (
-            f"Go back where less than {significant(least)} of the expected {significant(gain)} messages/s are gained, "
-            f"{t1}."
-        )
-    return f"Go back where more than {significant(-least)} messages/s are lost ({significant(-gain)} expected), {t1}."
+        return f"Go back if the gain is less than {significant(least)} messages/s ({significant(gain)} expected), {t1}."
+    return f"Go back if the loss is more than {significant(-least)} messages/s ({significant(-gain)} expected), {t1}."

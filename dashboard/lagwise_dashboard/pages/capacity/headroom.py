@@ -94,7 +94,9 @@ def columns(rows: list[Row], target: float, *, is_narrow: bool = False) -> list[
         *([group, bars, ends, verdict, topic] if is_narrow else [verdict, group, topic, ends, bars]),
         _demand(rows),
         tables.rate("Forecast", [r["forecast_demand_per_second"] for r in rows], unit="/s")
-        .with_help("The highest demand that is forecast.")
+        .with_help(
+            "The highest demand of a day in the forecast. The page of the group has the highest minute at its end."
+        )
         .sorts_by("forecast"),
         tables.between(
             "Can do",

@@ -206,9 +206,9 @@ def _charts(
         )
     hidden = len(marks) - group_charts.MAX_MARKS + log.unmarked
     st.caption(
-        "Triangles mark events: hover over one for details. Solid lines are status changes, dashed "
-        "lines alerts, dotted lines rebalances and other events (omitted when there are many). Drag to zoom; the "
-        "address then shows others the same range."
+        "Triangles mark events: hover over one for details. Vertical lines are status changes (solid), alerts "
+        "(dashed), rebalances and other events (dotted; omitted when there are many). Drag to zoom; the address then "
+        "shows others the same range."
         + (f" {humanise.plural(hidden, 'older event')} of this span are listed below, not drawn." if hidden > 0 else "")
     )
 

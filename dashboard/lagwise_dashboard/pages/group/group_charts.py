@@ -130,10 +130,11 @@ def _lines(made: go.Figure, points: dict[str, list[Any]], scale: float) -> None:
     ):
         if name != "age" and not any(is_bound):
             continue
+        its = [v if s else None for v, s in zip(ages, shown, strict=True)]
+        made.add_trace(plot_theme.area(at, its, fill), row=_AGE, col=1)
         made.add_trace(
             plot_theme.packed_line(
-                at, [v if s else None for v, s in zip(ages, shown, strict=True)],
-                name=name, line={"color": plot_theme.LAG, "width": 2, "dash": dash}, fill="tozeroy", fillcolor=fill,
+                at, its, name=name, line={"color": plot_theme.LAG, "width": 2, "dash": dash},
                 customdata=[text if s else "" for text, s in zip(texts, shown, strict=True)],
                 hovertemplate="%{customdata}<extra>" + extra + "</extra>",
                 showlegend=any(is_bound) and any(shown),
@@ -248,11 +249,8 @@ def _unknown(made: go.Figure, row: int) -> None:
 
 
 def _objective(made: go.Figure, seconds: float, scale: float) -> dict[str, Any]:
-    """Name the objective in the panel of ages. Returns its line."""
-    made.add_annotation(
-        text=f"objective {humanise.duration(seconds)}", font={"size": 11}, showarrow=False,
-        x=0, xref="x domain", xanchor="left", y=seconds / scale, yref=f"y{_AGE}", yanchor="bottom",
-    )  # fmt: skip
+    """Name the objective in the title of the panel of ages, where nothing crosses it. Returns its line."""
+    made.layout.annotations[_AGE - 1].text += f"; dashed: objective {humanise.duration(seconds)}"
     return {
         "type": "line", "xref": "x domain", "x0": 0, "x1": 1, "yref": f"y{_AGE}", "y0": seconds / scale,
         "y1": seconds / scale, "line": {"color": plot_theme.MARK, "width": 1, "dash": "dash"},

@@ -33,7 +33,7 @@ def show(row: Row, losing: list[Row], now: datetime, names: PartitionNames) -> N
         st.markdown(deletion(losing, now, names))
         share = lag_columns.used_share(first, settings)
         if share is not None:
-            age = humanise.duration(first["lag_seconds"], lower_bound=bool(first["lag_seconds_is_lower_bound"]))
+            age = ("at least " if first["lag_seconds_is_lower_bound"] else "") + humanise.duration(first["lag_seconds"])
             kept = humanise.duration(settings["retention_ms"] / 1000) if settings else humanise.DASH
             st.progress(min(1.0, share), text=f"The oldest unread record is {age} old; the topic keeps {kept}.")
 

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 import streamlit as st
@@ -9,7 +10,7 @@ import streamlit as st
 from lagwise.domain import humanise
 from lagwise.domain.vocabulary import LossCause
 from lagwise.links import parameters
-from lagwise_dashboard import address, context, tables
+from lagwise_dashboard import address, context, escaping, tables
 from lagwise_dashboard.cache import ask
 from lagwise_dashboard.queries import overview
 from lagwise_dashboard.queries import retention as queries
@@ -42,10 +43,12 @@ _AXIS = (
     (3600.0, "1 h"),
     (6 * 3600.0, "6 h"),
     (86400.0, "1 d"),
-    (7 * 86400.0, "7 d"),
+    (7 * 86400.0, ""),  # there is no room for it beside the next
     (30 * 86400.0, "30 d"),
 )
-_CAUSES = {LossCause.DELETION: "records deleted", LossCause.EXPIRY: "commits expire"}
+_CAUSES = {LossCause.DELETION: "deletion", LossCause.EXPIRY: "expiry"}
+#: Pixels, so that the table is as wide as a window of 1280.
+_NAME_WIDTH = 130
 
 
 def body() -> None:
@@ -117,28 +120,19 @@ def _columns(rows: list[Row], now: datetime, *, with_cluster: bool) -> list[Tabl
             "Time from the data's timestamp until the first loss. ≤ marks an upper bound: it may come sooner.",
         ).sorts_by("soonest"),
         _bars(rows).sorts_by("soonest"),
-        tables.text("Group", [r["group"] for r in rows], width=190).sorts_by("group"),
-        tables.text("Topic", [r["topic"] for r in rows], width=190).sorts_by("topic"),
+        tables.text("Group", [r["group"] for r in rows], width=_NAME_WIDTH).sorts_by("group"),
+        tables.text("Topic", [r["topic"] for r in rows], width=_NAME_WIDTH).sorts_by("topic"),
         tables.text("What", [_CAUSES.get(r["loss_cause"], r["loss_cause"]) for r in rows]).with_help(
-            "records deleted: retention deletes unread records.\n"
-            "commits expire: the broker deletes the commits of a group without members."
+            "deletion: retention deletes unread records.\n"
+            "expiry: the broker deletes the commits of a group without members."
         ),
-        tables.moment("At", [_after(r, r["seconds_to_loss"]) for r in rows], now)
-        .with_help("The earliest time of the first loss.")
-        .sorts_by("soonest"),
-        tables.moment("At the latest", [_after(r, r["seconds_to_loss_at_latest"]) for r in rows], now).with_help(
-            "Whole segments are deleted, which can delay a deletion by up to segment.ms of records."
-        ),
-        tables.count("Unread", [r["lag"] for r in rows], of="records")
-        .with_help("Unread records of the partitions that lose something.")
-        .sorts_by("unread"),
+        _at(rows, now),
+        _unread(rows),
         lag_columns.oldest_unread(rows, "Age of the oldest of them."),
         tables.duration("Kept for", [_kept_seconds(r) for r in rows], endless="for ever").with_help(
             "How long the topic keeps records."
         ),
         tables.size("Kept up to", [_kept_bytes(r) for r in rows]).with_help("The largest size of a partition."),
-        lag_columns.written(rows),
-        lag_columns.read(rows),
         tables.between(
             "Lost already",
             [r["lost_at_least"] or None for r in rows],
@@ -148,14 +142,11 @@ def _columns(rows: list[Row], now: datetime, *, with_cluster: bool) -> list[Tabl
         )
         .with_help("Records deleted before they were read, within 24 hours or still missing.")
         .sorts_by("lost"),
-        tables.count("Partitions", [r["partitions"] for r in rows])
-        .with_help("Partitions that lose something.")
-        .sorts_by("partitions"),
-        _soonest(rows, _names(rows, now)),
+        _partitions(rows, _names(rows, now)),
     ]
-    if with_cluster:
+    if with_cluster and len({r["cluster"] for r in rows}) > 1:
         result.append(tables.text("Cluster", [r["cluster"] for r in rows]).sorts_by("cluster"))
-    return tables.without_empty(result, "At the latest", "Kept up to", "Lost already")
+    return tables.without_empty(result, "Kept up to", "Lost already")
 
 
 def _bars(rows: list[Row]) -> TableColumn:
@@ -170,7 +161,8 @@ def _bars(rows: list[Row]) -> TableColumn:
     ]
     return tables.span("Earliest to latest", lows, highs, texts, _AXIS).with_help(
         "When the first loss comes, from the data's timestamp on: now to 30 days, on a logarithmic axis. "
-        "If a bar starts at the left edge, the loss may come at any moment."
+        "If a bar starts at the left edge, the loss may come at any moment. Whole segments are deleted, which can "
+        "delay a deletion by up to segment.ms of records."
     )
 
 
@@ -190,15 +182,40 @@ def _after(row: Row, seconds: float | None) -> datetime | None:
     return at
 
 
-def _soonest(rows: list[Row], names: Mapping[str, PartitionNames]) -> TableColumn:
-    """Numbers of partitions, or names where a system has its own."""
-    if not any(names.values()):
-        result = tables.number("Soonest", [r["partition"] for r in rows])
-    else:
-        result = tables.text(
-            "Soonest", [names[r["cluster"]].get((r["topic"], r["partition"]), r["partition"]) for r in rows]
-        )
-    return result.with_help("The partition that loses something first.")
+def _at(rows: list[Row], now: datetime) -> TableColumn:
+    """The earliest time of the first loss; in a CSV also the latest, which the bars show."""
+    made = tables.moment("At", [_after(r, r["seconds_to_loss"]) for r in rows], now)
+    latest = [_after(r, r["seconds_to_loss_at_latest"]) for r in rows]
+    return (
+        replace(made, raw={**made.raw, "at_the_latest": latest})
+        .with_help("The earliest time of the first loss.")
+        .sorts_by("soonest")
+    )
+
+
+def _unread(rows: list[Row]) -> TableColumn:
+    """Unread records; in a CSV also the rates, which the page of the group shows."""
+    made = tables.count("Unread", [r["lag"] for r in rows], of="records")
+    rates = {**lag_columns.written(rows).raw, **lag_columns.read(rows).raw}
+    return (
+        replace(made, raw={**made.raw, **rates})
+        .with_help("Unread records of the partitions that lose something.")
+        .sorts_by("unread")
+    )
+
+
+def _partitions(rows: list[Row], names: Mapping[str, PartitionNames]) -> TableColumn:
+    """How many partitions, and which is the soonest: by its number, or by name where a system has its own."""
+    soonest = [names[r["cluster"]].get((r["topic"], r["partition"]), r["partition"]) for r in rows]
+    made = tables.count("Partitions", [r["partitions"] for r in rows])
+    shown = [
+        f"{count}, soonest {escaping.visible(str(first))}" for count, first in zip(made.cells, soonest, strict=True)
+    ]
+    return (
+        replace(made, cells=shown, raw={**made.raw, "soonest": soonest})
+        .with_help("How many partitions lose something, and which of them is the soonest.")
+        .sorts_by("partitions")
+    )
 
 
 def _kept_seconds(row: Row) -> float | None:

@@ -54,11 +54,13 @@ def _chart(result: pa.Table, span: TimeRange) -> None:
         st.info(f"The write rate {span.words} is unknown.", icon=":material/timeline:")
         return
     made = plot_theme.figure(height=230, zoom=f"{_cluster}/{_topic}/{span.name}")
+    points = plot_theme.with_gaps(result)
+    at, rates = points["at"], points["rate_per_second"]
+    made.add_trace(plot_theme.area(at, rates, "rgba(217,119,6,0.12)"))
     made.add_trace(
-        plot_theme.line(
-            result["at"].to_pylist(), result["rate_per_second"].to_pylist(), name="written",
-            line={"color": plot_theme.PRODUCED, "width": 1.8}, fill="tozeroy", fillcolor="rgba(217,119,6,0.12)",
-            customdata=[humanise.rate(rate) for rate in result["rate_per_second"].to_pylist()],
+        plot_theme.packed_line(
+            at, rates, name="written", line={"color": plot_theme.PRODUCED, "width": 1.8},
+            customdata=[humanise.rate(rate) for rate in rates],
             hovertemplate="%{customdata}/s<extra>written</extra>", showlegend=False,
         )
     )  # fmt: skip

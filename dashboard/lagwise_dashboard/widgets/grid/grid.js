@@ -13,6 +13,7 @@ class Table {
   constructor(root) {
     this.root = root;
     this.sorted = null; // {title, descending}, where rows are sorted here
+    this.chosen = null; // the title of the heading that was clicked last, where the server sorts
     this.place = [0, 0]; // row (0 is the heading) and column of the cell that the Tab key stops at
     this.rows = new Map(); // by key
     this.head = make("tr");
@@ -97,9 +98,16 @@ class Table {
   }
 
   direction(column) {
-    if (this.data.orders) return this.data.ordered_by === this.data.orders[column.title] ? this.data.direction : "";
+    if (this.data.orders) return this.sortedBy() === column.title ? this.data.direction : "";
     if (this.sorted?.title !== column.title) return "";
     return this.sorted.descending ? "descending" : "ascending";
+  }
+
+  // Of the headings that ask the server for the order in force, the one that was clicked, or else the first.
+  sortedBy() {
+    const { columns, orders, ordered_by } = this.data;
+    const titles = columns.map((column) => column.title).filter((title) => orders[title] === ordered_by);
+    return titles.includes(this.chosen) ? this.chosen : titles[0];
   }
 
   inOrder() {
@@ -116,7 +124,10 @@ class Table {
 
   sort(column) {
     if (!this.sortable(column)) return;
-    if (this.data.orders) return this.send("sort", column.title);
+    if (this.data.orders) {
+      this.chosen = column.title;
+      return this.send("sort", column.title);
+    }
     const first = ["number", "share", "bullet"].includes(column.kind); // the largest is what is looked for
     if (this.sorted?.title !== column.title) this.sorted = { title: column.title, descending: first };
     else this.sorted = this.sorted.descending === first ? { title: column.title, descending: !first } : null;
@@ -206,7 +217,8 @@ class Table {
   }
 }
 
-const LONG = 30; // characters of a text that may be cut
+const WIDEST = 340; // pixels of a text that is not told how wide it may be; as in the styles
+const LETTER = 9; // pixels: texts of fewer letters than their column has room for are never cut
 const DAY_BEFORE_TIME = /^(\d{4}-\d\d-\d\d) (?=\d\d:)/; // as moments of other days are written
 const ARROWS = { ascending: "▲", descending: "▼", "": "" };
 const collator = new Intl.Collator("en", { numeric: true });
@@ -250,7 +262,7 @@ function chart(digits) {
 }
 
 // A span on the axis that all rows share; what is a moment is as wide as can be seen.
-const SPAN_WIDTH = 240; // pixels; as in the styles
+const SPAN_WIDTH = 180; // pixels; as in the styles
 function bar([low, high, text], ticks) {
   const svg = makeSvg("svg", { viewBox: `0 0 ${SPAN_WIDTH} 20`, role: "img", "aria-label": text });
   for (const [place] of ticks) svg.append(makeSvg("line", { x1: place * SPAN_WIDTH, x2: place * SPAN_WIDTH, y1: 0, y2: 20 }));
@@ -261,9 +273,10 @@ function bar([low, high, text], ticks) {
 }
 
 // A bar up to a line that stands for the limit in every row, the place where it will be, and how far the limit is known.
+const BULLET_WIDTH = 240; // pixels; as in the styles
 function bullet([label, value, outline, mark, markHigh, limitHigh, text], { axis, colours }) {
-  const svg = makeSvg("svg", { viewBox: `0 0 ${SPAN_WIDTH} 20`, role: "img", "aria-label": text });
-  const x = (place) => Math.min(place, 1) * SPAN_WIDTH;
+  const svg = makeSvg("svg", { viewBox: `0 0 ${BULLET_WIDTH} 20`, role: "img", "aria-label": text });
+  const x = (place) => Math.min(place, 1) * BULLET_WIDTH;
   const draw = (tag, attributes) => svg.append(makeSvg(tag, attributes));
   const across = (from, to, y, height, of) => draw("rect", { class: of, x: x(from), width: x(to) - x(from), y, height });
   const limit = axis.at(-2)[0]; // the last label is the end of the axis
@@ -273,9 +286,9 @@ function bullet([label, value, outline, mark, markHigh, limitHigh, text], { axis
   if (outline !== null) across(value, Math.max(value, outline), 6.5, 7, "outline");
   svg.style.setProperty("--colour", colours[label] ?? "");
   across(0, value, 6, 8, "value");
-  if (Math.max(value, outline ?? 0) > 1) draw("path", { class: "beyond", d: `M${SPAN_WIDTH - 7} 4l6 6l-6 6` });
+  if (Math.max(value, outline ?? 0) > 1) draw("path", { class: "beyond", d: `M${BULLET_WIDTH - 7} 4l6 6l-6 6` });
   if (mark === null) return svg;
-  const [at, end] = [mark > 1 ? SPAN_WIDTH - 12 : Math.min(x(mark), SPAN_WIDTH - 5), x(markHigh ?? mark)];
+  const [at, end] = [mark > 1 ? BULLET_WIDTH - 12 : Math.min(x(mark), BULLET_WIDTH - 5), x(markHigh ?? mark)];
   if (end > at) draw("path", { class: "whisker", d: `M${at} 10H${end}${(markHigh ?? mark) > 1 ? "m-4 -4l4 4l-4 4" : "M" + end + " 6v8"}` });
   draw("path", { class: "mark", d: `M${at} 5l5 5l-5 5l-5 -5z` });
   return svg;
@@ -290,9 +303,9 @@ function axis(column) {
 }
 
 // The whole of what a cell may show a part of, or shows as a drawing.
-function tooltip({ kind }, shown) {
-  if (kind === "bullet") return shown?.at(-1) ?? "";
-  return kind === "text" && shown?.length > LONG ? shown : "";
+function tooltip({ kind, width }, shown) {
+  if (kind === "bullet" || kind === "span") return shown?.at(-1) ?? "";
+  return kind === "text" && shown?.length * LETTER > (width ?? WIDEST) ? shown : "";
 }
 
 function empty(shown) {

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import streamlit as st
 
 from lagwise.domain import humanise
-from lagwise.domain.capacity.objective_demand import too_few_minutes
+from lagwise.domain.capacity.objective_demand import why_unknown
 from lagwise.domain.capacity.outlook import Outlook
 from lagwise.domain.humanise import significant
 from lagwise.domain.sizing.figures import by_objective
@@ -29,7 +29,7 @@ def of(known: ObjectiveTakes, typed_seconds: float | None, outlook: Outlook | No
         takes = objective_takes(demand, typed_seconds, outlook.hours)
         known = ObjectiveTakes(takes.planned_per_second if takes else None, takes.planned_evidence if takes else "")
     if known.rate_per_second is None:
-        return ObjectiveTakes(None, too_few_minutes(demand["minutes"] if demand is not None else None))
+        return ObjectiveTakes(None, why_unknown(demand["minutes"] if demand is not None else None))
     return ObjectiveTakes(as_planned({"objective_rate_per_second": known.rate_per_second}).popitem()[1], known.source)
 
 
