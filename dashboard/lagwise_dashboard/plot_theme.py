@@ -4,8 +4,9 @@ on both.
 Charts are made in UTC. :func:`in_zone` puts one into the zone of the reader, who sees which below its axis.
 """
 
+import copy
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, timezone
 from functools import lru_cache
@@ -19,6 +20,9 @@ from plotly.subplots import make_subplots
 from lagwise.domain import humanise
 from lagwise_dashboard import escaping, packed
 from lagwise_dashboard.time_zone import ShownZone
+
+#: A figure as plain data, as Plotly's JSON has it: ``data`` and ``layout``.
+Plain = dict[str, Any]
 
 #: Lines: mid-tones with a contrast of at least 3:1 against the light and the dark background.
 LAG = "#0D9488"
@@ -113,21 +117,31 @@ def _empty_stack(panels: tuple[Panel, ...]) -> go.Figure:
     return _dressed(made, inner + margin.t + margin.b, "")
 
 
-def share_crosshair(made: go.Figure, rows: int) -> None:
-    """Let the first so many charts of a stack have one crosshair, and one box with what all of them say at its moment.
+def plain_stack(panels: Sequence[Panel], *, zoom: str) -> Plain:
+    """:func:`stack` as plain data, with one crosshair over all charts, and one box with what all of them say at its
+    moment. For charts that are made anew in each refresh: Plotly checks and copies every value that is put into a
+    figure, which takes it ten times as long as all the rest. Tests let it check them (``go.Figure(made)``)."""
+    made = copy.deepcopy(_empty_plain_stack(tuple(panels)))
+    made["layout"]["uirevision"] = zoom
+    return made
 
-    The browser shows that of charts that have their time axis itself in common, and not only its range.
-    """
-    own = {f"x{row}" for row in range(2, rows + 1)}
-    for one in (*made.data, *made.layout.shapes, *made.layout.annotations):
-        name = "xaxis" if "xaxis" in one else "xref"
-        axis, _, of_domain = (one[name] or "").partition(" ")
-        if axis in own:
-            one[name] = f"x {of_domain}".rstrip()
-    for axis in own:
-        made.layout[axis.replace("x", "xaxis")] = None
-    if made.layout.xaxis.matches in own:
-        made.layout.xaxis.matches = None
+
+@lru_cache(maxsize=_MAX_STACKS)
+def _empty_plain_stack(panels: tuple[Panel, ...]) -> Plain:
+    made = go.Figure(_empty_stack(panels))
+    _share_crosshair(made, len(panels))
+    plain: Plain = made.to_plotly_json()
+    return plain
+
+
+def _share_crosshair(made: go.Figure, rows: int) -> None:
+    """Let the charts of a stack, which are empty so far, have their time axis itself in common, and not only its range:
+    only then the browser shows one crosshair."""
+    for one in made.layout.annotations:
+        one.xref = "paper" if one.xref == "paper" else "x domain"
+    for row in range(2, rows + 1):
+        made.layout[f"xaxis{row}"] = None
+    made.layout.xaxis.matches = None
     made.update_layout(hoversubplots="axis")
     made.layout.xaxis.update(
         anchor=f"y{rows}", showticklabels=True, showspikes=True, spikemode="across", spikesnap="cursor",
@@ -137,45 +151,50 @@ def share_crosshair(made: go.Figure, rows: int) -> None:
         made.layout[f"yaxis{'' if row == 1 else row}"].anchor = "x"
 
 
-def in_zone(made: go.Figure, zone: ShownZone, now: datetime) -> timezone:
+def add(made: Plain, row: int, *traces: dict[str, Any]) -> None:
+    """Add traces (properties by Plotly's names) to a chart of a :func:`plain_stack`; rows are counted from 1."""
+    made["data"] += [{**trace, "xaxis": "x", "yaxis": f"y{row}" if row > 1 else "y"} for trace in traces]
+
+
+def value_axis(made: Plain, row: int) -> dict[str, Any]:
+    """The properties of the vertical axis of a chart of a :func:`plain_stack`, to be changed."""
+    axis: dict[str, Any] = made["layout"][f"yaxis{row}" if row > 1 else "yaxis"]
+    return axis
+
+
+def in_zone(made: Plain, zone: ShownZone, now: datetime) -> timezone:
     """Draw the moments of a chart by the clocks of a zone, and name that below the axis of time and at the pointer;
     a chart without such an axis stays as it is. Returns the offset from UTC that the axis has.
 
     It has one throughout, that of its end or of the present if that is sooner: so it runs evenly where clocks change,
     and no two moments have the same place. Plotly draws what it is given and knows no zones.
     """
-    axes = [axis for axis in made.select_xaxes() if axis.type == "date"]
+    layout = made["layout"]
+    names = sorted((name for name in layout if name.startswith("xaxis")), key=lambda name: int(name[5:] or 1))
+    axes = [layout[name] for name in names if layout[name].get("type") == "date"]
     if not axes:
         return UTC
-    since, until = axes[-1].range
+    since, until = axes[-1]["range"]
     offset = zone.offset(min(until, now))
     name = humanise.utc_offset(offset.utcoffset(None))
     if offset.utcoffset(None):
-        for one in (*made.data, *axes):
-            for place, value in _moved(one, offset).items():
-                one[place] = value
-        # As plain values and all at once: each look at one takes a while, and each change copies what there is.
-        for several in ("shapes", "annotations"):
-            drawn = [one.to_plotly_json() for one in made.layout[several]]
-            made.layout[several] = [one | _moved(one, offset) for one in drawn]
+        for one in (*made["data"], *axes, *layout.get("shapes", ()), *layout.get("annotations", ())):
+            one.update(_moved(one, offset))
         # A zoom of the reader holds while this is the same: in another zone it would show other moments.
-        made.layout.uirevision = f"{made.layout.uirevision} {name}"
+        layout["uirevision"] = f"{layout['uirevision']} {name}"
     for axis in axes:
-        axis.hoverformat = f"{axis.hoverformat} {name}"
+        axis["hoverformat"] = f"{axis['hoverformat']} {name}"
     title = escaping.plotly(zone.axis_title(since, until, offset), max_length=_MAX_TITLE_LENGTH)
-    axes[-1].title = {"text": title, "font": {"size": 12}, "standoff": 4}
-    made.layout.height += _ZONE_HEIGHT
+    axes[-1]["title"] = {"text": title, "font": {"size": 12}, "standoff": 4}
+    layout["height"] += _ZONE_HEIGHT
     return offset
 
 
-def _moved(drawn: Any, offset: timezone) -> dict[str, Any]:
-    """What of a part of a chart are moments, as times without a zone. With one they would not replace those there are:
-    Plotly drops a value that equals the one it has, and moments of two zones may."""
+def _moved(drawn: Mapping[str, Any], offset: timezone) -> dict[str, Any]:
+    """What of a part of a chart are moments, as times without a zone."""
     found: dict[str, Any] = {}
     for name in _PLACES:
-        if name not in drawn:
-            continue
-        value = drawn[name]
+        value = drawn.get(name)
         if isinstance(value, datetime):
             found[name] = value.astimezone(offset).replace(tzinfo=None)
         elif isinstance(value, list | tuple) and isinstance(next(iter(value), None), datetime):

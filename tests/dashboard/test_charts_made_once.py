@@ -49,12 +49,12 @@ def test_the_same_is_drawn_once_and_anything_else_anew() -> None:
 @pytest.mark.parametrize("zone", [IN_UTC, ShownZone("Asia/Kolkata", load("Asia/Kolkata"))])
 def test_what_is_sent_is_what_was_drawn_in_the_zone_of_its_reader(zone: ShownZone) -> None:
     time_zone.use(zone)
-    expected = _draw(_points(3, 4), name="<b>")
+    expected = _draw(_points(3, 4), name="<b>").to_plotly_json()
     offset = plot_theme.in_zone(expected, zone, NOW)
     made = charts.made_once(_draw, _points(3, 4), name="<b>")
     assert made.offset == offset
-    assert json.loads(made.figure) == json.loads(expected.to_json())
-    assert made.height == expected.layout.height
+    assert json.loads(made.figure) == json.loads(go.Figure(expected).to_json())
+    assert made.height == expected["layout"]["height"]
 
 
 def test_readers_in_different_zones_do_not_share_a_chart() -> None:

@@ -25,8 +25,9 @@ def _sent(at: Sequence[datetime], y: Sequence[float | None], zone: ShownZone = I
     made = plot_theme.figure(height=200, zoom="zoom")
     made.add_trace(plot_theme.packed_line(at, y))
     made.update_xaxes(range=[at[0], at[-1]])
-    plot_theme.in_zone(made, zone, NOW)
-    trace = json.loads(plotly.io.to_json(made, validate=False))["data"][0]
+    plain = made.to_plotly_json()
+    plot_theme.in_zone(plain, zone, NOW)
+    trace = json.loads(plotly.io.to_json(plain, validate=False))["data"][0]
     return trace, len(json.dumps(trace))
 
 

@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import plotly.graph_objects as go
 import pyarrow as pa
 import pytest
 
@@ -248,7 +249,7 @@ def test_a_gap_in_the_history_is_a_gap_in_the_line(tmp_path: Path) -> None:
         ],
     )
     found = group.history(lake, "c", "g", NOW - HOUR, NOW)
-    made = group_charts.chart(found, [], NOW - HOUR, NOW, objective_seconds=300, work=None, before=None, zoom="z")
+    made = _checked_chart(found, [], NOW - HOUR, NOW, objective_seconds=300, work=None, before=None, zoom="z")
     line = next(t for t in made.data if t.name == "age")
     line_at = dict(zip(line.x, line.y, strict=True))
     (area,) = [t for t in made.data if t.type == "scatter" and t.fill == "tozeroy"]
@@ -275,7 +276,7 @@ def test_an_age_that_is_a_lower_bound_is_drawn_as_one() -> None:
             "status": ["stopped"] * len(ages),
         }
     )
-    made = group_charts.chart(history, [], NOW - HOUR, NOW, objective_seconds=None, work=None, before=None, zoom="z")
+    made = _checked_chart(history, [], NOW - HOUR, NOW, objective_seconds=None, work=None, before=None, zoom="z")
     known, bound = (next(t for t in made.data if t.name == name) for name in ("age", "age, at least"))
     assert (known.line.dash, bound.line.dash, bound.showlegend) == ("solid", "dot", True)
     assert list(known.y) == [10.0, 20.0, None, None, 50.0]
@@ -285,10 +286,13 @@ def test_an_age_that_is_a_lower_bound_is_drawn_as_one() -> None:
 
 
 def test_without_a_lower_bound_the_legend_does_not_speak_of_one() -> None:
-    made = group_charts.chart(
-        no_history(), [], NOW - HOUR, NOW, objective_seconds=None, work=None, before=None, zoom="z"
-    )
+    made = _checked_chart(no_history(), [], NOW - HOUR, NOW, objective_seconds=None, work=None, before=None, zoom="z")
     assert "age, at least" not in [t.name for t in made.data]
+
+
+def _checked_chart(*args: Any, **kwargs: Any) -> go.Figure:
+    """The chart, all of whose properties and values Plotly knows."""
+    return go.Figure(group_charts.chart(*args, **kwargs))
 
 
 def no_history() -> pa.Table:
@@ -301,7 +305,7 @@ def no_history() -> pa.Table:
 
 def test_marks_are_text_and_not_markup() -> None:
     mark = ChartMark(NOW - INTERVAL, "left: <img src=x onerror=alert(1)>")
-    made = group_charts.chart(
+    made = _checked_chart(
         no_history(),
         [mark] * 300,
         NOW - HOUR,
@@ -317,9 +321,7 @@ def test_marks_are_text_and_not_markup() -> None:
 
 
 def test_charts_without_data_are_labelled_unknown() -> None:
-    made = group_charts.chart(
-        no_history(), [], NOW - HOUR, NOW, objective_seconds=None, work=None, before=None, zoom="z"
-    )
+    made = _checked_chart(no_history(), [], NOW - HOUR, NOW, objective_seconds=None, work=None, before=None, zoom="z")
     said = [a for a in made.layout.annotations if a.text == "unknown"]
     assert [a.yref for a in said] == ["y2 domain", "y3 domain", "y4 domain"]
     assert made.layout.yaxis2.showticklabels is False
@@ -330,7 +332,7 @@ def test_where_much_happened_only_the_weighty_is_drawn_as_a_line(events: int, ch
     marks = [ChartMark(NOW - i * INTERVAL, "rebalance") for i in range(events)]
     marks += [ChartMark(NOW - i * INTERVAL, "stopped", dash="solid", minor=False) for i in range(changes)]
     marks.sort(key=lambda mark: mark.at, reverse=True)
-    made = group_charts.chart(
+    made = _checked_chart(
         no_history(), marks, NOW - HOUR, NOW, objective_seconds=None, work=None, before=None, zoom="z"
     )
     assert len(made.layout.shapes) == 3 * lines, "across all charts"

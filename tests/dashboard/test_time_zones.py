@@ -18,7 +18,7 @@ from lagwise.platform.errors import ConfigError
 from lagwise.platform.time_zones import time_zone as load
 from lagwise_dashboard import plot_theme, tables, time_zone
 from lagwise_dashboard.csv_export import as_csv
-from lagwise_dashboard.plot_theme import Panel
+from lagwise_dashboard.plot_theme import Panel, Plain
 from lagwise_dashboard.time_zone import IN_UTC, ShownZone
 from lagwise_dashboard.widgets import charts
 from tests.dashboard.conftest import NOW, Open
@@ -82,7 +82,7 @@ def test_no_address_holds_a_moment_that_some_zone_cannot_show() -> None:
 # Charts
 
 
-def _chart(since: datetime, until: datetime) -> go.Figure:
+def _chart(since: datetime, until: datetime) -> Plain:
     """One of everything that holds a moment."""
     made = plot_theme.stack([Panel("One", 50), Panel("Two", 50)], zoom="its")
     made.add_trace(plot_theme.line([since, until], [1, 2]), row=1, col=1)
@@ -90,11 +90,12 @@ def _chart(since: datetime, until: datetime) -> go.Figure:
     made.add_hline(y=1, row=1, col=1)
     plot_theme.upright(made, until, 2.0, "end", plot_theme.MARK)
     made.update_xaxes(range=[since, until])
-    return made
+    plain: Plain = made.to_plotly_json()
+    return plain
 
 
-def _drawn(made: go.Figure) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(made.to_json())
+def _drawn(made: Plain) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(go.Figure(made).to_json())
     return found
 
 
@@ -129,7 +130,7 @@ def test_an_axis_runs_evenly_through_the_hour_that_occurs_twice() -> None:
     made = _chart(_CHANGE - _HALF_HOUR, _CHANGE + _HALF_HOUR)
     plot_theme.in_zone(made, _BERLIN, NOW)
     assert _drawn(made)["data"][0]["x"] == ["2026-10-25T01:30:00", "2026-10-25T02:30:00"], "two places, an hour apart"
-    title = made.layout.xaxis2.title.text
+    title = made["layout"]["xaxis2"]["title"]["text"]
     assert title == "Europe/Berlin, UTC+1 throughout: its clocks change in this span"
 
 
@@ -137,11 +138,11 @@ def test_an_axis_into_the_future_has_the_offset_of_the_present() -> None:
     made = _chart(NOW, NOW + timedelta(days=150))
     plot_theme.in_zone(made, _NEW_YORK, NOW)
     assert _drawn(made)["data"][0]["x"][0] == "2026-11-21T07:00:05"
-    assert made.layout.xaxis2.title.text.startswith("America/New_York, UTC−5 throughout")
+    assert made["layout"]["xaxis2"]["title"]["text"].startswith("America/New_York, UTC−5 throughout")
 
 
 def test_what_has_no_axis_of_time_is_left_alone() -> None:
-    made = go.Figure(go.Scatter(x=[1, 2], y=[1, 2]), layout={"xaxis": {"type": "linear"}})
+    made = go.Figure(go.Scatter(x=[1, 2], y=[1, 2]), layout={"xaxis": {"type": "linear"}}).to_plotly_json()
     before = _drawn(made)
     plot_theme.in_zone(made, _BERLIN, NOW)
     assert _drawn(made) == before

@@ -6,12 +6,11 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-import plotly.graph_objects as go
 import pyarrow as pa
 
 from lagwise.domain import humanise
 from lagwise_dashboard import appearance, escaping, plot_theme
-from lagwise_dashboard.plot_theme import Panel
+from lagwise_dashboard.plot_theme import Panel, Plain
 
 _PANELS = (
     Panel("Status", 21),
@@ -74,7 +73,7 @@ def chart(
     work: pa.Table | None,
     before: Before | None,
     zoom: str,
-) -> go.Figure:
+) -> Plain:
     """The charts over a span, with a point for each ``bucket_seconds`` (0: as they come). ``objective_seconds`` draws
     the age from which a steady lag is called ``lagging``, ``work`` (of
     :func:`lagwise_dashboard.queries.time_per_message.history`) the time per message where it is measured, ``before``
@@ -87,7 +86,7 @@ def chart(
         topic = escaping.plotly(work["topic"][0].as_py(), max_length=80)
         panels.append(Panel(_WORK_PANEL.format(topic=topic), _WORK_HEIGHT))
     upper = len(panels)
-    made = plot_theme.stack(panels, zoom=zoom)
+    made = plot_theme.plain_stack(panels, zoom=zoom)
     points = plot_theme.with_gaps(history, bucket_seconds)
     _status(made, points, until)
     scale, unit = plot_theme.time_unit(max((v for v in points["lag_seconds"] if v is not None), default=0.0))
@@ -100,21 +99,19 @@ def chart(
             _unknown(made, row)
     if work is not None and work.num_rows:
         _time_per_message(made, plot_theme.with_gaps(work))
-    made.update_xaxes(range=[since, until])
-    made.update_yaxes(ticksuffix=f" {unit}", row=_AGE, col=1)
-    made.update_yaxes(nticks=4, row=_LAG, col=1)
-    made.update_yaxes(ticksuffix=" /s", row=_RATES, col=1)
-    made.update_yaxes(visible=False, range=[0, 1], row=_STATUS, col=1)
-    plot_theme.share_crosshair(made, upper)
+    made["layout"]["xaxis"]["range"] = [since, until]
+    plot_theme.value_axis(made, _AGE)["ticksuffix"] = f" {unit}"
+    plot_theme.value_axis(made, _LAG)["nticks"] = 4
+    plot_theme.value_axis(made, _RATES)["ticksuffix"] = " /s"
+    plot_theme.value_axis(made, _STATUS).update(visible=False, range=[0, 1])
     lines = []
     if objective_seconds is not None and _worth_drawing(objective_seconds, points["lag_seconds"]):
         lines = [_objective(made, objective_seconds, scale)]
-    # All at once, and on the shared axis: each change of what is drawn looks through and copies what there is already.
-    made.layout.shapes = [*lines, *_marks(made, marks[:MAX_MARKS], rows=range(_AGE, upper + 1))]
+    made["layout"]["shapes"] = [*lines, *_marks(made, marks[:MAX_MARKS], rows=range(_AGE, upper + 1))]
     return made
 
 
-def _lines(made: go.Figure, points: dict[str, list[Any]], scale: float) -> None:
+def _lines(made: Plain, points: dict[str, list[Any]], scale: float) -> None:
     at = points["at"]
     is_bound = [bool(b) for b in points["lag_seconds_is_lower_bound"]]
     ages = [None if v is None else v / scale for v in points["lag_seconds"]]
@@ -131,95 +128,95 @@ def _lines(made: go.Figure, points: dict[str, list[Any]], scale: float) -> None:
         if name != "age" and not any(is_bound):
             continue
         its = [v if s else None for v, s in zip(ages, shown, strict=True)]
-        made.add_trace(plot_theme.area(at, its, fill), row=_AGE, col=1)
-        made.add_trace(
+        plot_theme.add(
+            made, _AGE,
+            plot_theme.area(at, its, fill),
             plot_theme.packed_line(
                 at, its, name=name, line={"color": plot_theme.LAG, "width": 2, "dash": dash},
                 customdata=[text if s else "" for text, s in zip(texts, shown, strict=True)],
                 hovertemplate="%{customdata}<extra>" + extra + "</extra>",
                 showlegend=any(is_bound) and any(shown),
             ),
-            row=_AGE, col=1,
         )  # fmt: skip
-    made.add_trace(
+    plot_theme.add(
+        made, _LAG,
         plot_theme.packed_line(
             at, points["lag"], name="lag", line={"color": plot_theme.LAG, "width": 1.8}, showlegend=False,
             hovertemplate=_COUNT + "<extra>lag</extra>",
         ),
-        row=_LAG, col=1,
     )  # fmt: skip
     for name, column, colour in (
         ("written", "produce_rate_per_second", plot_theme.PRODUCED),
         ("read", "consume_rate_per_second", plot_theme.CONSUMED),
     ):
-        made.add_trace(
+        plot_theme.add(
+            made, _RATES,
             plot_theme.packed_line(
                 at, points[column], name=name, line={"color": colour, "width": 1.8},
                 hovertemplate=_RATE + "<extra>" + name + "</extra>",
             ),
-            row=_RATES, col=1,
         )  # fmt: skip
 
 
-def _lines_before(made: go.Figure, before: Before) -> None:
+def _lines_before(made: Plain, before: Before) -> None:
     """What was written and unread in the same hours of an earlier day, as thin dotted lines."""
     at = [one + before.ago for one in before.points["at"]]
     for column, row, colour, shown in (
         ("lag", _LAG, plot_theme.LAG, _COUNT),
         ("produce_rate_per_second", _RATES, plot_theme.PRODUCED, _RATE),
     ):
-        made.add_trace(
+        plot_theme.add(
+            made, row,
             plot_theme.packed_line(
                 at, before.points[column], name=before.words, line={"color": colour, "width": 1, "dash": "dot"},
                 hovertemplate=shown + "<extra>" + before.words + "</extra>",
                 showlegend=row == _RATES,
             ),
-            row=row, col=1,
         )  # fmt: skip
 
 
-def _time_per_message(made: go.Figure, points: dict[str, list[Any]]) -> None:
+def _time_per_message(made: Plain, points: dict[str, list[Any]]) -> None:
     """T1 and T2 in milliseconds, in the panel below the rates."""
     is_whole = all(seconds is None for seconds in points["t2_seconds"])
     lines = [("whole time" if is_whole else "T1 (waiting)", "t1_seconds", plot_theme.SERIES[3])]
     lines += [] if is_whole else [("T2 (CPU)", "t2_seconds", plot_theme.SERIES[5])]
     for name, column, colour in lines:
-        made.add_trace(
+        plot_theme.add(
+            made, _WORK,
             plot_theme.packed_line(
                 points["at"], [None if v is None else v * 1000 for v in points[column]],
                 name=name, line={"color": colour, "width": 1.8},
                 customdata=["" if v is None else humanise.precise_duration(v) for v in points[column]],
                 hovertemplate="%{customdata}<extra>" + name + "</extra>",
             ),
-            row=_WORK, col=1,
         )  # fmt: skip
-    made.update_yaxes(ticksuffix=" ms", row=_WORK, col=1)
+    plot_theme.value_axis(made, _WORK)["ticksuffix"] = " ms"
 
 
-def _status(made: go.Figure, points: dict[str, list[Any]], until: datetime) -> None:
+def _status(made: Plain, points: dict[str, list[Any]], until: datetime) -> None:
     """The status over time as a band. Its words are in the band where there is room for them, and always in the hover
     text, so that colour does not stand alone."""
     runs = [(start, end, appearance.of_status(status)) for start, end, status in _runs(points, until)]
-    made.add_trace(
-        go.Bar(
-            orientation="h", base=[start for start, _, _ in runs], y=[0.5] * len(runs), width=1,
-            x=[1000 * (end - start).total_seconds() for start, end, _ in runs],
-            marker={"color": [badge.colour for _, _, badge in runs], "line": {"width": 0}},
-            text=[badge.label for _, _, badge in runs], textposition="inside", insidetextanchor="middle", textangle=0,
-            textfont={"size": _STATUS_FONT, "color": "#FFFFFF"}, hoverinfo="skip", showlegend=False,
-        ),
-        row=_STATUS, col=1,
-    )  # fmt: skip
-    for start, end, badge in runs:
-        made.add_trace(  # bars have no hover text of their own where it is that of a moment
-            go.Scatter(
-                x=[start, end, end, start], y=[0, 0, 1, 1], mode="lines", line={"width": 0}, fill="toself",
-                fillcolor="rgba(0,0,0,0)", hoveron="fills", hoverinfo="text", text=badge.label, showlegend=False,
-            ),
-            row=_STATUS, col=1,
-        )  # fmt: skip
+    band = {
+        "type": "bar", "orientation": "h", "base": [start for start, _, _ in runs], "y": [0.5] * len(runs), "width": 1,
+        "x": [1000 * (end - start).total_seconds() for start, end, _ in runs],
+        "marker": {"color": [badge.colour for _, _, badge in runs], "line": {"width": 0}},
+        "text": [badge.label for _, _, badge in runs], "textposition": "inside", "insidetextanchor": "middle",
+        "textangle": 0, "textfont": {"size": _STATUS_FONT, "color": "#FFFFFF"}, "hoverinfo": "skip",
+        "showlegend": False,
+    }  # fmt: skip
+    # Bars have no hover text of their own where it is that of a moment.
+    areas = [
+        {
+            "type": "scatter", "x": [start, end, end, start], "y": [0, 0, 1, 1], "mode": "lines", "line": {"width": 0},
+            "fill": "toself", "fillcolor": "rgba(0,0,0,0)", "hoveron": "fills", "hoverinfo": "text",
+            "text": badge.label, "showlegend": False,
+        }
+        for start, end, badge in runs
+    ]  # fmt: skip
+    plot_theme.add(made, _STATUS, band, *areas)
     # What would be smaller than that to fit is left out: how wide the band is only the browser knows.
-    made.update_layout(barmode="overlay", uniformtext={"mode": "hide", "minsize": _SMALL_STATUS_FONT})
+    made["layout"].update(barmode="overlay", uniformtext={"mode": "hide", "minsize": _SMALL_STATUS_FONT})
 
 
 def _runs(points: dict[str, list[Any]], until: datetime) -> list[tuple[datetime, datetime, str]]:
@@ -239,30 +236,29 @@ def _runs(points: dict[str, list[Any]], until: datetime) -> list[tuple[datetime,
     return [run for run in runs if run[1] > run[0] and run[0] <= until]
 
 
-def _unknown(made: go.Figure, row: int) -> None:
+def _unknown(made: Plain, row: int) -> None:
     """Nothing to draw: the panel says so, and has no axis."""
-    made.add_annotation(
-        text="unknown", x=0.5, y=0.5, xref="x domain", yref="y domain", showarrow=False, row=row, col=1,
-        font={"size": 12, "color": plot_theme.MARK},
-    )  # fmt: skip
-    made.update_yaxes(showticklabels=False, showgrid=False, row=row, col=1)
+    made["layout"]["annotations"].append({
+        "text": "unknown", "x": 0.5, "y": 0.5, "xref": "x domain", "yref": f"y{row} domain", "showarrow": False,
+        "font": {"size": 12, "color": plot_theme.MARK},
+    })  # fmt: skip
+    plot_theme.value_axis(made, row).update(showticklabels=False, showgrid=False)
 
 
-def _objective(made: go.Figure, seconds: float, scale: float) -> dict[str, Any]:
+def _objective(made: Plain, seconds: float, scale: float) -> dict[str, Any]:
     """Name the objective in the title of the panel of ages, where nothing crosses it. Returns its line."""
-    made.layout.annotations[_AGE - 1].text += f"; dashed: objective {humanise.duration(seconds)}"
+    made["layout"]["annotations"][_AGE - 1]["text"] += f"; dashed: objective {humanise.duration(seconds)}"
     return {
         "type": "line", "xref": "x domain", "x0": 0, "x1": 1, "yref": f"y{_AGE}", "y0": seconds / scale,
         "y1": seconds / scale, "line": {"color": plot_theme.MARK, "width": 1, "dash": "dash"},
     }  # fmt: skip
 
 
-def _marks(made: go.Figure, marks: Sequence[ChartMark], rows: Iterable[int]) -> list[dict[str, Any]]:
+def _marks(made: Plain, marks: Sequence[ChartMark], rows: Iterable[int]) -> list[dict[str, Any]]:
     """Draw the triangles. Returns the lines of the marks that have some."""
     if marks:
-        made.add_trace({
-            "type": "scatter", "xaxis": "x", "yaxis": f"y{_RATES}", "mode": "markers",
-            "x": [mark.at for mark in marks], "y": [0] * len(marks),
+        plot_theme.add(made, _RATES, {
+            "type": "scatter", "mode": "markers", "x": [mark.at for mark in marks], "y": [0] * len(marks),
             "marker": {"symbol": "triangle-up", "size": 9, "color": [mark.colour for mark in marks]},
             "customdata": [escaping.plotly(mark.text, max_length=120) for mark in marks],
             "hovertemplate": "%{customdata}<extra></extra>", "showlegend": False,

@@ -22,6 +22,7 @@ import streamlit as st
 from lagwise.links import parameters
 from lagwise_dashboard import context, plot_theme, time_zone
 from lagwise_dashboard.cache import key_of
+from lagwise_dashboard.plot_theme import Plain
 from lagwise_dashboard.time_zone import ShownZone
 from lagwise_dashboard.widgets import component
 
@@ -48,7 +49,7 @@ class ZonedChart:
     offset: timezone
 
 
-def made_once(make: Callable[P, go.Figure], *args: P.args, **kwargs: P.kwargs) -> ZonedChart:
+def made_once(make: Callable[P, go.Figure | Plain], *args: P.args, **kwargs: P.kwargs) -> ZonedChart:
     """The chart of the figure, in UTC, that ``make`` makes of these arguments alone. Whoever looks at the same, in the
     same time zone, shares it."""
     zone, now = time_zone.shown(), context.now()
@@ -57,18 +58,23 @@ def made_once(make: Callable[P, go.Figure], *args: P.args, **kwargs: P.kwargs) -
 
 
 @st.cache_resource(ttl=_TTL_SECONDS, max_entries=_MAX_CHARTS, show_spinner=False)
-def _made(*, key: str, _make: Callable[[], go.Figure], _zone: ShownZone, _now: datetime) -> ZonedChart:
+def _made(*, key: str, _make: Callable[[], go.Figure | Plain], _zone: ShownZone, _now: datetime) -> ZonedChart:
     return _zoned(_make(), _zone, _now)
 
 
-def _zoned(figure: go.Figure, zone: ShownZone, now: datetime) -> ZonedChart:
-    offset = plot_theme.in_zone(figure, zone, now)
-    # What is in a figure was checked when it was put there.
-    return ZonedChart(plotly.io.to_json(figure, validate=False), figure.layout.height, offset)
+def _zoned(made: go.Figure | Plain, zone: ShownZone, now: datetime) -> ZonedChart:
+    plain: Plain = made.to_plotly_json() if isinstance(made, go.Figure) else made
+    offset = plot_theme.in_zone(plain, zone, now)
+    # What is in a figure was checked when it was put there, or by tests.
+    return ZonedChart(plotly.io.to_json(plain, validate=False), plain["layout"]["height"], offset)
 
 
 def draw(
-    made: go.Figure | ZonedChart, *, key: str, alt: str, on_stretch: Callable[[datetime, datetime], None] | None = None
+    made: go.Figure | Plain | ZonedChart,
+    *,
+    key: str,
+    alt: str,
+    on_stretch: Callable[[datetime, datetime], None] | None = None,
 ) -> None:
     """Draw a figure, which was made in UTC, or a chart. ``alt`` is what a screen reader says.
 
