@@ -35,7 +35,6 @@ def _query(page: Page) -> dict[str, list[str]]:
 
 def test_a_stretch_dragged_over_is_in_the_address_and_survives_a_reload(visit: Visit) -> None:
     page = visit.open("/group?cluster=prod&group=orders-fulfilment")
-    visit.hold()  # a refresh, every 5 s here, loses a drag that it falls into
     drag(page.locator(_CHART).first, (0.4, 0.3), (0.6, 0.35))
     scrolled = page.get_by_test_id("stMain").evaluate("main => main.scrollTop")
     assert scrolled == 0, "the first chart is on the screen without scrolling"

@@ -78,6 +78,25 @@ def test_a_zoom_by_dragging_survives_that_a_chart_is_drawn_anew(visit: Visit) ->
     assert page.evaluate(f"{_LAYOUT}.xaxis.range") == before[0]
 
 
+def test_a_stretch_is_dragged_over_to_its_end_while_the_chart_is_to_be_drawn_anew(visit: Visit) -> None:
+    page = visit.open(_GROUP)
+    _drawings(page)
+    box = page.locator(_FIGURE).first.bounding_box()
+    assert box is not None
+    left, top, width = box["x"], box["y"] + 130, box["width"]
+    page.mouse.move(left + 0.4 * width, top)
+    page.mouse.down()
+    page.mouse.move(left + 0.5 * width, top, steps=4)
+    page.emulate_media(color_scheme="dark")
+    expect(page.get_by_test_id("stApp")).to_have_css("background-color", "rgb(14, 20, 32)")
+    page.evaluate("() => new Promise((resolve) => requestIdleCallback(resolve))")
+    assert page.evaluate("window.drawings") == 0
+    page.mouse.move(left + 0.6 * width, top, steps=4)
+    page.mouse.up()
+    expect(page).to_have_url(re.compile("from=.*to="))
+    page.wait_for_function(f"() => {_LAYOUT}.font.color.toUpperCase() === '#E6EBF2'")
+
+
 def test_a_chart_has_the_width_of_the_window_and_the_colours_of_the_page(visit: Visit) -> None:
     page = visit.open(_GROUP)
     page.wait_for_selector(_DRAWN, state="attached")

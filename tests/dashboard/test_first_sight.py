@@ -6,6 +6,7 @@ import json
 import re
 import shutil
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -49,7 +50,8 @@ def ask(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ask:
         st.cache_resource.clear()
         path = path_of(page, urlencode(query))
         assert path is not None
-        answer = asyncio.run(_answer(f"http://127.0.0.1/base/{path}"))
+        with ThreadPoolExecutor(1) as thread:  # a browser of another test may have its loop in this one
+            answer = thread.submit(asyncio.run, _answer(f"http://127.0.0.1/base/{path}")).result()
         assert answer.headers["cache-control"] == "no-store"
         assert answer.status_code == (200 if answer.text else 204)
         return answer.text or None

@@ -56,7 +56,6 @@ def test_a_reader_chooses_the_zone_of_the_browser_and_all_times_follow(visit_fro
 
 def test_what_is_at_the_pointer_and_what_is_dragged_over_are_of_the_zone(visit_from_darwin: Visit) -> None:
     page = visit_from_darwin.open(f"{_GROUP}&time_zone=browser")
-    visit_from_darwin.hold()  # a refresh loses a drag that it falls into
     expect(page.locator(".js-plotly-plot:visible .xtitle").first).to_have_text(_TITLE)
     chart = page.locator(".js-plotly-plot:visible").first
     said = chart.locator(".hoverlayer").first
