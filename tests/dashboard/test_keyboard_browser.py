@@ -65,8 +65,8 @@ _FOCUS = """() => {
         is_seen: isClear && box.top >= (isHeading ? frame.top : head.bottom) - 1 && box.bottom <= frame.bottom + 1,
     };
 }"""
-#: Whether the page has had the same parts for two seconds, all of them drawn: a walk that begins while some are still to
-#: come ends before them.
+#: Whether the page has had the same parts for two seconds, all of them drawn: a walk that begins while some are still
+#: to come ends before them.
 _IS_COMPLETE = """() => {
     const parts = document.querySelectorAll('button, a, input, summary, [data-testid=stBidiComponentIsolated]').length;
     if (document.querySelector('[data-testid=stSkeleton]') || window.counted?.parts !== parts)
