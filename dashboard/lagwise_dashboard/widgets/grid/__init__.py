@@ -20,7 +20,7 @@ from lagwise_dashboard.widgets import component, reserved
 _COMPONENT = component.declared("table", Path(__file__).parent, "grid")
 MAX_VISIBLE_ROWS = 25
 #: Pixels: of the headings, of a row of one line, and of what is below the rows (grid.css).
-_HEADINGS_HEIGHT, _ROW_HEIGHT, _BELOW_HEIGHT = 33, 29, 23
+_HEADINGS_HEIGHT, _ROW_HEIGHT, _BELOW_HEIGHT = 33, 29, 22
 #: JSON knows no infinity.
 _LARGEST = 1e308
 #: For so long every refresh sends a file that was asked for; the browser saves it once. A refresh may replace what was
