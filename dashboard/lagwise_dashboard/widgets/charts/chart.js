@@ -26,15 +26,16 @@ class Chart {
     this.width = null; // that it is drawn for; null while it is not
     this.waits = false;
     this.isPressed = false; // what is drawn anew loses the stretch that is being dragged over
+    this.isLate = false; // it was to be drawn while it was pressed
     root.append(this.element);
     this.resized = new ResizeObserver(() => {
       if (root.clientWidth !== this.width) this.draw();
     });
     this.resized.observe(root);
-    this.element.addEventListener("pointerdown", () => this.press(true), true);
+    this.element.addEventListener("pointerdown", () => (this.isPressed = true), true);
     this.released = new AbortController();
     for (const end of ["pointerup", "pointercancel"]) {
-      addEventListener(end, () => this.press(false), { capture: true, signal: this.released.signal });
+      addEventListener(end, () => this.release(), { capture: true, signal: this.released.signal });
     }
   }
 
@@ -62,16 +63,16 @@ class Chart {
     this.drawNow();
   }
 
-  press(isPressed) {
-    const isReleased = this.isPressed && !isPressed;
-    this.isPressed = isPressed;
-    if (isReleased) this.draw();
+  release() {
+    this.isPressed = false;
+    if (this.isLate) this.draw();
   }
 
   drawNow() {
+    this.isLate = this.isPressed;
     const width = this.root.clientWidth;
     // On paper the drawing of the screen is shrunk (browser_window/window.js).
-    if (!this.root.isConnected || width === 0 || this.isPressed || matchMedia("print").matches) return;
+    if (!this.root.isConnected || width === 0 || this.isLate || matchMedia("print").matches) return;
     const isFirst = this.width === null;
     this.width = width;
     const { figure, reports_stretch } = JSON.parse(this.written);
@@ -95,7 +96,10 @@ class Chart {
 }
 
 function idle() {
-  return new Promise((resolve) => requestIdleCallback(resolve, { timeout: IDLE_AT_LATEST_MS }));
+  return new Promise((resolve) => {
+    if (window.requestIdleCallback) requestIdleCallback(resolve, { timeout: IDLE_AT_LATEST_MS });
+    else setTimeout(resolve); // Safari has no such moments
+  });
 }
 
 // The colours and the font of the page, light or dark, by Streamlit's names for them.
