@@ -23,16 +23,19 @@ class Chart {
   constructor(root) {
     this.root = root;
     this.element = make("div", { role: "figure" });
-    this.drawn = null; // what is on the screen: a text that differs whenever something else is to be drawn
+    this.width = null; // that it is drawn for; null while it is not
     this.waits = false;
     this.isPressed = false; // what is drawn anew loses the stretch that is being dragged over
+    this.isLate = false; // it was to be drawn while it was pressed
     root.append(this.element);
-    this.resized = new ResizeObserver(() => this.draw());
+    this.resized = new ResizeObserver(() => {
+      if (root.clientWidth !== this.width) this.draw();
+    });
     this.resized.observe(root);
-    this.element.addEventListener("pointerdown", () => this.press(true), true);
+    this.element.addEventListener("pointerdown", () => (this.isPressed = true), true);
     this.released = new AbortController();
     for (const end of ["pointerup", "pointercancel"]) {
-      addEventListener(end, () => this.press(false), { capture: true, signal: this.released.signal });
+      addEventListener(end, () => this.release(), { capture: true, signal: this.released.signal });
     }
   }
 
@@ -60,23 +63,20 @@ class Chart {
     this.drawNow();
   }
 
-  press(isPressed) {
-    const isReleased = this.isPressed && !isPressed;
-    this.isPressed = isPressed;
-    if (isReleased) this.draw();
+  release() {
+    this.isPressed = false;
+    if (this.isLate) this.draw();
   }
 
   drawNow() {
+    this.isLate = this.isPressed;
     const width = this.root.clientWidth;
     // On paper the drawing of the screen is shrunk (browser_window/window.js).
-    if (!this.root.isConnected || width === 0 || this.isPressed || matchMedia("print").matches) return;
-    const colours = coloursOf(this.root);
-    const wanted = JSON.stringify([this.written, width, colours]);
-    if (wanted === this.drawn) return;
-    const isFirst = this.drawn === null;
-    this.drawn = wanted;
+    if (!this.root.isConnected || width === 0 || this.isLate || matchMedia("print").matches) return;
+    const isFirst = this.width === null;
+    this.width = width;
     const { figure, reports_stretch } = JSON.parse(this.written);
-    const layout = { ...figure.layout, ...themed(figure.layout, colours), width };
+    const layout = { ...figure.layout, ...themed(figure.layout, coloursOf(this.root)), width };
     if (reports_stretch) Object.assign(layout, { dragmode: "select", selectdirection: "h" });
     this.plotly.react(this.element, figure.data, layout, CONFIG);
     if (isFirst) this.element.on("plotly_selected", (selected) => this.selected(selected));
@@ -90,13 +90,16 @@ class Chart {
   remove() {
     this.resized.disconnect();
     this.released.abort();
-    if (this.drawn !== null) this.plotly.purge(this.element);
+    if (this.width !== null) this.plotly.purge(this.element);
     this.element.remove();
   }
 }
 
 function idle() {
-  return new Promise((resolve) => requestIdleCallback(resolve, { timeout: IDLE_AT_LATEST_MS }));
+  return new Promise((resolve) => {
+    if (window.requestIdleCallback) requestIdleCallback(resolve, { timeout: IDLE_AT_LATEST_MS });
+    else setTimeout(resolve); // Safari has no such moments
+  });
 }
 
 // The colours and the font of the page, light or dark, by Streamlit's names for them.
