@@ -6,7 +6,11 @@ import streamlit as st
 
 from lagwise.config import Config
 from lagwise.platform.errors import ConfigError
+from lagwise.tables.kept_rows import KeptRows
 from lagwise.tables.tolerant import TolerantLake
+
+#: Rows of small data files that are kept in memory.
+_KEPT_BYTES = 32 * 2**20
 
 _in_use: Config | None = None
 _STARTED_AT = datetime.now(UTC)
@@ -32,7 +36,10 @@ def config() -> Config:
 def lake() -> TolerantLake:
     """The one handle on the lake; its tables are refreshed as they are used. Raises ConfigError."""
     settings = config()
-    return TolerantLake(settings.lake_uri, settings.lake.resolved_storage_options())
+    made = TolerantLake(settings.lake_uri, settings.lake.resolved_storage_options())
+    # Each round adds a small file to most tables, and every page asks for what is newest in some of them.
+    made.kept = KeptRows(_KEPT_BYTES, of_partitions=False)
+    return made
 
 
 def started_at() -> datetime:

@@ -72,9 +72,14 @@ def _is_wanted(
     return functools.reduce(pc.and_, conditions)
 
 
+def has_partitions(table: Table) -> bool:
+    """Whether a table has rows for each partition."""
+    return "partition" in table.arrow.names
+
+
 def are_small(table: Table, files: Sequence[DataFile]) -> bool:
     """Whether files of a table are small enough to be read as a whole and kept."""
-    limit = _SMALL_BYTES_OF_PARTITIONS if "partition" in table.arrow.names else _SMALL_BYTES
+    limit = _SMALL_BYTES_OF_PARTITIONS if has_partitions(table) else _SMALL_BYTES
     return sum(file.size for file in files) <= limit
 
 

@@ -11,11 +11,13 @@ class KeptRows:
     """Rows of data files, by the file, up to a number of bytes in memory: those asked for least recently go first.
 
     Whoever asks the same every few seconds, about a window that moves, reads only the files that are new. Safe to use
-    from threads.
+    from threads. Without ``of_partitions``, tables with a row for each partition are left out: of those that a round
+    writes anew, only what a question needs is worth reading.
     """
 
-    def __init__(self, most_bytes: int = 64 * 2**20) -> None:
+    def __init__(self, most_bytes: int = 64 * 2**20, *, of_partitions: bool = True) -> None:
         self._most_bytes = most_bytes
+        self.of_partitions = of_partitions
         self._rows: OrderedDict[str, pa.Table] = OrderedDict()
         self._bytes = 0
         self._lock = threading.Lock()

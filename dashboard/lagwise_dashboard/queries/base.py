@@ -61,12 +61,14 @@ def run(lake: Lake, tables: Tables, sql: str, parameters: Parameters = None) -> 
         return _run_once(lake, tables, sql, parameters)
     except OUR_MISTAKES:
         raise
-    except duckdb.Error:
+    except (duckdb.Error, LakeError):
         try:
             return _run_once(lake, tables, sql, parameters)
-        except duckdb.Error as error:
+        except (duckdb.Error, LakeError) as error:
             if isinstance(lake, TolerantLake) and lake.leave_out(list(tables), error):
                 return run(lake, tables, sql, parameters)
+            if isinstance(error, LakeError):
+                raise
             names = ", ".join(table.path for table in tables)
             raise LakeError(
                 f"a data file of {names} in {lake.uri} cannot be read: {str(error).strip().splitlines()[0]}"

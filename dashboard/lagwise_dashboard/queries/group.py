@@ -112,12 +112,15 @@ def unknown(lake: Lake, cluster: str, group: str) -> Row:
 
 @reads(PARTITION_STATUS)
 def losing(lake: Lake, cluster: str, group: str, cause: str) -> list[Row]:
-    """All partitions of the group that lose something by this cause, soonest first."""
+    """All partitions of the group that lose something by this cause, soonest first: what and when, and how old their
+    oldest unread record is."""
     return rows(
         lake,
         {PARTITION_STATUS: None},
         """
-        select * from partition_status
+        select as_of, cluster, topic, partition, lag_seconds, lag_seconds_is_lower_bound, seconds_to_loss,
+            seconds_to_loss_at_latest, seconds_to_loss_is_upper_bound
+        from partition_status
         where cluster = $cluster and "group" = $group and loss_cause = $cause and seconds_to_loss is not null
         order by seconds_to_loss, topic, partition
         """,

@@ -8,7 +8,7 @@ answers, which the page then finds in the cache. As soon as the page stands, it 
 
 import html
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -43,13 +43,15 @@ _SCRIPT = (_FOLDER / "first_sight.js").read_text(encoding="utf-8")
 _STYLE = (_FOLDER / "first_sight.css").read_text(encoding="utf-8")
 
 
-def elements(font: str) -> str:
-    """What the document needs for it: a style sheet with the colours of both themes, and the script. ``font`` is the
-    address of the font of text."""
+def elements(font: str, entry: str, elements: Sequence[str]) -> str:
+    """What the document needs for it: a style sheet with the colours of both themes, and the script, which also starts
+    Streamlit. The addresses are those of the ``font`` of text, of Streamlit's script (``entry``), and of the scripts of
+    its ``elements``, which the first one is to be followed by."""
     options = streamlit_options.from_file(streamlit_options.installed_file())
     colours = {scheme: _colours(options, f"theme.{scheme}.") for scheme in ("light", "dark")}
     face = f'@font-face {{ font-family: "First sight"; font-weight: 200 900; src: url("{font}") format("woff2"); }}'
-    given = f"const [PATH, PAGES] = {json.dumps([_PATH, [page.path for page in _MAKERS]])};"
+    values = json.dumps([_PATH, [page.path for page in _MAKERS], entry, list(elements)])
+    given = f"const [PATH, PAGES, ENTRY, ELEMENTS] = {values};"
     return f"<style>{face}\n{_STYLE % colours}</style><script>(() => {{ {given}\n{_SCRIPT}}})();</script>"
 
 

@@ -7,7 +7,6 @@ place, and each script costs a request. Here the document holds the style and na
 beside Streamlit's own.
 """
 
-import json
 import re
 from collections.abc import Iterable, Iterator
 from http import HTTPStatus
@@ -45,10 +44,7 @@ _ICONS = "MaterialSymbols-Rounded"
 _TEXT = "SourceSansVF-Upright"
 #: Scripts import others at their beginning.
 _IMPORTS_BYTES = 20_000
-#: Runs scripts while Streamlit waits for the server's answer, so that what they draw is not waited for later.
-_RUN = """<script type="module">
-addEventListener("load", () => {{ for (const path of {paths}) import(new URL(path, document.baseURI)); }});
-</script>"""
+_ENTRY = re.compile(r"""<script type="module" crossorigin src="([^"]+)"></script>""")
 _IMPORTED = re.compile(r"""(?:from|import)\s*["'`]\./([^"'`]+\.js)["'`]""")
 #: With these, a browser asks whether what it has is still current. It is not where an older Lagwise sent it.
 _CONDITIONS = frozenset({b"if-none-match", b"if-modified-since", b"range"})
@@ -113,15 +109,23 @@ def _document(folder: Path, style: str) -> str:
             f'<link rel="modulepreload" crossorigin href="./static/js/{name}">'
             for name in _imported(scripts, run, known)
         ),
-        _RUN.format(paths=json.dumps([f"./static/js/{name}" for name in run])),
     ]
+    text, entry = _held(text)
     start, start_of_head, text = text.partition("<head>")
     head, end_of_head, body = text.partition("</head>")
     body, end_of_body, end = body.rpartition("</body>")
     text_font = "".join(f"./static/media/{name}" for name in _files(folder / "static" / "media", _TEXT)[:1])
-    head = first_sight.elements(text_font) + head + "".join(added)
+    first = first_sight.elements(text_font, entry, [f"./static/js/{name}" for name in run])
+    head = first + head + "".join(added)
     # Streamlit appends its own rules to the head: ours, which come later, win where both apply.
     return "".join((start, start_of_head, head, end_of_head, body, f"<style>{style}</style>", end_of_body, end))
+
+
+def _held(text: str) -> tuple[str, str]:
+    """Streamlit's document without the start of its script, which is only loaded, and the address of that script."""
+    (found,) = _ENTRY.finditer(text)
+    loaded = f'<link rel="modulepreload" crossorigin href="{found[1]}" />'
+    return text[: found.start()] + loaded + text[found.end() :], found[1]
 
 
 def _files(folder: Path, *names: str) -> list[str]:
