@@ -17,6 +17,7 @@ from lagwise.config.server import MetricsSettings
 from lagwise.domain.vocabulary import Status
 from lagwise.tables.analysis import GROUP_STATUS, PARTITION_STATUS
 from lagwise.tables.capacity import CAPACITY
+from lagwise.tables.raw import WATERMARKS
 from lagwise.tables.rounds import TICKS
 from lagwise.tables.store import Lake
 from lagwise_app.server.metrics.documents import GRACE_SECONDS, MetricsWriter, current, keep_current
@@ -318,6 +319,27 @@ class TestExporters:
         }
         assert {key[4] for key in found} == {"2"} and {key[2] for key in found} == {"consumer"}
         assert {"range", "uniform", ""} == {key[3] for key in found}
+
+    def test_replicas_and_leaders(self, tmp_path: Path) -> None:
+        """The second of three partitions has a replica that is not in sync, the third no leader; of a fourth, as on
+        RocketMQ, neither is known."""
+        story = Story("g", Status.OK, "flat", "It is ok.", topic="t", partitions=3, out_of_sync=1, without_leader=2)
+        lake = write_to(tmp_path, Scene(NOW, stories=(story,), hours=0.1))
+        newest = max(rows(lake, WATERMARKS), key=lambda one: one["sampled_at"])
+        same = {key: newest[key] for key in ("sample_id", "cluster", "sampled_at", "topic")}
+        append(lake, WATERMARKS, row(WATERMARKS, **same, partition=3, high_watermark=5))
+        found = text(written(lake, name_sets=("kafka_exporter",)), "kafka_exporter", "prod")
+
+        def by_partition(name: str) -> dict[tuple[str, ...], float]:
+            of_topic = values(found, f"kafka_topic_partition_{name}", "topic", "partition")
+            return {key[1:]: value for key, value in of_topic.items()}
+
+        assert by_partition("current_offset").keys() == {("0",), ("1",), ("2",), ("3",)}
+        assert by_partition("leader") == {("0",): 1, ("1",): 2}
+        assert by_partition("leader_is_preferred") == {("0",): 1, ("1",): 1, ("2",): 0}
+        assert by_partition("replicas") == {("0",): 3, ("1",): 3, ("2",): 3}
+        assert by_partition("in_sync_replica") == {("0",): 3, ("1",): 2, ("2",): 3}
+        assert by_partition("under_replicated_partition") == {("0",): 0, ("1",): 1, ("2",): 0}
 
     def test_burrow_s_codes_are_its_words(self) -> None:
         words = ("NOTFOUND", "OK", "WARN", "ERR", "STOP", "STALL", "REWIND")

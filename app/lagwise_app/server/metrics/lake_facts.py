@@ -76,8 +76,9 @@ _OF_A_SAMPLE: tuple[tuple[str, Table, str], ...] = (
             from watermarks where sampled_at >= $since group by cluster
         )
         select cluster, topic, partition, sampled_at, log_start, high_watermark, leader, len(replicas) as replicas,
-               len(isr) as isr, coalesce(leader = replicas[1], false)::int as is_preferred,
-               coalesce(len(isr) < len(replicas), false)::int as is_under_replicated
+               len(isr) as isr, (len(isr) < len(replicas))::int as is_under_replicated,
+               -- Where the replicas are known, a partition without a leader has not the preferred one.
+               case when len(replicas) > 0 then coalesce(leader = replicas[1], false)::int end as is_preferred
         from watermarks semi join newest using (cluster, sample_id) order by 1, 2, 3
         """,
     ),
