@@ -3,7 +3,10 @@
 import gzip
 import http.client
 import re
+import signal
 import socket
+import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -15,6 +18,7 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
+from click.testing import CliRunner
 from prometheus_client import parser
 from prometheus_client.openmetrics import parser as openmetrics_parser
 
@@ -22,6 +26,7 @@ from lagwise.config import Config
 from lagwise.platform import health
 from lagwise.platform.errors import ConfigError
 from lagwise.tables.rounds import TICKS
+from lagwise_app.cli import cli
 from lagwise_app.server.application import prefers_openmetrics, qualities
 from lagwise_app.server.serve import serve_forever
 from lagwise_app.supervisor.effective_settings import free_port
@@ -221,3 +226,45 @@ def test_it_is_part_of_the_product_only_if_asked_for(tmp_path: Path) -> None:
 
     assert "server" not in names()
     assert names(port=8603)[-1] == "server"
+
+
+@pytest.mark.process
+def test_the_command_serves_until_it_is_told_to_end(data: Path, tmp_path: Path) -> None:
+    """And a scrape that is under way at that moment is answered."""
+    port = free_port()
+    settings = tmp_path / "lagwise.yaml"
+    settings.write_text(
+        f"{{data: '{data}', state_dir: '{tmp_path}', server: {{metrics: {{stale_after_seconds: 3600}}}}}}"
+    )
+    command = [sys.executable, "-P", "-m", "lagwise", "--config", str(settings), "serve", "--port", str(port)]
+    process = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
+    served = Served(port, tmp_path)
+
+    def answers() -> bool:
+        assert process.poll() is None
+        try:
+            return served.get("/metrics")[0] == 200
+        except OSError:
+            return False
+
+    try:
+        until(answers)
+        with socket.create_connection(("127.0.0.1", port)) as caller:
+            caller.sendall(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+            first = caller.recv(1)
+            process.send_signal(signal.SIGTERM)
+            answer = first + b"".join(iter(lambda: caller.recv(65536), b""))
+        assert answer.startswith(b"HTTP/1.1 200 OK") and answer.endswith(b"# EOF\n")
+        _, log = process.communicate(timeout=_SECONDS)
+    finally:
+        process.kill()
+        process.wait()
+    assert process.returncode == 0
+    assert "Traceback" not in log
+    assert f"answers on http://127.0.0.1:{port}/metrics" in log
+
+
+def test_without_a_port_it_says_what_to_set(tmp_path: Path) -> None:
+    ran = CliRunner().invoke(cli, ["serve", "--data", str(tmp_path)], prog_name="lagwise")
+    assert ran.exit_code == 1
+    assert "no port to listen on: add --port, or set `server.port`" in ran.stderr
