@@ -9,6 +9,8 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from prometheus_client import parser
 from prometheus_client.openmetrics import parser as openmetrics_parser
 from prometheus_client.samples import Sample
@@ -176,6 +178,13 @@ def test_only_what_is_a_number_is_written() -> None:
     assert found == {("a",): 1.5, ("e",): 1e-7, ("f",): 1e21, ("g",): -0.25}
 
 
+@given(st.lists(st.text(st.characters(exclude_characters="\0", exclude_categories=("Cs",))), unique=True, max_size=8))
+def test_any_name_is_read_back_as_it_is(names: list[str]) -> None:
+    table = pa.table({"g": pa.array(names, pa.string()), "v": pa.array(range(len(names)), pa.int64())})
+    found = values(text_of([Metric("m", "Help.", "t", {"g": "g"}, "v")], {"t": table}).decode() + "# EOF\n", "m", "g")
+    assert found == {(name,): number for number, name in enumerate(names)}
+
+
 def test_the_character_that_ends_a_text_for_prometheus_is_replaced() -> None:
     table = pa.table({"g": ["a\0b", None], "v": [1, 2]})
     found = text_of([Metric("m", "Help.", "t", {"g": "g"}, "v")], {"t": table})
@@ -340,6 +349,20 @@ class TestExporters:
         assert by_partition("replicas") == {("0",): 3, ("1",): 3, ("2",): 3}
         assert by_partition("in_sync_replica") == {("0",): 3, ("1",): 2, ("2",): 3}
         assert by_partition("under_replicated_partition") == {("0",): 0, ("1",): 1, ("2",): 0}
+
+    def test_a_topic_of_which_a_partition_is_unreadable_has_no_sum(self, tmp_path: Path) -> None:
+        lake = write_to(tmp_path, Scene(NOW, stories=(GROUPS_OF_THE_DEMO[0],), hours=0.1))
+        topic = GROUPS_OF_THE_DEMO[0].topic
+        labels = ("topic_name",)
+        found = text(written(lake, name_sets=("kminion",)), "kminion", "prod")
+        newest = max(rows(lake, WATERMARKS), key=lambda one: one["sampled_at"])
+        of_newest = [r for r in rows(lake, WATERMARKS) if r["sample_id"] == newest["sample_id"]]
+        expected = {(topic,): sum(r["high_watermark"] for r in of_newest)}
+        assert values(found, "kminion_kafka_topic_high_water_mark_sum", *labels) == expected
+        same = {key: newest[key] for key in ("sample_id", "cluster", "sampled_at", "topic")}
+        append(lake, WATERMARKS, row(WATERMARKS, **same, partition=99, log_start=None, error="timeout"))
+        found = text(written(lake, name_sets=("kminion",)), "kminion", "prod")
+        assert values(found, "kminion_kafka_topic_high_water_mark_sum", *labels) == {}
 
     def test_burrow_s_codes_are_its_words(self) -> None:
         words = ("NOTFOUND", "OK", "WARN", "ERR", "STOP", "STALL", "REWIND")

@@ -51,9 +51,11 @@ _QUERIES: Mapping[str, str] = {
         select * from topic_partitions where sampled_at > $fresh_since
         qualify sum(1) over (order by cluster, topic, partition) <= $max_partitions order by cluster, topic, partition
     """,
+    # A sum without a partition that could not be read would go down, and a rate over it would count it anew.
     "topics": """
-        select cluster, topic, count(*) as partitions, sum(log_start)::bigint as log_start,
-               sum(high_watermark)::bigint as high_watermark
+        select cluster, topic, count(*) as partitions,
+               case when count(log_start) = count(*) then sum(log_start)::bigint end as log_start,
+               case when count(high_watermark) = count(*) then sum(high_watermark)::bigint end as high_watermark
         from topic_partitions where sampled_at > $fresh_since group by all order by 1, 2
     """,
     "described_groups": """
