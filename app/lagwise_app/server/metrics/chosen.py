@@ -26,9 +26,7 @@ _QUERIES: Mapping[str, str] = {
         order by cluster, "group", topic, partition
     """,
     # What a group has left is not its lag; the exporters do not tell it apart.
-    "own_partitions": """
-        select * from chosen_partitions where status != 'ghost' order by cluster, "group", topic, partition
-    """,
+    "own_partitions": "select * from chosen_partitions where status != 'ghost'",
     "group_topics": """
         select cluster, "group", topic, sum(committed)::bigint as committed, sum(lag)::bigint as lag,
                count(distinct owner) as members, count(owner) as assigned_partitions

@@ -1,4 +1,4 @@
-"""Columns as Prometheus' text: whole columns at a time, a hundred times faster than a sample at a time in Python.
+"""Columns as Prometheus' text: whole columns at a time, in a tenth of the CPU that a sample at a time takes in Python.
 
 The text is valid in both formats, OpenMetrics 1.0 and the older text format 0.0.4: every family is a gauge, help texts
 need no escaping, and `# EOF` and `# UNIT`, which only OpenMetrics knows, are comments to the other.

@@ -37,7 +37,7 @@ _OF_A_ROUND: tuple[tuple[str, Table, str], ...] = (
         """
         select cluster, "group", topic, partition, status, committed, high_watermark, lag, lag_seconds, owner,
                client_id, host
-        from partition_status order by 1, 2, 3, 4
+        from partition_status
         """,
     ),
     (
@@ -79,7 +79,7 @@ _OF_A_SAMPLE: tuple[tuple[str, Table, str], ...] = (
                len(isr) as isr, (len(isr) < len(replicas))::int as is_under_replicated,
                -- Where the replicas are known, a partition without a leader has not the preferred one.
                case when len(replicas) > 0 then coalesce(leader = replicas[1], false)::int end as is_preferred
-        from watermarks semi join newest using (cluster, sample_id) order by 1, 2, 3
+        from watermarks semi join newest using (cluster, sample_id)
         """,
     ),
     (
