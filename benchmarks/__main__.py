@@ -40,6 +40,7 @@ PARTS = {
     "status": ("benchmarks.status", "`lagwise status` over 5,001 and 10,000 groups: wall time of the whole command"),
     "finding": ("benchmarks.finding", "a keystroke in Find: CPU of its queries over 1,000 groups of 100 partitions"),
     "scaling": ("benchmarks.scaling", "CPU of an answer to an autoscaler, over a lake of 1,000 groups"),
+    "metrics": ("benchmarks.metrics", "a scrape of 200,000 series, beside the client library's way"),
     "demo": ("benchmarks.demo", "from the kill of a consumer to the page and the webhook; memory of the product"),
 }
 

@@ -15,6 +15,7 @@ from lagwise.config.channels import AnyChannel
 from lagwise.config.kafka import Cluster
 from lagwise.config.operating import Grouping, Heartbeat, MaintenanceWindow, SignIn
 from lagwise.config.rocketmq import RocketmqCluster
+from lagwise.config.server import ServerSettings
 from lagwise.config.values import (
     IN_DAYS,
     IN_HOURS,
@@ -248,6 +249,8 @@ a reference `${env:NAME}` or `${file:/path}`."""
     """The dashboard."""
     scaling: ScalingSettings = ScalingSettings()
     """The endpoint that autoscalers ask for the number of replicas."""
+    server: ServerSettings = ServerSettings()
+    """The HTTP server that other programs ask."""
 
     @model_validator(mode="after")
     def _names_are_unique(self) -> "Config":

@@ -24,6 +24,7 @@ ANALYSIS = "analysis"
 ALERTS = "alerts"
 DASHBOARD = "dashboard"
 SCALING = "scaling"
+SERVER = "server"
 
 _LONGEST_LINE = 500
 

@@ -23,8 +23,8 @@ pytestmark = pytest.mark.process
 _SECONDS = 60.0
 #: What a part says it runs with.
 _SAID = re.compile(r"lagwise: settings ([0-9a-f]{12}): data (\S+), clusters shop, sign-in required$", re.MULTILINE)
-LONE = ("collect", "analyze", "alert", "scaling", "dashboard")
-PARTS = ("collector", "analysis", "alerts", "scaling", "dashboard")
+LONE = ("collect", "analyze", "alert", "scaling", "serve", "dashboard")
+PARTS = ("collector", "analysis", "alerts", "scaling", "server", "dashboard")
 AUTH = """[auth]
 redirect_uri = "http://127.0.0.1/oauth2callback"
 cookie_secret = "a-cookie-secret-of-the-test-alone"
@@ -61,6 +61,7 @@ def tree(tmp_path: Path) -> dict[str, Any]:
         "clusters": [{"name": "shop", "bootstrap": "127.0.0.1:9"}],
         "dashboard": {"port": free_port(), "sign_in": {"auth_file": str(tmp_path / "auth.toml")}},
         "scaling": {"port": free_port()},
+        "server": {"port": free_port()},
     }
 
 

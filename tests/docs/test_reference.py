@@ -57,9 +57,10 @@ def test_the_yaml_reference_is_accepted_uncommented_and_has_the_defaults(tmp_pat
     settings.write_text(uncommented())
     config, default = load_config(settings, environment={}), Config()
     assert [cluster.system for cluster in config.clusters] == ["kafka", "rocketmq"]
-    assert (config.lake, config.scaling, config.analysis.spark) == (
+    assert (config.lake, config.scaling, config.server, config.analysis.spark) == (
         default.lake,
         default.scaling,
+        default.server,
         default.analysis.spark,
     )
     assert config.alerts.grouping == default.alerts.grouping
@@ -154,6 +155,10 @@ _OTHER = {
     "clusters[].side_topics.retry": "['(a)']",
     "clusters[].side_topics.dead_letter": "['(a)']",
     "scaling.token": "${env:X}",
+    "server.token": "${env:X}",
+    "server.metrics.name_sets": "[kminion]",
+    "server.metrics.groups.include": "['a']",
+    "server.metrics.groups.exclude": "['a']",
     "analysis.capacity.nodes": "[{cores: 4}]",
     "analysis.capacity.nodes[].groups.include": "['a']",
     "analysis.capacity.nodes[].groups.exclude": "['a']",

@@ -190,6 +190,7 @@ def everything(its: Installation, broker: "KafkaBroker", echo: Echo, mails: Mail
             "heartbeat": {"url": f"{echo.url}/500/{marked.mark('heartbeat.url')}", "interval_seconds": 5},
         },
         "scaling": {"port": free_port(), "token": marked.reference("scaling.token", marked.mark("scaling.token"))},
+        "server": {"port": free_port(), "token": marked.reference("server.token", marked.mark("server.token"))},
         "dashboard": {"port": free_port()},
     }
 
@@ -278,7 +279,7 @@ def look_at_pages(its: Installation, who: str, address: str, pages: tuple[str, .
 
 
 def look_at_product(its: Installation, settings: Path, tree: dict[str, Any]) -> None:
-    """Pages, the scaling signal and commands, while everything runs."""
+    """Pages, the scaling signal, metrics and commands, while everything runs."""
     pages = look_at_pages(its, "anybody", f"http://127.0.0.1:{tree['dashboard']['port']}", PAGES)
     assert "400" in pages["alerts"], "what receivers answered is shown"
     for name, token in (("right", its.marked.mark("scaling.token")), ("wrong", "x")):
@@ -286,6 +287,11 @@ def look_at_product(its: Installation, settings: Path, tree: dict[str, Any]) -> 
         answer = httpx.get(address, headers={"Authorization": f"Bearer {token}"})
         assert (answer.status_code == 401) is (name == "wrong")
         its.show(f"scaling {name} token", f"{answer.headers} {answer.text}")
+    for name, token in (("right", its.marked.mark("server.token")), ("wrong", "x")):
+        address = f"http://127.0.0.1:{tree['server']['port']}/metrics"
+        answer = httpx.get(address, headers={"Authorization": f"Bearer {token}"})
+        assert (answer.status_code == 401) is (name == "wrong")
+        its.show(f"metrics {name} token", f"{answer.headers} {answer.text}")
     assert "answered 400" in its.run(settings, "alert", "deliveries", "--json")
     its.run(settings, "config", "--json")
     its.run(settings, "alert", "test-channel", "slack", exit_code=1)

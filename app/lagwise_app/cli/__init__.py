@@ -16,7 +16,7 @@ from lagwise_app.cli.demo import demo, sandbox
 from lagwise_app.cli.doctor import doctor
 from lagwise_app.cli.lag import lag
 from lagwise_app.cli.replay import replay
-from lagwise_app.cli.services import analyze, collect, dashboard, scaling, up
+from lagwise_app.cli.services import analyze, collect, dashboard, scaling, serve, up
 from lagwise_app.cli.shared import CommandSettings, LagwiseGroup
 from lagwise_app.cli.ship_offsets import ship_offsets
 from lagwise_app.cli.size import size
@@ -63,6 +63,7 @@ for _command in (
     alert,
     dashboard,
     scaling,
+    serve,
     ship_offsets,
     sandbox,
     replay,

@@ -171,3 +171,34 @@ def scaling(settings: CommandSettings, data: str | None, host: str | None, port:
     from lagwise_app.scaling.server import serve_forever
 
     serve_forever(config, Signals().stop, config.state)
+
+
+@click.command(short_help="Run only the HTTP server for Prometheus.")
+@data_option
+@click.option("--host", metavar="ADDRESS", help="Address to listen on. Default: `server.host` in the settings.")
+@click.option(
+    "--port", type=click.IntRange(1, 65535), help="Port to listen on. Default: `server.port` in the settings."
+)
+@click.pass_obj
+def serve(settings: CommandSettings, data: str | None, host: str | None, port: int | None) -> None:
+    """Serve metrics about groups for Prometheus. Needs the extra `server`.
+
+    Answers GET /metrics with Lagwise's own metrics, and GET /metrics/EXPORTER with those of the exporters in
+    `server.metrics.name_sets`. `lagwise up` runs this server as well where `server.port` is set.
+
+    \b
+      lagwise serve --port 8603
+      curl http://127.0.0.1:8603/metrics
+    """
+    from lagwise.platform.health import SERVER
+
+    config = settings.load_for(SERVER, data=data)
+    address = {"host": host or config.server.host, "port": port or config.server.port}
+    if address["port"] is None:
+        raise ConfigError("no port to listen on: add --port, or set `server.port`")
+    config = config.model_copy(update={"server": config.server.model_copy(update=address)})
+    require_package("uvicorn")
+    require_package("starlette")
+    from lagwise_app.server.serve import serve_forever
+
+    serve_forever(config, Signals().stop, config.state)

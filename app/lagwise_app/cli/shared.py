@@ -25,6 +25,8 @@ _EXTRAS = {
     "py4j": "spark",
     "streamlit": "dashboard",
     "plotly": "dashboard",
+    "starlette": "server",
+    "uvicorn": "server",
 }
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])

@@ -6,12 +6,19 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from lagwise.config import Config
-from lagwise.platform.health import ALERTS, ANALYSIS, COLLECTOR, DASHBOARD, SCALING
+from lagwise.platform.health import ALERTS, ANALYSIS, COLLECTOR, DASHBOARD, SCALING, SERVER
 from lagwise_app.supervisor.effective_settings import child_environment, dashboard_address, write_settings
 from lagwise_app.supervisor.supervisor import ProcessSpec, Supervisor
 
 #: The command of each process, by its name.
-_COMMANDS = {COLLECTOR: "collect", ANALYSIS: "analyze", ALERTS: "alert", SCALING: "scaling", DASHBOARD: "dashboard"}
+_COMMANDS = {
+    COLLECTOR: "collect",
+    ANALYSIS: "analyze",
+    ALERTS: "alert",
+    SCALING: "scaling",
+    SERVER: "serve",
+    DASHBOARD: "dashboard",
+}
 
 
 @contextlib.contextmanager
@@ -28,6 +35,7 @@ def running_product(config: Config, *, dashboard: bool = True) -> Iterator[Super
 def product_processes(config: Config, settings: Path, *, dashboard: bool = True) -> list[ProcessSpec]:
     """The processes of the product, in the order of the data flow. All run with the file ``settings``."""
     left_out = {SCALING} if config.scaling.port is None else set()
+    left_out |= {SERVER} if config.server.port is None else set()
     left_out |= set() if dashboard else {DASHBOARD}
     return [_spec_of(name, settings, config) for name in _COMMANDS if name not in left_out]
 

@@ -1,0 +1,1 @@
+"""`lagwise serve`: what other programs ask Lagwise for over HTTP."""

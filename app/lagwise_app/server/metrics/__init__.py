@@ -1,0 +1,1 @@
+"""What Prometheus scrapes: read from the lake, written as text by a thread, and served from memory."""

@@ -1,0 +1,42 @@
+"""Settings of the HTTP server that other programs ask: its address, and what Prometheus scrapes from it."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from lagwise.config.base import NameFilter, Settings
+from lagwise.config.values import Reference, Seconds
+
+#: Exporters whose metrics can be served under the same names and labels.
+NameSet = Literal["kafka_exporter", "kafka_lag_exporter", "kminion", "burrow"]
+
+
+class MetricsSettings(Settings):
+    """The metrics for Prometheus."""
+
+    name_sets: tuple[NameSet, ...] = ()
+    """Exporters whose metrics are served as well, under their own names and labels, so that existing boards and rules \
+go on working. Lagwise's own metrics are always served."""
+    groups: NameFilter = NameFilter()
+    """Groups that have metrics."""
+    max_groups: Annotated[int, Field(ge=1)] = 10_000
+    """At most this many groups have metrics, those in trouble first."""
+    max_partitions: Annotated[int, Field(ge=0)] = 100_000
+    """Metrics by partition are served for at most this many partitions of groups, whole groups, those in trouble \
+first; 0 is none."""
+    stale_after_seconds: Seconds = 300.0
+    """A group whose newest verdict is older than this has no metrics, so that old numbers are not taken for today's."""
+
+
+class ServerSettings(Settings):
+    """The HTTP server that other programs ask."""
+
+    host: str = "127.0.0.1"
+    """Address to listen on."""
+    port: Annotated[int, Field(ge=1, le=65535)] | None = None
+    """Port to listen on; null is off."""
+    token: Reference | None = None
+    """Token that callers must send as `Authorization: Bearer …`, as a reference `${env:NAME}` or \
+`${file:/path}`; null requires none."""
+    metrics: MetricsSettings = MetricsSettings()
+    """The metrics for Prometheus."""
