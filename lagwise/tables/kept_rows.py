@@ -6,6 +6,9 @@ from collections.abc import Callable, Sequence
 
 import pyarrow as pa
 
+from lagwise.tables.data_files import DataFile, are_small, has_partitions
+from lagwise.tables.schema import Table
+
 
 class KeptRows:
     """Rows of data files, by the file, up to a number of bytes in memory: those asked for least recently go first.
@@ -17,10 +20,14 @@ class KeptRows:
 
     def __init__(self, most_bytes: int = 64 * 2**20, *, of_partitions: bool = True) -> None:
         self._most_bytes = most_bytes
-        self.of_partitions = of_partitions
+        self._of_partitions = of_partitions
         self._rows: OrderedDict[str, pa.Table] = OrderedDict()
         self._bytes = 0
         self._lock = threading.Lock()
+
+    def keeps(self, table: Table, files: Sequence[DataFile]) -> bool:
+        """Whether these files of a table are read as a whole and kept."""
+        return (self._of_partitions or not has_partitions(table)) and are_small(table, files)
 
     def of(self, files: Sequence[str], read: Callable[[str], pa.Table]) -> list[pa.Table]:
         """The rows of each of these files; ``read`` reads those of one that are not there."""

@@ -19,7 +19,7 @@ from deltalake.transaction import AddAction, RemoveAction
 
 from lagwise.platform.errors import LakeError, UnreadableTable
 from lagwise.tables.commit_actions import added, removed
-from lagwise.tables.data_files import DataFile, are_small, data_files, has_partitions, rows_of_file
+from lagwise.tables.data_files import DataFile, data_files, rows_of_file
 from lagwise.tables.engine_errors import as_lake_errors, in_a_line
 from lagwise.tables.kept_rows import KeptRows
 from lagwise.tables.open_tables import OpenTables, create
@@ -223,16 +223,11 @@ class Lake:
         would need an extension that it loads from the network, and the same options once more in its own words.
         """
         files = self._files(self.open(table), table, days, since, until) if self.kept is not None else []
-        if self._keeps(table, files):
+        if self.kept is not None and self.kept.keeps(table, files):
             _show(connection, table, self._rows(table, files))
         else:
             self.scan_new(connection, table, frozenset(), days=days, since=since, until=until)
         return f'"{table.name}"'
-
-    def _keeps(self, table: Table, files: Sequence[DataFile]) -> bool:
-        if self.kept is None or (has_partitions(table) and not self.kept.of_partitions):
-            return False
-        return are_small(table, files)
 
     def _rows(self, table: Table, files: Sequence[DataFile]) -> pa.Table:
         """All rows of these data files. Raises LakeError."""
@@ -241,7 +236,7 @@ class Lake:
             return rows_of_file(self.uri, self.storage_options, file, table)
 
         places = [self._place(table, file) for file in files]
-        if self.kept is None or not self._keeps(table, files):
+        if self.kept is None or not self.kept.keeps(table, files):
             return pa.concat_tables([no_rows(table.arrow), *map(read, places)])
         # In one piece: whoever reads a hundred small ones is busy with the pieces.
         return pa.concat_tables([no_rows(table.arrow), *self.kept.of(places, read)]).combine_chunks()
