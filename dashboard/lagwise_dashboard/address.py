@@ -71,7 +71,7 @@ _asked_for: ContextVar[tuple[Page, Texts] | None] = ContextVar("asked_for", defa
 @contextmanager
 def asked_for(page: Page, query: str) -> Iterator[None]:
     """In this block, which is no run of a page, the address is that of ``page`` with this query (``a=1&b=2``)."""
-    token = _asked_for.set((page, parse_qs(query)))
+    token = _asked_for.set((page, parse_qs(query, keep_blank_values=True)))
     try:
         yield
     finally:

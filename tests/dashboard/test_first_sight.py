@@ -5,6 +5,7 @@ import html
 import json
 import re
 import shutil
+import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
@@ -20,6 +21,7 @@ from playwright.sync_api import Browser, Page, expect
 from lagwise.config import Config, load_config
 from lagwise.domain.vocabulary import Status
 from lagwise.links import pages
+from lagwise_dashboard.server import first_sight
 from lagwise_dashboard.server.first_sight import FirstSight, path_of
 from tests.dashboard import lakes
 from tests.dashboard.browsing import Visit
@@ -117,6 +119,8 @@ def test_what_the_address_asks_for_is_heeded(busy: Path, ask: Ask) -> None:
         ("overview", {"status": "no such status"}),
         ("overview", {"as": "cards"}),
         ("overview", {"q": "no such group"}),
+        ("group", {"cluster": "prod", "group": "orders-fulfilment", "status": ""}),
+        ("overview", {"time_zone": "browser"}),
         ("group", {}),
         ("group", {"group": "orders-fulfilment"}),
         ("group", {"cluster": "prod", "group": "no such group"}),
@@ -137,10 +141,44 @@ def test_old_data_never_passes_for_the_present(tmp_path: Path, ask: Ask) -> None
 
 
 def test_who_has_to_sign_in_sees_nothing_before(busy: Path, ask: Ask) -> None:
-    closed = Config.model_validate({"data": str(busy), "dashboard": {"sign_in": {"auth_file": "auth.toml"}}})
-    assert ask("overview") is not None
-    for page in ("overview", "group"):
-        assert ask(page, closed, cluster="prod", group="orders-fulfilment") is None
+    for sign_in in (None, {"auth_file": "auth.toml"}):
+        config = Config.model_validate({"data": str(busy), "dashboard": {"sign_in": sign_in}})
+        for page in ("overview", "group"):
+            assert (ask(page, config, cluster="prod", group="orders-fulfilment") is None) == bool(sign_in)
+
+
+def test_what_the_settings_say_of_a_cluster_stands_there_too(busy: Path, ask: Ask) -> None:
+    notes = {"prod": "<b>made up</b>", "staging": "not this one"}
+    config = Config.model_validate({"data": str(busy), "dashboard": {"cluster_notes": notes}})
+    sight = ask("group", config, cluster="prod", group="orders-fulfilment")
+    assert sight is not None
+    assert "<b>prod</b>: &lt;b&gt;made up&lt;/b&gt;" in sight
+    assert "not this one" not in sight
+
+
+def test_one_that_has_to_wait_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A lake that does not answer takes no more threads than these."""
+    begun, goes_on = threading.Semaphore(0), threading.Event()
+
+    def hangs(*_: object) -> str:
+        begun.release()
+        goes_on.wait(60)
+        return "made"
+
+    monkeypatch.setattr(first_sight, "_of", hangs)
+
+    async def answers() -> list[int]:
+        async with httpx.AsyncClient(transport=httpx.ASGITransport(FirstSight(_nothing))) as client:
+            address = f"http://127.0.0.1/{path_of('overview', '')}"
+            waiting = [asyncio.create_task(client.get(address)) for _ in range(first_sight._MOST_AT_ONCE)]
+            for _ in waiting:
+                await asyncio.to_thread(begun.acquire)
+            late = await client.get(address)
+            goes_on.set()
+            return [late.status_code, *[(await one).status_code for one in waiting]]
+
+    with ThreadPoolExecutor(1) as thread:
+        assert thread.submit(asyncio.run, answers()).result() == [204, *[200] * first_sight._MOST_AT_ONCE]
 
 
 def test_only_pages_that_have_one_ask_for_it() -> None:

@@ -32,7 +32,8 @@ def _traces() -> set[str]:
     """The kinds of traces that the pages make."""
     sources = [file.read_text(encoding="utf-8") for file in _PACKAGE.rglob("*.py")]
     made = {name.lower() for text in sources for name in re.findall(r"\bgo\.([A-Z][a-z]+)\(", text)} - {"figure"}
-    return made | {name for text in sources for name in re.findall(r'"type": "([a-z]+)", "(?:mode|xaxis)"', text)}
+    plain = {name for text in sources for name in re.findall(r'"type": "([a-z]+)"', text)}
+    return made | plain - {"date", "line", "rect"}  # of axes and of shapes
 
 
 @pytest.mark.parametrize("kind", sorted(_traces()))

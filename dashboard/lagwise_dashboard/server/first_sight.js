@@ -7,12 +7,18 @@ const AT_THE_LATEST_MS = 30_000; // a page that never comes says why; old data d
 // time, too.
 const STREAMLIT_WAITS_MS = 500;
 // Streamlit says whether the script of the page runs. Before it has run once, nothing of the page is there.
-const STANDS = '[data-test-script-state="notRunning"] .st-key-on_paper';
+const STANDS = '[data-test-script-state="notRunning"] :is(.st-key-on_paper, [data-testid="stAlert"], [data-testid="stException"])';
 
-const name = location.pathname.split("/").pop() || PAGES[0];
+const opened = location.pathname;
+const name = opened.split("/").pop() || PAGES[0];
 const parsed = new Promise((resolve) => addEventListener("DOMContentLoaded", resolve));
-const sight = PAGES.includes(name) ? asked() : null;
-Promise.all([parsed, Promise.race([sight, pause(STREAMLIT_WAITS_MS)])]).then(() => {
+let element = null;
+let isOver = false; // the page itself stands, or another one was opened
+const observer = new MutationObserver(() => {
+  if (location.pathname !== opened || document.querySelector(STANDS)) leave();
+});
+const shown = PAGES.includes(name) ? asked() : null;
+Promise.all([parsed, Promise.race([shown, pause(STREAMLIT_WAITS_MS)])]).then(() => {
   const script = document.createElement("script");
   Object.assign(script, { type: "module", crossOrigin: "", src: new URL(ENTRY, document.baseURI) });
   // Run while Streamlit waits for the server's answer, so that what they draw is not waited for later.
@@ -22,33 +28,34 @@ Promise.all([parsed, Promise.race([sight, pause(STREAMLIT_WAITS_MS)])]).then(() 
 
 // Done when the first sight is on the screen, or will not be.
 async function asked() {
+  const watched = { subtree: true, childList: true, attributeFilter: ["data-test-script-state"] };
+  observer.observe(document.documentElement, watched);
+  addEventListener("popstate", leave);
+  setTimeout(leave, AT_THE_LATEST_MS);
   try {
     const answer = await fetch(new URL(`./${PATH}/${name}${location.search}`, document.baseURI));
     const made = answer.ok ? await answer.text() : "";
     await parsed;
-    if (made && !document.querySelector(STANDS)) await show(made);
+    if (made && !isOver) await show(made);
   } catch {} // the page itself says that there is no connection
 }
 
 async function show(made) {
-  const sight = document.createElement("div");
-  sight.id = "first_sight";
-  sight.classList.add(name, ...chosenTheme());
-  sight.innerHTML = made;
-
-  const leave = () => {
-    observer.disconnect();
-    removeEventListener("popstate", leave);
-    sight.remove();
-  };
-  const observer = new MutationObserver(() => document.querySelector(STANDS) && leave());
-  observer.observe(document.documentElement, { subtree: true, childList: true, attributeFilter: ["data-test-script-state"] });
-  addEventListener("popstate", leave); // another page is opened
-  setTimeout(leave, AT_THE_LATEST_MS);
-  document.body.append(sight);
-  await Promise.all([...sight.querySelectorAll("[data-script]")].map(mount));
+  element = document.createElement("div");
+  element.id = "first_sight";
+  element.classList.add(name, ...chosenTheme());
+  element.innerHTML = made;
+  document.body.append(element);
+  await Promise.all([...element.querySelectorAll("[data-script]")].map(mount));
   await new Promise((resolve) => requestAnimationFrame(resolve));
   await pause(0); // until that has been drawn
+}
+
+function leave() {
+  isOver = true;
+  observer.disconnect();
+  removeEventListener("popstate", leave);
+  element?.remove();
 }
 
 function pause(milliseconds) {
@@ -57,7 +64,7 @@ function pause(milliseconds) {
 
 // The theme that the reader has chosen in Streamlit's menu; without a choice it is the system's.
 function chosenTheme() {
-  const stored = Object.keys(localStorage).find((key) => key.startsWith(`stActiveTheme-${location.pathname}-v`));
+  const stored = Object.keys(localStorage).find((key) => key.startsWith(`stActiveTheme-${opened}-v`));
   return ["light", "dark"].filter((theme) => stored && localStorage[stored].toLowerCase().includes(theme));
 }
 

@@ -10,10 +10,12 @@ import html
 import json
 from collections.abc import Callable, Sequence
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from starlette.concurrency import run_in_threadpool
+import anyio
+import anyio.to_thread
 from starlette.datastructures import Headers
 from starlette.responses import HTMLResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -32,12 +34,15 @@ from lagwise_dashboard.queries import overview
 from lagwise_dashboard.queries.overview import GroupFilters
 from lagwise_dashboard.server import streamlit_options
 from lagwise_dashboard.widgets import component, freshness, list_view, tiles, zone_choice
+from lagwise_dashboard.widgets import page as frame
 
 #: A title in plain text, and what stands below it, as HTML.
 _Part = tuple[str, str]
 
 #: Where the document asks for it, as seen from a page; a page's name and query follow.
 _PATH = "_lagwise/first_sight"
+#: So many are made at the same time.
+_MOST_AT_ONCE = 8
 _FOLDER = Path(__file__).resolve().parent
 _SCRIPT = (_FOLDER / "first_sight.js").read_text(encoding="utf-8")
 _STYLE = (_FOLDER / "first_sight.css").read_text(encoding="utf-8")
@@ -73,11 +78,13 @@ def path_of(name: str, query: str) -> str | None:
 
 class FirstSight:
     """Answers requests for the first sight of a page, which :func:`elements` make: HTML, or nothing where there is none
-    or the page has something else to say first, about old data or errors, or where one has to sign in. Everything else
-    is ``app``'s."""
+    or the page has something else to say first, about old data or errors, where one has to sign in, and while many are
+    being made. Everything else is ``app``'s."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
+        # Not those that send files: a lake that does not answer would hold up the pages.
+        self._threads = anyio.CapacityLimiter(_MOST_AT_ONCE)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request (ASGI)."""
@@ -88,8 +95,9 @@ class FirstSight:
             return
         name = scope["path"].rpartition("/")[2]
         made = ""
-        if is_host_allowed(Headers(scope=scope).get("host")):
-            made = await run_in_threadpool(_of, name, scope["query_string"].decode("latin-1"), context.now())
+        if self._threads.available_tokens and is_host_allowed(Headers(scope=scope).get("host")):
+            make = partial(_of, name, scope["query_string"].decode("latin-1"), context.now())
+            made = await anyio.to_thread.run_sync(make, limiter=self._threads)
         headers = {"Cache-Control": "no-store"}
         await (HTMLResponse(made, headers=headers) if made else Response(status_code=204, headers=headers))(
             scope, receive, send
@@ -109,16 +117,23 @@ def _of(name: str, query: str, now: datetime) -> str:
 
 
 def _whole(make: Callable[[datetime], _Part | None], now: datetime) -> str:
+    if address.get(parameters.TIME_ZONE) == zone_choice.BROWSER:  # which only a page is told
+        return ""
     zone_choice.use()
     fresh = freshness.read(now)
     if address.ignored() or fresh.as_of is None or fresh.stale or fresh.starting or fresh.trouble:
         return ""
     found = make(now)
-    if found is None:
+    if found is None or context.lake().left_out:
         return ""
     title, body = found
     as_of = time_zone.clock(fresh.as_of, now)
-    return f'<div class="head"><h2>{html.escape(title)}</h2><b>Data as of {html.escape(as_of)}</b></div>{body}'
+    notes = (
+        f'<p class="note"><b>{html.escape(escaping.visible(cluster))}</b>: {html.escape(escaping.visible(note))}</p>'
+        for cluster, note in frame.cluster_notes()
+    )
+    head = f'<div class="head"><h2>{html.escape(title)}</h2><b>Data as of {html.escape(as_of)}</b></div>'
+    return "".join((head, *notes, body))
 
 
 def _group(now: datetime) -> _Part | None:

@@ -47,7 +47,8 @@ def show(
                 identity.sign_out()
 
         _warn_of_ignored_parameters()
-        _show_cluster_notes()
+        for cluster, note in cluster_notes():
+            st.caption(f":material/info: **{escaping.markdown(cluster)}**: {escaping.markdown(note)}")
 
         def guarded() -> None:
             zone_choice.use()  # a refresh runs this alone
@@ -85,12 +86,11 @@ def _warn_of_ignored_parameters() -> None:
         st.warning("**Part of the address was ignored.** " + " ".join(sentences), icon=":material/link_off:")
 
 
-def _show_cluster_notes() -> None:
-    """Show what the settings say of the clusters that the page may show: of the one it is limited to, or of all."""
+def cluster_notes() -> list[tuple[str, str]]:
+    """What the settings say of the clusters that the page may show, by name: of the one it is limited to, or of all."""
     shown = address.shown_cluster()
-    for cluster, note in context.config().dashboard.cluster_notes.items():
-        if shown in ("", cluster):
-            st.caption(f":material/info: **{escaping.markdown(cluster)}**: {escaping.markdown(note)}")
+    notes = context.config().dashboard.cluster_notes
+    return [(cluster, note) for cluster, note in notes.items() if shown in ("", cluster)]
 
 
 def _show_damaged_files() -> None:

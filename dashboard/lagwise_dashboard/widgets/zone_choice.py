@@ -12,7 +12,7 @@ from lagwise.platform.time_zones import time_zone as load
 from lagwise_dashboard import address, context, escaping, time_zone
 from lagwise_dashboard.time_zone import IN_UTC, ShownZone
 
-_BROWSER, _UTC = "browser", "utc"
+BROWSER, _UTC = "browser", "utc"
 _NAMES_OF_UTC = ("UTC", "Etc/UTC")
 
 
@@ -25,7 +25,7 @@ def choose() -> None:
     """Draw the control, which says how far from UTC the times of the page are now."""
     shown = time_zone.shown()
     # The default is in the address by having no name there.
-    offered = ["", _UTC, _BROWSER] if context.config().dashboard.time_zone else ["", _BROWSER]
+    offered = ["", _UTC, BROWSER] if context.config().dashboard.time_zone else ["", BROWSER]
     words = {one: _in_words(one) for one in offered}
     chosen = address.get(parameters.TIME_ZONE)
     # The browser draws what is in a popover only when that is opened, and a value that was set in a run before then is
@@ -53,7 +53,7 @@ def choose() -> None:
 def _chosen() -> ShownZone | None:
     """The zone that the address asks for; None where it is the browser's and that is not known."""
     word = address.get(parameters.TIME_ZONE)
-    if word == _BROWSER:
+    if word == BROWSER:
         return _of_browser()
     team = context.config().dashboard.time_zone
     return _named(team) if team and word != _UTC else IN_UTC
@@ -74,7 +74,7 @@ def _named(name: str) -> ShownZone:
 
 def _in_words(word: str) -> str:
     """A choice as the reader sees it, in Markdown."""
-    if word == _BROWSER:
+    if word == BROWSER:
         found = _of_browser()
         return f"Browser ({escaping.markdown(found.name) if found else 'unknown, so UTC'})"
     team = context.config().dashboard.time_zone

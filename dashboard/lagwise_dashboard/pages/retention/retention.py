@@ -144,7 +144,7 @@ def _columns(rows: list[Row], now: datetime, *, with_cluster: bool) -> list[Tabl
         .sorts_by("lost"),
         _partitions(rows, _names(rows, now)),
     ]
-    if with_cluster and len({r["cluster"] for r in rows}) > 1:
+    if with_cluster:
         result.append(tables.text("Cluster", [r["cluster"] for r in rows]).sorts_by("cluster"))
     return tables.without_empty(result, "Kept up to", "Lost already")
 

@@ -32,9 +32,9 @@ class Chart {
       if (root.clientWidth !== this.width) this.draw();
     });
     this.resized.observe(root);
-    this.element.addEventListener("pointerdown", () => (this.isPressed = true), true);
+    this.element.addEventListener("pointerdown", ({ button }) => (this.isPressed = button === 0), true);
     this.released = new AbortController();
-    for (const end of ["pointerup", "pointercancel"]) {
+    for (const end of ["pointerup", "pointercancel", "contextmenu", "blur"]) {
       addEventListener(end, () => this.release(), { capture: true, signal: this.released.signal });
     }
   }
