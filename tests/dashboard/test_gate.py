@@ -55,7 +55,7 @@ def test_no_actions_through_a_proxy(address: str, name: str) -> None:
 
 def test_every_answer_carries_the_headers(address: str) -> None:
     page = httpx.get(address)
-    script = re.search(r'src="\.(/static/js/index[^"]+)"', page.text)
+    script = re.search(r'href="\.(/static/js/index[^"]+)"', page.text)
     assert script is not None
     answers = {
         200: ["/", "/group", script[1], "/favicon.png", "/_stcore/health", "/_stcore/host-config"],

@@ -45,6 +45,7 @@ _MODULES = (
     "lagwise_dashboard.pages.overview.group_list",
     "lagwise_dashboard.pages.overview.owners",
     "lagwise_dashboard.pages.group.group_charts",
+    "lagwise_dashboard.server.first_sight_content",
     "lagwise_dashboard.widgets.page",
     "lagwise_dashboard.widgets.browser_window",
     "lagwise_dashboard.widgets.finder",
