@@ -26,7 +26,7 @@ _COUNT = """
 _GROUP = "/group?cluster=prod&group=orders-fulfilment"
 _FIGURE = '[role="figure"]'
 _DRAWN = f"{_FIGURE}.js-plotly-plot .main-svg"
-_LAYOUT = f"document.querySelector('{_FIGURE}')._fullLayout"
+_LAYOUT = f"document.querySelector('{_FIGURE}')?._fullLayout"
 _SPAN = f"(new Date({_LAYOUT}.xaxis.range[1]) - new Date({_LAYOUT}.xaxis.range[0]))"
 
 
@@ -91,7 +91,7 @@ def test_a_zoom_by_dragging_survives_that_a_chart_is_drawn_anew(visit: Visit) ->
     before = page.evaluate(f"[{_LAYOUT}.xaxis.range, window.drawings]")
     page.set_viewport_size({"width": 1000, "height": 900})
     page.wait_for_function("drawings => window.drawings > drawings", arg=before[1])
-    page.wait_for_function(f"() => {_LAYOUT}.width < 1000")
+    page.wait_for_function(f"() => {_LAYOUT}?.width < 1000")
     assert page.evaluate(f"{_LAYOUT}.xaxis.range") == before[0]
 
 
@@ -112,7 +112,7 @@ def test_a_stretch_is_dragged_over_to_its_end_while_the_chart_is_to_be_drawn_ane
     page.mouse.move(left + 0.6 * width, top, steps=4)
     page.mouse.up()
     expect(page).to_have_url(re.compile("from=.*to="))
-    page.wait_for_function(f"() => {_LAYOUT}.font.color.toUpperCase() === '#E6EBF2'")
+    page.wait_for_function(f"() => {_LAYOUT}?.font.color.toUpperCase() === '#E6EBF2'")
 
 
 def test_a_chart_has_the_width_of_the_window_and_the_colours_of_the_page(visit: Visit) -> None:
