@@ -27,7 +27,7 @@ _GROUP = "/group?cluster=prod&group=orders-fulfilment"
 _FIGURE = '[role="figure"]'
 _DRAWN = f"{_FIGURE}.js-plotly-plot .main-svg"
 _LAYOUT = f"document.querySelector('{_FIGURE}')?._fullLayout"
-_SPAN = f"(new Date({_LAYOUT}.xaxis.range[1]) - new Date({_LAYOUT}.xaxis.range[0]))"
+_SPAN = f"(new Date({_LAYOUT}?.xaxis.range[1]) - new Date({_LAYOUT}?.xaxis.range[0]))"
 
 
 def test_nothing_waits_for_plotly_and_its_place_is_as_high_as_the_chart(browser: Browser, address: str) -> None:
