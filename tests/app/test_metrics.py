@@ -142,10 +142,8 @@ def test_every_partition_that_a_group_reads_has_its_lag(
     writer: MetricsWriter, lake: Lake, name: str, column: str
 ) -> None:
     labels = ("cluster", "group", "topic", "partition")
-    of_lake = [r for r in rows(lake, PARTITION_STATUS) if r["status"] != Status.GHOST]
-    assert len(of_lake) < len(rows(lake, PARTITION_STATUS)), "of a ghost, which has no lag, there is nothing to show"
     found = values(text(writer), f"lagwise_partition_{name}", *labels)
-    assert found == pytest.approx(known(of_lake, column, *labels))
+    assert found == pytest.approx(known(rows(lake, PARTITION_STATUS), column, *labels))
 
 
 def test_capacity_is_told_by_topic(writer: MetricsWriter) -> None:
@@ -344,6 +342,17 @@ class TestExporters:
         assert hosts() == {f"/{r['host']}" for r in without if r["host"]}
         lake.replace(SAMPLES, SAMPLES.from_rows([r | {"system": "rocketmq"} for r in rows(lake, SAMPLES)]))
         assert hosts() == {r["host"] for r in without if r["host"]}
+
+    def test_what_a_group_has_left_has_its_committed_offset_and_no_lag(self, tmp_path: Path) -> None:
+        (story,) = (one for one in GROUPS_OF_THE_DEMO if one.status is Status.GHOST)
+        lake = write_to(tmp_path, Scene(NOW, stories=(story,), hours=0.1))
+        overwrite(lake, PARTITION_STATUS, [r | {"committed": 5} for r in rows(lake, PARTITION_STATUS)])
+        writer, labels = written(lake, name_sets=("kafka_exporter",)), ("consumergroup", "topic", "partition")
+        of_exporter = text(writer, "kafka_exporter", story.cluster)
+        expected = {(story.group, story.topic, str(partition)): 5 for partition in range(story.partitions)}
+        assert values(of_exporter, "kafka_consumergroup_current_offset", *labels) == expected
+        names = {s.name for s in samples(of_exporter)} | {s.name for s in samples(text(writer))}
+        assert not {name for name in names if "_lag" in name}
 
     def test_a_sum_without_a_commit_that_should_be_known_is_not_served(self, tmp_path: Path) -> None:
         story = Story("g", Status.OK, "flat", "It is ok.", topic="t", partitions=3)
