@@ -24,7 +24,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.registry import Collector
 
 from benchmarks.common import cpu_seconds, machine, options_parser
-from lagwise.config.server import MetricsSettings
+from lagwise.config import Config
 from lagwise.tables.analysis import GROUP_STATUS, PARTITION_STATUS
 from lagwise.tables.rounds import TICKS
 from lagwise.tables.store import Lake
@@ -147,9 +147,12 @@ def measure(size: Size, times: int) -> dict[str, object]:
     around, now = machine(), datetime.now(UTC)
     with tempfile.TemporaryDirectory(prefix="lagwise-metrics-") as made:
         lake = write_lake(Path(made), size, now)
-        writer = MetricsWriter(lake, MetricsSettings(stale_after_seconds=3600))
+        groups = lake.read(GROUP_STATUS).to_pylist()
+        config = Config.model_validate({"server": {"metrics": {"stale_after_seconds": 3600}}})
+        writer = MetricsWriter(lake, config)
 
         def round_() -> None:
+            overwrite(lake, GROUP_STATUS, groups)
             append(lake, TICKS, [row(TICKS, started_at=now, finished_at=now)])
             writer.refresh(now)
 

@@ -23,9 +23,10 @@ go on working. Lagwise's own metrics are always served."""
     """At most this many groups have metrics, those in trouble first."""
     max_partitions: Annotated[int, Field(ge=0)] = 100_000
     """Metrics by partition are served for at most this many partitions of groups, whole groups, those in trouble \
-first; 0 is none."""
+first; 0 is none. The same holds for partitions of topics."""
     stale_after_seconds: Seconds = 300.0
-    """A group whose newest verdict is older than this has no metrics, so that old numbers are not taken for today's."""
+    """A group whose newest verdict is older than this has no metrics, so that old numbers are not taken for today's. \
+At least what the intervals of collector and analysis explain."""
 
 
 class ServerSettings(Settings):

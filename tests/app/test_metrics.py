@@ -15,11 +15,13 @@ from prometheus_client import parser
 from prometheus_client.openmetrics import parser as openmetrics_parser
 from prometheus_client.samples import Sample
 
-from lagwise.config.server import MetricsSettings
+from lagwise.config import Config
+from lagwise.config.model import AnalysisSettings
+from lagwise.domain.staleness import allowed_age_seconds
 from lagwise.domain.vocabulary import Status
 from lagwise.tables.analysis import GROUP_STATUS, PARTITION_STATUS
 from lagwise.tables.capacity import CAPACITY
-from lagwise.tables.raw import WATERMARKS
+from lagwise.tables.raw import SAMPLES, WATERMARKS
 from lagwise.tables.rounds import TICKS
 from lagwise.tables.store import Lake
 from lagwise_app.server.metrics.documents import GRACE_SECONDS, MetricsWriter, current, keep_current
@@ -42,7 +44,7 @@ STORIES = (
     *(Story(name, Status.LAGGING, "flat", "It lags.", topic=name or "t", lag=7) for name in STRANGE),
 )
 #: Seconds for which rows are fresh in these tests.
-ALLOWED = 60.0
+ALLOWED = 300.0
 
 
 @pytest.fixture(scope="module")
@@ -60,10 +62,15 @@ def writer(lake: Lake) -> MetricsWriter:
     return written(lake, name_sets=tuple(EXPORTERS))
 
 
-def written(lake: Lake, now: datetime = NOW, **settings: Any) -> MetricsWriter:
-    writer = MetricsWriter(lake, MetricsSettings(stale_after_seconds=ALLOWED, **settings))
+def written(lake: Lake, now: datetime = NOW, clusters: Iterable[dict[str, Any]] = (), **settings: Any) -> MetricsWriter:
+    writer = MetricsWriter(lake, configured(*clusters, **settings))
     writer.refresh(now)
     return writer
+
+
+def configured(*clusters: dict[str, Any], **settings: Any) -> Config:
+    settings = {"stale_after_seconds": ALLOWED, **settings}
+    return Config.model_validate({"clusters": clusters, "server": {"metrics": settings}})
 
 
 def text(writer: MetricsWriter, exporter: str = "", cluster: str = "") -> str:
@@ -135,10 +142,8 @@ def test_every_partition_that_a_group_reads_has_its_lag(
     writer: MetricsWriter, lake: Lake, name: str, column: str
 ) -> None:
     labels = ("cluster", "group", "topic", "partition")
-    of_lake = [r for r in rows(lake, PARTITION_STATUS) if r["status"] != Status.GHOST]
-    assert len(of_lake) < len(rows(lake, PARTITION_STATUS)), "a ghost is to be left out"
     found = values(text(writer), f"lagwise_partition_{name}", *labels)
-    assert found == pytest.approx(known(of_lake, column, *labels))
+    assert found == pytest.approx(known(rows(lake, PARTITION_STATUS), column, *labels))
 
 
 def test_capacity_is_told_by_topic(writer: MetricsWriter) -> None:
@@ -310,14 +315,92 @@ class TestExporters:
 
     def test_owners_are_labels_of_the_lag_exporter(self, writer: MetricsWriter, lake: Lake) -> None:
         expected = {
-            (r["group"], r["topic"], str(r["partition"]), r["host"] or "", r["owner"] or "", r["client_id"] or "")
+            (
+                *(r["group"], r["topic"], str(r["partition"])),
+                *(r[column] or "unknown" for column in ("host", "owner", "client_id")),
+            )
             for r in rows(lake, PARTITION_STATUS)
             if r["lag"] is not None
         }
         labels = ("group", "topic", "partition", "member_host", "consumer_id", "client_id")
         found = values(text(writer, "kafka_lag_exporter"), "kafka_consumergroup_group_lag", *labels, "cluster_name")
         assert {key[:-1] for key in found} == expected
-        assert any(key[3] == "" for key in found) and any(key[3] != "" for key in found)
+        assert any(key[3] == "unknown" for key in found) and any(key[3].startswith("/10.") for key in found)
+
+    def test_hosts_of_kafka_have_the_slash_that_its_java_client_writes(self, tmp_path: Path) -> None:
+        lake = write_to(tmp_path, Scene(NOW, stories=GROUPS_OF_THE_DEMO[:3], hours=0.1))
+        without = [r | {"host": r["host"] and r["host"].removeprefix("/")} for r in rows(lake, PARTITION_STATUS)]
+        overwrite(lake, PARTITION_STATUS, without)
+        name, labels = "kafka_consumergroup_group_offset", ("member_host", "group", "topic", "partition")
+
+        def hosts() -> set[str]:
+            found = text(written(lake, name_sets=("kafka_lag_exporter",)), "kafka_lag_exporter")
+            return {key[0] for key in values(found, name, *labels, "consumer_id", "client_id", "cluster_name")} - {
+                "unknown"
+            }
+
+        assert hosts() == {f"/{r['host']}" for r in without if r["host"]}
+        lake.replace(SAMPLES, SAMPLES.from_rows([r | {"system": "rocketmq"} for r in rows(lake, SAMPLES)]))
+        assert hosts() == {r["host"] for r in without if r["host"]}
+
+    def test_what_a_group_has_left_has_its_committed_offset_and_no_lag(self, tmp_path: Path) -> None:
+        (story,) = (one for one in GROUPS_OF_THE_DEMO if one.status is Status.GHOST)
+        lake = write_to(tmp_path, Scene(NOW, stories=(story,), hours=0.1))
+        overwrite(lake, PARTITION_STATUS, [r | {"committed": 5} for r in rows(lake, PARTITION_STATUS)])
+        writer, labels = written(lake, name_sets=("kafka_exporter",)), ("consumergroup", "topic", "partition")
+        of_exporter = text(writer, "kafka_exporter", story.cluster)
+        expected = {(story.group, story.topic, str(partition)): 5 for partition in range(story.partitions)}
+        assert values(of_exporter, "kafka_consumergroup_current_offset", *labels) == expected
+        names = {s.name for s in samples(of_exporter)} | {s.name for s in samples(text(writer))}
+        assert not {name for name in names if "_lag" in name}
+
+    def test_a_sum_without_a_commit_that_should_be_known_is_not_served(self, tmp_path: Path) -> None:
+        story = Story("g", Status.OK, "flat", "It is ok.", topic="t", partitions=3)
+        lake = write_to(tmp_path, Scene(NOW, stories=(story,), hours=0.1))
+        first, second, third = rows(lake, PARTITION_STATUS)
+
+        def sums(**values_of_third: Any) -> list[dict[tuple[str, ...], float]]:
+            overwrite(
+                lake, PARTITION_STATUS, [first, second, third | {"lag": None, "lag_seconds": None} | values_of_third]
+            )
+            writer = written(lake, name_sets=("kafka_exporter", "kafka_lag_exporter"))
+            labels, of_lag_exporter = ("consumergroup", "topic"), text(writer, "kafka_lag_exporter")
+            return [
+                values(text(writer, "kafka_exporter", "prod"), "kafka_consumergroup_current_offset_sum", *labels),
+                values(text(writer, "kafka_exporter", "prod"), "kafka_consumergroup_lag_sum", *labels),
+                values(of_lag_exporter, "kafka_consumergroup_group_sum_lag", "cluster_name", "group"),
+            ]
+
+        offset, lag = first["committed"] + second["committed"], first["lag"] + second["lag"]
+        assert sums(status="unknown", reason="unreadable", committed=None) == [{}, {}, {}]
+        assert sums(status="unknown", reason="rebalancing", committed=7) == [{("g", "t"): offset + 7}, {}, {}]
+        of_two = [{("g", "t"): offset}, {("g", "t"): lag}, {("prod", "g"): lag}]
+        assert sums(status="unknown", reason="no_commit", committed=None) == of_two
+        assert sums(status="unknown", reason="not_committing", committed=None) == of_two
+
+    def test_kminion_is_up_while_the_verdicts_on_its_cluster_are_fresh(self, tmp_path: Path) -> None:
+        lake = write_to(tmp_path, Scene(NOW, stories=GROUPS_OF_THE_DEMO, hours=0.1))
+        stale = [r | {"as_of": NOW - timedelta(hours=1)} for r in rows(lake, GROUP_STATUS) if r["cluster"] == "staging"]
+        overwrite(lake, GROUP_STATUS, [r for r in rows(lake, GROUP_STATUS) if r["cluster"] == "prod"] + stale)
+        writer = written(lake, name_sets=("kminion",))
+
+        def up(cluster: str) -> list[float]:
+            return [*values(text(writer, "kminion", cluster), "kminion_exporter_up", "version").values()]
+
+        assert (up("prod"), up("staging")) == ([1], [0])
+        append(lake, TICKS, row(TICKS, started_at=NOW, finished_at=NOW))
+        max((Path(lake.location(TICKS)) / "_delta_log").glob("*.json")).write_bytes(b"damaged")
+        writer.refresh(NOW)
+        assert up("prod") == [0]
+        writer.refresh(NOW + timedelta(seconds=ALLOWED))
+        assert up("prod") == [0]
+
+    def test_a_cluster_without_judged_groups_has_its_topics(self, tmp_path: Path) -> None:
+        lake = write_to(tmp_path, Scene(NOW, stories=GROUPS_OF_THE_DEMO, hours=0.1))
+        overwrite(lake, GROUP_STATUS, [r for r in rows(lake, GROUP_STATUS) if r["cluster"] == "prod"])
+        writer = written(lake, clusters=[{"name": "new", "bootstrap": "h:1"}], name_sets=("kafka_exporter",))
+        assert values(text(writer, "kafka_exporter", "staging"), "kafka_topic_partitions", "topic")
+        assert samples(text(writer, "kafka_exporter", "new")) == []
 
     def test_a_group_s_state_is_kminion_s_info(self, writer: MetricsWriter, lake: Lake) -> None:
         labels = ("group_id", "state", "protocol_type", "protocol", "coordinator_id")
@@ -420,16 +503,50 @@ class TestLimits:
     def test_none_by_partition(self, lake: Lake) -> None:
         found = text(written(lake, max_partitions=0))
         assert not [s for s in samples(found) if s.name.startswith("lagwise_partition_")]
-        assert values(found, *self.LEFT_OUT)["group_partition", "limit"] == lake.read(PARTITION_STATUS).num_rows
+
+    @pytest.mark.parametrize("kind", ["group_partition", "topic_partition"])
+    def test_what_is_switched_off_is_not_left_out(self, lake: Lake, kind: str) -> None:
+        found = text(written(lake, max_partitions=0, name_sets=("kafka_exporter",)))
+        assert values(found, *self.LEFT_OUT)[kind, "limit"] == 0
+
+    def test_after_a_group_that_does_not_fit_none_has_partitions(self, tmp_path: Path) -> None:
+        stories = [
+            Story(name, status, "flat", "So it is.", topic=name, partitions=partitions, lag=7)
+            for name, status, partitions in (
+                ("worst", Status.LOSING_DATA, 2), ("large", Status.STOPPED, 9), ("healthy", Status.OK, 2),
+            )
+        ]  # fmt: skip
+        lake = write_to(tmp_path, Scene(NOW, stories=tuple(stories), hours=0.1))
+        found = text(written(lake, max_partitions=5))
+        labels = ("group", "cluster", "topic", "partition")
+        assert {key[0] for key in values(found, "lagwise_partition_lag_records", *labels)} == {"worst"}
+        assert values(found, *self.LEFT_OUT)["group_partition", "limit"] == 11
+
+    def test_partitions_of_a_topic_are_there_or_not_together(self, lake: Lake) -> None:
+        labels = ("cluster_name", "topic", "partition")
+
+        def shown(**settings: Any) -> dict[tuple[str, ...], int]:
+            of_topic: dict[tuple[str, ...], int] = {}
+            found = text(written(lake, name_sets=("kafka_lag_exporter",), **settings), "kafka_lag_exporter")
+            for key in values(found, "kafka_partition_latest_offset", *labels):
+                of_topic[key[:2]] = of_topic.get(key[:2], 0) + 1
+            return of_topic
+
+        everything = shown()
+        for limit in range(1, 40):
+            some = shown(max_partitions=limit)
+            assert some.items() <= everything.items()
+            assert sum(some.values()) <= limit
+        assert some
 
     def test_partitions_of_topics_too(self, lake: Lake) -> None:
-        writer = written(lake, max_partitions=5, name_sets=("kafka_lag_exporter",))
+        writer = written(lake, max_partitions=40, name_sets=("kafka_lag_exporter",))
         found = values(text(writer, "kafka_lag_exporter"), "kafka_partition_latest_offset", "cluster_name", "topic",
                        "partition")  # fmt: skip
         left_out = values(text(writer), *self.LEFT_OUT)["topic_partition", "limit"]
         everything = written(lake, name_sets=("kafka_lag_exporter",))
-        assert len(found) == 5
-        assert 5 + left_out == text(everything, "kafka_lag_exporter").count("\nkafka_partition_latest_offset{")
+        assert 0 < len(found) <= 40
+        assert len(found) + left_out == text(everything, "kafka_lag_exporter").count("\nkafka_partition_latest_offset{")
 
     def test_groups_that_are_not_selected_are_not_left_out(self, lake: Lake) -> None:
         found = text(written(lake, groups={"include": ["checkout", "smoke-.*"]}))
@@ -461,6 +578,61 @@ class TestStale:
         assert "lagwise_group_" not in text(writer)
         assert samples(text(writer, "kafka_exporter", "prod")) == []
 
+    def test_the_last_collection_becomes_stale_but_its_time_stays(self, lake: Lake) -> None:
+        def collected(now: datetime) -> set[str]:
+            writer = written(lake, now, name_sets=("kafka_lag_exporter",))
+            found = [*samples(text(writer)), *samples(text(writer, "kafka_lag_exporter"))]
+            return {s.name for s in found if "collection" in s.name or "poll" in s.name}
+
+        only_the_time = {"lagwise_collection_timestamp_seconds"}
+        assert collected(NOW) == only_the_time | {
+            "lagwise_collection_duration_seconds",
+            "lagwise_collection_errors",
+            "kafka_consumergroup_poll_time_ms",
+        }
+        assert collected(NOW + timedelta(seconds=ALLOWED)) == only_the_time
+
+    def test_what_is_seldom_sampled_becomes_stale_later(self, tmp_path: Path) -> None:
+        lake = write_to(tmp_path, Scene(NOW, stories=GROUPS_OF_THE_DEMO, hours=0.1))
+        seldom = [r | {"interval_seconds": 3600.0} if r["cluster"] == "staging" else r for r in rows(lake, SAMPLES)]
+        lake.replace(SAMPLES, SAMPLES.from_rows(seldom))
+        writer = written(lake, NOW + timedelta(hours=2), name_sets=("kafka_exporter",))
+        found = text(writer)
+        assert {key[0] for key in values(found, "lagwise_group_partitions", "cluster", "group")} == {"staging"}
+        assert values(found, "lagwise_stale_after_seconds", "cluster") == {
+            ("prod",): ALLOWED,
+            ("staging",): allowed_age_seconds(3600, AnalysisSettings().interval_seconds),
+        }
+        assert values(text(writer, "kafka_exporter", "staging"), "kafka_topic_partitions", "topic")
+        assert not values(text(writer, "kafka_exporter", "prod"), "kafka_topic_partitions", "topic")
+        documents = writer.documents
+        assert documents is not None
+        assert documents.fresh_until > NOW + timedelta(hours=3) - timedelta(seconds=6)
+
+    def test_the_settings_say_how_often_a_cluster_without_samples_is_sampled(self, lake: Lake) -> None:
+        clusters = [{"name": "new", "bootstrap": "h:1", "interval_seconds": 600}]
+        found = values(text(written(lake, clusters=clusters)), "lagwise_stale_after_seconds", "cluster")
+        assert found == {("new",): allowed_age_seconds(600, AnalysisSettings().interval_seconds)}
+
+    def test_the_clusters_of_the_settings_are_watched_and_no_others(self, lake: Lake) -> None:
+        """A rule asks for clusters that are watched and never judged, and leaves out what was removed."""
+        name, label = "lagwise_cluster_watched", "cluster"
+        clusters = [{"name": name, "bootstrap": "h:1"} for name in ("prod", "new")]
+        found = text(written(lake, clusters=clusters))
+        assert values(found, name, label) == {("prod",): 1, ("new",): 1}
+        assert values(found, "lagwise_judged_timestamp_seconds", label).keys() == {("prod",), ("staging",)}
+        assert values(text(written(lake)), name, label) == {("prod",): 1, ("staging",): 1}
+
+    def test_a_cluster_without_groups_is_judged_as_well(self, tmp_path: Path) -> None:
+        lake = write_to(tmp_path, Scene(NOW, stories=GROUPS_OF_THE_DEMO[:1], hours=0.1))
+        progress = dict.fromkeys(("read_until", "finished_until", "hours_until", "observed_until"), NOW)
+        of_round = [{"cluster": "quiet", **progress}, {"cluster": "prod", **progress}]
+        append(lake, TICKS, row(TICKS, started_at=NOW, finished_at=NOW, progress=of_round))
+        assert values(text(written(lake)), "lagwise_judged_timestamp_seconds", "cluster") == {
+            ("quiet",): NOW.timestamp(),
+            ("prod",): (NOW - timedelta(seconds=6)).timestamp(),
+        }
+
     def test_one_cluster_may_be_stale_alone(self, lake: Lake, tmp_path: Path) -> None:
         other = write_to(tmp_path, Scene(NOW, stories=GROUPS_OF_THE_DEMO, hours=0.1))
         old = [
@@ -479,7 +651,7 @@ class TestStale:
         assert current(writer, end + timedelta(milliseconds=1)) is None
 
     def test_before_the_first_reading_nothing_is_served(self, tmp_path: Path) -> None:
-        assert current(MetricsWriter(Lake(str(tmp_path / "none")), MetricsSettings()), NOW) is None
+        assert current(MetricsWriter(Lake(str(tmp_path / "none")), configured()), NOW) is None
 
 
 class TestReading:
@@ -489,16 +661,57 @@ class TestReading:
     def own(self, tmp_path: Path) -> Lake:
         return write_to(tmp_path, Scene(NOW, stories=GROUPS_OF_THE_DEMO[:3], hours=0.1))
 
-    def test_a_round_is_read_once_it_is_finished(self, own: Lake) -> None:
+    def test_verdicts_are_read_before_the_round_is_finished(self, own: Lake) -> None:
+        """Groups are written right after their partitions, and the round does more after that."""
         writer = written(own)
         before = writer.documents
+        of_partitions = [r for r in rows(own, PARTITION_STATUS) if r["partition"] == 0]
+        overwrite(own, PARTITION_STATUS, of_partitions)
+        writer.refresh(NOW)
+        assert writer.documents is before, "the verdicts are not complete"
         overwrite(own, GROUP_STATUS, rows(own, GROUP_STATUS)[:1])
         writer.refresh(NOW)
-        assert writer.documents is before, "the round is not finished"
+        assert len(values(text(writer), "lagwise_group_partitions", "cluster", "group")) == 1
+        labels = ("cluster", "group", "topic", "partition")
+        assert {key[3] for key in values(text(writer), "lagwise_partition_lag_records", *labels)} == {"0"}
         append(own, TICKS, row(TICKS, started_at=NOW, finished_at=NOW))
         writer.refresh(NOW)
-        assert len(values(text(writer), "lagwise_group_partitions", "cluster", "group")) == 1
         assert values(text(writer), "lagwise_analysis_timestamp_seconds") == {(): NOW.timestamp()}
+
+    def test_capacity_is_read_when_it_is_written(self, own: Lake) -> None:
+        writer, group = written(own), GROUPS_OF_THE_DEMO[0]
+        append(own, CAPACITY, row(CAPACITY, cluster=group.cluster, group=group.group, topic="t", demand_per_second=3.0))
+        writer.refresh(NOW)
+        found = values(text(writer), "lagwise_group_topic_demand_records_per_second", "cluster", "group", "topic")
+        assert found == {(group.cluster, group.group, "t"): 3}
+
+    def test_the_last_round_is_found_on_whatever_day_it_was(self, own: Lake) -> None:
+        old = NOW - timedelta(days=3)
+        own.replace(TICKS, TICKS.from_rows([row(TICKS, started_at=old, finished_at=old)]))
+        assert values(text(written(own)), "lagwise_analysis_timestamp_seconds") == {(): old.timestamp()}
+
+    def test_rounds_of_earlier_days_are_not_read(self, own: Lake) -> None:
+        before = set(own.relative_files(TICKS))
+        append(own, TICKS, row(TICKS, started_at=NOW - timedelta(days=3), finished_at=NOW - timedelta(days=3)))
+        (of_old,) = set(own.relative_files(TICKS)) - before
+        (Path(own.location(TICKS)) / of_old).unlink()
+        assert values(text(written(own)), "lagwise_lake_readable") == {(): 1}
+
+    def test_what_cannot_be_read_does_not_stop_the_rest(self, own: Lake) -> None:
+        writer = written(own)
+        append(own, SAMPLES, row(SAMPLES, started_at=NOW, finished_at=NOW))
+        max((Path(own.location(SAMPLES)) / "_delta_log").glob("*.json")).write_bytes(b"damaged")
+        overwrite(own, GROUP_STATUS, rows(own, GROUP_STATUS)[:1])
+        writer.refresh(NOW)
+        assert values(text(writer), "lagwise_lake_readable") == {(): 0}
+        assert len(values(text(writer), "lagwise_group_partitions", "cluster", "group")) == 1
+
+    def test_verdicts_are_served_where_nothing_else_was_ever_readable(self, own: Lake) -> None:
+        for table in (SAMPLES, TICKS, CAPACITY):
+            max((Path(own.location(table)) / "_delta_log").glob("*.json")).write_bytes(b"damaged")
+        found = text(written(own, name_sets=tuple(EXPORTERS)))
+        assert values(found, "lagwise_lake_readable") == {(): 0}
+        assert len(values(found, "lagwise_group_partitions", "cluster", "group")) == 3
 
     def test_a_lake_without_any_round_has_no_groups(self, tmp_path: Path) -> None:
         found = text(written(Lake(str(tmp_path / "lake")), name_sets=tuple(EXPORTERS)))
@@ -527,9 +740,9 @@ class TestReading:
     def test_a_mistake_of_ours_ends_nothing(
         self, own: Lake, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """A clock that fails stands for it; the next refresh works."""
-        stop, moments = threading.Event(), iter([RuntimeError("no clock"), NOW])
-        writer = MetricsWriter(own, MetricsSettings())
+        """A clock that fails stands for it, and is logged once; the refresh after it works."""
+        stop, moments = threading.Event(), iter([RuntimeError("no clock"), RuntimeError("no clock either"), NOW])
+        writer = MetricsWriter(own, configured())
 
         def clock() -> datetime:
             found = next(moments)
@@ -540,7 +753,8 @@ class TestReading:
 
         monkeypatch.setattr("lagwise_app.server.metrics.documents.CHECK_SECONDS", 0.01)
         keep_current(writer, stop, clock)
-        assert "metrics could not be written" in caplog.text
+        assert caplog.text.count("metrics could not be written") == 1
+        assert "RuntimeError: no clock" in caplog.text
         assert writer.documents is not None
 
     def test_who_compresses_once_finds_the_next_document_compressed(self, own: Lake) -> None:

@@ -25,6 +25,7 @@ from prometheus_client.openmetrics import parser as openmetrics_parser
 from lagwise.config import Config
 from lagwise.platform import health
 from lagwise.platform.errors import ConfigError
+from lagwise.tables.raw import WATERMARKS
 from lagwise.tables.rounds import TICKS
 from lagwise_app.cli import cli
 from lagwise_app.server.application import prefers_openmetrics, qualities
@@ -154,8 +155,8 @@ def test_gzip_can_be_refused(served: Served) -> None:
         ("/metrics/burrow", 200, "burrow_kafka_consumer_status{"),
         ("/metrics/burrow/prod", 404, "leave it out of the path"),
         ("/metrics/kafka_exporter", 404, "the path must be /metrics/kafka_exporter/CLUSTER"),
-        ("/metrics/kafka_exporter/nobody", 404, "no cluster 'nobody' has been judged"),
-        (f"/metrics/kafka_exporter/{quote('a/b ü', safe='')}", 404, "no cluster 'a/b ü' has been judged"),
+        ("/metrics/kafka_exporter/nobody", 404, "no cluster 'nobody' is known"),
+        (f"/metrics/kafka_exporter/{quote('a/b ü', safe='')}", 404, "no cluster 'a/b ü' is known"),
         ("/metrics/kminion/prod", 404, "kminion is not among server.metrics.name_sets"),
         ("/healthz", 200, '"ok":true'),
         ("/", 404, "Not Found"),
@@ -180,6 +181,18 @@ def test_a_new_round_is_served(tmp_path: Path) -> None:
         append(lake, TICKS, [row(TICKS, started_at=now, finished_at=now + timedelta(seconds=5))])
         until(lambda: rounds_end(served) != before)
         assert rounds_end(served) == pytest.approx((now + timedelta(seconds=5)).timestamp(), abs=0.001)
+
+
+def test_a_damaged_file_of_samples_is_left_out(tmp_path: Path) -> None:
+    lake = write_to(tmp_path, Scene(datetime.now(UTC), stories=GROUPS_OF_THE_DEMO[:1], hours=0.1))
+    newest = {key: rows[-1] for key, rows in lake.read(WATERMARKS).to_pydict().items()}
+    before = set(lake.relative_files(WATERMARKS))
+    append(lake, WATERMARKS, [{**newest, "partition": 99}])
+    (damaged,) = set(lake.relative_files(WATERMARKS)) - before
+    (Path(lake.location(WATERMARKS)) / damaged).write_bytes(b"damaged")
+    with serving(tmp_path, metrics={"name_sets": ["burrow"], "stale_after_seconds": 3600}) as served:
+        assert b"\nlagwise_lake_readable 1\n" in served.get("/metrics")[2]
+        assert b"\nburrow_kafka_topic_partition_offset{" in served.get("/metrics/burrow")[2]
 
 
 def rounds_end(served: Served) -> float:

@@ -74,10 +74,28 @@ def test_a_rule_has_all_that_an_alert_needs_and_names_only_labels_that_it_has(ru
     assert rule["labels"]["severity"] in ("page", "warn", "info")
     assert re.fullmatch(r"\d+[smh]", rule.get("for", "0s"))
     summary = rule["annotations"]["summary"]
-    (selector,) = selectors(rule["expr"])
-    labels = set() if selector.name == "up" else set(METRICS[selector.name].labels)
+    # Of several that are compared, the alert has the labels of the first; what is absent has none.
+    selector, *_ = selectors(rule["expr"])
+    has_none = selector.name == "up" or rule["expr"].startswith("absent(")
+    labels = set() if has_none else set(METRICS[selector.name].labels)
     assert set(re.findall(r"\$labels\.(\w+)", summary)) <= labels
     assert summary.endswith(".")
+
+
+def test_series_that_are_compared_have_the_same_labels() -> None:
+    """Prometheus finds no pair otherwise, and the rule would never fire."""
+    compared = [found for rule in rules() if len(found := selectors(rule["expr"])) > 1]
+    assert compared
+    for found in compared:
+        assert len({tuple(METRICS[str(selector.name)].labels) for selector in found}) == 1
+
+
+def test_a_cluster_without_verdicts_pages_and_a_removed_one_does_not() -> None:
+    asked = {rule["alert"]: {selector.name for selector in selectors(rule["expr"])} for rule in rules()}
+    judged, watched = "lagwise_judged_timestamp_seconds", "lagwise_cluster_watched"
+    assert asked["LagwiseVerdictsStale"] == {judged, watched, "lagwise_stale_after_seconds"}
+    assert asked["LagwiseClusterNotJudged"] == {judged, watched}
+    assert asked["LagwiseNothingJudged"] == {judged}
 
 
 def test_names_are_unique() -> None:

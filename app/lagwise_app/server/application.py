@@ -78,12 +78,12 @@ async def _answer(request: Request, document: Document) -> Response:
 def _no_document(exporter: str, cluster: str, known: Iterable[tuple[str, str]]) -> str:
     names = {name for name, _ in known}
     if exporter not in names:
-        return f"{exporter} is not among server.metrics.name_sets, or has no cluster that has been judged"
+        return f"{exporter} is not among server.metrics.name_sets, or no cluster is known"
     if (exporter, "") in known:
         return f"the metrics of {exporter} name the cluster in a label: leave it out of the path"
     if not cluster:
         return f"the metrics of {exporter} do not name the cluster: the path must be /metrics/{exporter}/CLUSTER"
-    return f"no cluster {cluster!r} has been judged"
+    return f"no cluster {cluster!r} is known"
 
 
 def prefers_openmetrics(accept: str) -> bool:

@@ -12,7 +12,7 @@ from lagwise.config import Config
 from lagwise.platform import health
 from lagwise.platform.errors import ConfigError, LagwiseError
 from lagwise.platform.secrets import resolve
-from lagwise.tables.store import Lake
+from lagwise.tables.tolerant import TolerantLake
 from lagwise_app.server.application import Counts, application
 from lagwise_app.server.metrics.documents import MetricsWriter, keep_current
 
@@ -27,7 +27,7 @@ def serve_forever(config: Config, stop: threading.Event, state: Path) -> None:
     """Answer until ``stop`` is set, with heartbeats into ``state``. Raises ConfigError where it cannot listen."""
     settings = config.server
     token = None if settings.token is None else resolve(settings.token)
-    writer = MetricsWriter(Lake(config.lake_uri, config.lake.resolved_storage_options()), settings.metrics)
+    writer = MetricsWriter(TolerantLake(config.lake_uri, config.lake.resolved_storage_options()), config)
     counts = Counts()
     with _listening(settings.host, settings.port or 0) as listener:
         server = uvicorn.Server(

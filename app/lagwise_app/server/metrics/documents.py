@@ -3,19 +3,19 @@
 import gzip
 import logging
 import threading
+import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from importlib.metadata import version
 
-import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lagwise.config import Config
 from lagwise.config.server import MetricsSettings
-from lagwise.platform.errors import LakeError
+from lagwise.platform.log_throttle import LogThrottle
 from lagwise.platform.logs import clean
-from lagwise.tables.duckdb_connection import OUR_MISTAKES
 from lagwise.tables.engine_errors import in_a_line
 from lagwise.tables.store import Lake
 from lagwise_app.server.metrics.chosen import Chosen, choose
@@ -71,40 +71,38 @@ class Documents:
 class MetricsWriter:
     """Keeps the documents current. :attr:`documents` may be read from any thread; :meth:`refresh` is for one thread."""
 
-    def __init__(self, lake: Lake, settings: MetricsSettings) -> None:
-        self.settings = settings
-        #: None until the lake has been read once.
+    def __init__(self, lake: Lake, config: Config) -> None:
+        self.config = config
+        #: None until the verdicts in the lake have been read once.
         self.documents: Documents | None = None
-        self._facts = LakeFacts(lake, bool(settings.name_sets), settings.stale_after_seconds)
-        self._is_readable = True
+        self._facts = LakeFacts(lake, config)
+        self._log_throttle = LogThrottle(log, remind_after_seconds=None)
+        #: Of what the documents are written: how often something new had been read, and whether the lake was readable.
+        self._written_of: tuple[int, bool] | None = None
 
     def refresh(self, now: datetime) -> None:
         """Read what is new in the lake, and write the documents if anything is, or if rows have become stale.
 
-        While the lake cannot be read, the documents rest on what was read last, until that is stale.
+        What cannot be read stays what was read last, until that is stale.
         """
-        was_readable = self._is_readable
-        try:
-            has_news = self._facts.refresh(now)
-            self._is_readable = True
-        except OUR_MISTAKES:
-            raise
-        except (LakeError, duckdb.Error, OSError) as error:
-            has_news, self._is_readable = False, False
-            if was_readable:
-                log.warning(
-                    "cannot read the lake, so metrics rest on the last data that was read: %s", clean(in_a_line(error))
-                )
-        if self._is_readable and not was_readable:
-            log.info("the lake can be read again")
+        trouble = self._facts.refresh(now)
+        if trouble is None:
+            self._log_throttle.clear("lake", "the lake can be read again")
+        else:
+            why = clean(in_a_line(trouble))
+            self._log_throttle.warn(
+                "lake", f"cannot read the lake, so metrics rest on the last data that was read: {why}", same="lake"
+            )
+        basis = self._facts.readings, trouble is None
         is_due = self.documents is None or now >= self.documents.fresh_until
-        if self._facts.tables and (has_news or is_due or was_readable is not self._is_readable):
-            self._write(now)
+        if {"groups", "partitions"} <= self._facts.tables.keys() and (basis != self._written_of or is_due):
+            self._write(now, is_readable=trouble is None)
+            self._written_of = basis
 
-    def _write(self, now: datetime) -> None:
-        chosen = choose(self._facts.tables, self.settings, now)
-        build = pa.table({"version": [version("lagwise")], "lake_readable": [int(self._is_readable)]})
-        texts = dict(_texts({**chosen.tables, "build": build}, chosen, self.settings))
+    def _write(self, now: datetime, *, is_readable: bool) -> None:
+        build = pa.table({"version": [version("lagwise")], "lake_readable": [int(is_readable)]})
+        chosen = choose({**self._facts.tables, "build": build}, self.config, now)
+        texts = dict(_texts(chosen, self.config.server.metrics))
         found = {key: Document(text) for key, text in texts.items()}
         for key, document in (self.documents.by_key if self.documents is not None else {}).items():
             if document.was_compressed and key in found:
@@ -113,7 +111,8 @@ class MetricsWriter:
         self.documents = Documents(found, chosen.fresh_until, samples)
 
 
-def _texts(tables: Mapping[str, pa.Table], chosen: Chosen, settings: MetricsSettings) -> list[tuple[Key, bytes]]:
+def _texts(chosen: Chosen, settings: MetricsSettings) -> list[tuple[Key, bytes]]:
+    tables = chosen.tables
     texts = [(("", ""), text_of(OWN_METRICS, tables) + END)]
     for name in settings.name_sets:
         exporter = EXPORTERS[name]
@@ -140,11 +139,14 @@ def keep_current(
     writer: MetricsWriter, stop: threading.Event, clock: Callable[[], datetime] = lambda: datetime.now(UTC)
 ) -> None:
     """Refresh until ``stop`` is set. An error that is not the lake's is logged, and the next refresh tries again."""
+    log_throttle = LogThrottle(log)
     while True:
         try:
             writer.refresh(clock())
-        except Exception:
-            log.exception("metrics could not be written")
+            log_throttle.clear("writing", "metrics are written again")
+        except Exception as error:
+            trace = f"metrics could not be written: {traceback.format_exc()}"
+            log_throttle.warn("writing", trace, same=type(error).__name__)
         if stop.wait(CHECK_SECONDS):
             return
 

@@ -70,13 +70,13 @@ _KAFKA_EXPORTER = (
 _of_kle_partition = _Family("kafka_partition_", "fresh_topic_partitions", cluster_name="cluster", **_TOPIC_PARTITION)
 _of_kle_pair = _Family(
     "kafka_consumergroup_group_",
-    "chosen_partitions",
+    "owned_partitions",
     cluster_name="cluster",
     group="group",
     **_TOPIC_PARTITION,
-    member_host="host",
-    consumer_id="owner",
-    client_id="client_id",
+    member_host="member_host",
+    consumer_id="consumer_id",
+    client_id="known_client_id",
 )
 _of_kle_group = _Family("kafka_consumergroup_group_", "group_sums", cluster_name="cluster", group="group")
 
@@ -92,7 +92,7 @@ _KAFKA_LAG_EXPORTER = (
     _Family("kafka_consumergroup_group_", "group_topics", cluster_name="cluster", group="group", topic="topic")(
         "topic_sum_lag", "Records of the topic that the group has not read and that still exist.", "lag"
     ),
-    _Family("kafka_consumergroup_", "collections", cluster_name="cluster")(
+    _Family("kafka_consumergroup_", "fresh_collections", cluster_name="cluster")(
         "poll_time_ms", "How long the newest collection run of the cluster took.", "wall_ms"
     ),
 )
@@ -108,7 +108,13 @@ _of_kminion_group_topic = _Family(
 )
 
 _KMINION = (
-    Metric("kminion_exporter_up", "Always 1; the version is that of Lagwise.", "build", {"version": "version"}, None),
+    Metric(
+        "kminion_exporter_up",
+        "1 if the lake can be read and the verdicts on the cluster are fresh; the version is that of Lagwise.",
+        "kminion",
+        {"version": "version"},
+        "is_up",
+    ),
     _of_kminion_partition("high_water_mark", "High watermark of the partition.", "high_watermark"),
     _of_kminion_partition("low_water_mark", "Log start offset of the partition.", "log_start"),
     _of_kminion_topic("high_water_mark_sum", "Sum of the high watermarks of the topic.", "high_watermark"),

@@ -29,8 +29,22 @@ OWN_METRICS = (
         "number",
     ),
     Metric(
+        "lagwise_cluster_watched",
+        "1 for every cluster of the settings; if they name none, for every cluster in the lake.",
+        "watched_clusters",
+        _CLUSTER,
+        None,
+    ),
+    Metric(
+        "lagwise_stale_after_seconds",
+        "Age from which verdicts on the cluster, and its collection, have no metrics.",
+        "watched_clusters",
+        _CLUSTER,
+        "stale_after_seconds",
+    ),
+    Metric(
         "lagwise_judged_timestamp_seconds",
-        "The moment that the newest verdicts on the cluster's groups describe.",
+        "The moment that the newest verdicts on the cluster describe.",
         "judged_clusters",
         _CLUSTER,
         "as_of",
@@ -45,13 +59,13 @@ OWN_METRICS = (
     Metric(
         "lagwise_collection_duration_seconds",
         "How long the newest collection run of the cluster took.",
-        "collections",
+        "fresh_collections",
         _CLUSTER,
         "wall_seconds",
     ),
     Metric(
-        "lagwise_collection_errors", "Errors of the newest collection run of the cluster.", "collections", _CLUSTER,
-        "errors",
+        "lagwise_collection_errors", "Errors of the newest collection run of the cluster.", "fresh_collections",
+        _CLUSTER, "errors",
     ),
     Metric(
         "lagwise_analysis_timestamp_seconds", "When the newest round of the analysis ended.", "rounds", {},
@@ -77,7 +91,8 @@ OWN_METRICS = (
               "seconds_to_loss"),
     _of_group("time_to_catch_up_seconds", "Time until the group has no lag, while it is catching up.",
               "seconds_to_catch_up"),
-    _of_group("lost_records", "Records that were deleted before the group read them.", "records_lost"),
+    _of_group("lost_records", "Records that were deleted unread, between the committed offset and the log start.",
+              "records_lost"),
     _of_group("written_records_per_second", "Records written per second to the topics that the group reads.",
               "produce_rate_per_second"),
     _of_group("read_records_per_second", "Records that the group commits per second.", "consume_rate_per_second"),
@@ -93,7 +108,7 @@ OWN_METRICS = (
     _of_topic("enough_until_timestamp_seconds", "When the forecast goes above what the group can read of the topic.",
               "enough_until"),
     Metric("lagwise_partition_lag_records", "Records of the partition that the group has not read and that still "
-           "exist.", "own_partitions", _PARTITION, "lag"),
+           "exist.", "chosen_partitions", _PARTITION, "lag"),
     Metric("lagwise_partition_lag_seconds", "Age of the oldest record of the partition that the group has not read; 0 "
-           "if it has read all.", "own_partitions", _PARTITION, "lag_seconds"),
+           "if it has read all.", "chosen_partitions", _PARTITION, "lag_seconds"),
 )  # fmt: skip
