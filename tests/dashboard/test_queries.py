@@ -285,6 +285,22 @@ def test_an_age_that_is_a_lower_bound_is_drawn_as_one() -> None:
     assert bound.customdata[2] == "≥ 30 s, stopped"
 
 
+def test_an_age_without_a_gap_is_one_line_with_its_area() -> None:
+    history = pa.table(
+        {
+            "at": [NOW - timedelta(minutes=9 - n) for n in range(5)],
+            "lag_seconds": [10.0 + n for n in range(5)],
+            "lag_seconds_is_lower_bound": [False] * 5,
+            "lag": [1_000] * 5,
+            "produce_rate_per_second": [1.0] * 5,
+            "consume_rate_per_second": [1.0] * 5,
+            "status": ["ok"] * 5,
+        }
+    )
+    made = _checked_chart(history, [], NOW - HOUR, NOW, objective_seconds=None, work=None, before=None, zoom="z")
+    assert [t.name for t in made.data if t.type == "scatter" and t.fill == "tozeroy"] == ["age"]
+
+
 def test_without_a_lower_bound_the_legend_does_not_speak_of_one() -> None:
     made = _checked_chart(no_history(), [], NOW - HOUR, NOW, objective_seconds=None, work=None, before=None, zoom="z")
     assert "age, at least" not in [t.name for t in made.data]

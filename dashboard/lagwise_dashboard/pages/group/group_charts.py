@@ -128,14 +128,17 @@ def _lines(made: Plain, points: dict[str, list[Any]], scale: float) -> None:
         if name != "age" and not any(is_bound):
             continue
         its = [v if s else None for v, s in zip(ages, shown, strict=True)]
+        filled = {"fill": "tozeroy", "fillcolor": fill}
+        if None in its:
+            plot_theme.add(made, _AGE, plot_theme.area(at, its, fill))
+            filled = {}
         plot_theme.add(
             made, _AGE,
-            plot_theme.area(at, its, fill),
             plot_theme.packed_line(
                 at, its, name=name, line={"color": plot_theme.LAG, "width": 2, "dash": dash},
                 customdata=[text if s else "" for text, s in zip(texts, shown, strict=True)],
                 hovertemplate="%{customdata}<extra>" + extra + "</extra>",
-                showlegend=any(is_bound) and any(shown),
+                showlegend=any(is_bound) and any(shown), **filled,
             ),
         )  # fmt: skip
     plot_theme.add(
