@@ -16,7 +16,7 @@ from urllib.parse import urlencode
 import httpx
 import pytest
 import streamlit as st
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page, Route, expect
 
 from lagwise.config import Config, load_config
 from lagwise.domain.vocabulary import Status
@@ -268,3 +268,20 @@ def test_it_has_the_colours_of_the_theme(browser: Browser, address: str, scheme:
         colour = {"light": "rgb(255, 255, 255)", "dark": "rgb(14, 20, 32)"}[scheme]
         expect(sight).to_have_css("background-color", colour)
         visit.close()
+
+
+@pytest.mark.browser
+def test_it_stays_until_what_it_shows_is_on_the_page(browser: Browser, address: str) -> None:
+    visit = Visit(browser, address)
+    held: list[Route] = []
+    visit.page.route(re.compile(r"/BidiComponent\.[^/]*\.js"), lambda route: held.append(route))
+    visit.page.goto(address + "/overview")
+    expect(visit.page.locator(f"{_SIGHT} tbody tr").first).to_be_visible()
+    expect(visit.page.locator('[data-test-script-state="notRunning"] .st-key-on_paper')).to_be_attached()
+    expect(visit.page.locator('[data-testid="stSkeleton"]').first).to_be_attached()
+    expect(visit.page.locator(_SIGHT)).to_have_count(1)
+    for route in held:
+        route.continue_()
+    expect(visit.page.locator(_SIGHT)).to_have_count(0)
+    expect(visit.page.get_by_role("grid").first).to_be_visible()
+    visit.close()

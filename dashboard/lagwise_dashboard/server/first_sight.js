@@ -9,13 +9,17 @@ const STREAMLIT_WAITS_MS = 500;
 // Streamlit says whether the script of the page runs. Before it has run once, nothing of the page is there.
 const STANDS = '[data-test-script-state="notRunning"] :is(.st-key-on_paper, [data-testid="stAlert"], [data-testid="stException"])';
 
+// Streamlit draws a grey bar for what it has no script for yet.
+const LOADS = '[data-testid="stSkeleton"]';
+
 const opened = location.pathname;
 const name = opened.split("/").pop() || PAGES[0];
 const parsed = new Promise((resolve) => addEventListener("DOMContentLoaded", resolve));
 let element = null;
 let isOver = false; // the page itself stands, or another one was opened
 const observer = new MutationObserver(() => {
-  if (location.pathname !== opened || document.querySelector(STANDS)) leave();
+  const stands = document.querySelector(STANDS) && !document.querySelector(LOADS);
+  if (stands || location.pathname !== opened) leave();
 });
 const shown = PAGES.includes(name) ? asked() : null;
 Promise.all([parsed, Promise.race([shown, pause(STREAMLIT_WAITS_MS)])]).then(() => {
