@@ -119,4 +119,5 @@ def test_the_document_is_made_of_what_is_installed() -> None:
     scripts = Path(file_util.get_static_dir()) / "static" / "js"
     for element in start_document._ELEMENTS:
         assert len(list(scripts.glob(f"{element}.*.js"))) == 1, element
-    assert len(list((scripts.parent / "media").glob(f"{start_document._ICONS}.*.woff2"))) == 1
+    for font in (start_document._ICONS, start_document._TEXT):
+        assert len(list((scripts.parent / "media").glob(f"{font}.*.woff2"))) == 1, font
