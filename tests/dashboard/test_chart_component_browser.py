@@ -35,9 +35,9 @@ def test_nothing_waits_for_plotly_and_its_place_is_as_high_as_the_chart(browser:
     visit = Visit(browser, address)
     visit.page.route(re.compile(r"/static/lagwise/plotly\."), lambda route: held.append(route))
     visit.page.add_init_script(_COUNT)
-    page = visit.open(f"{_GROUP}&refresh=5m")
+    page = visit.open(f"{_GROUP}&refresh=5m&range=24h")  # the lake may be older than the default of an hour
     expect(page.get_by_test_id("stMetric").first).to_be_visible()
-    expect(page.get_by_role("radio", name="1 h", exact=True)).to_be_visible()
+    expect(page.get_by_role("radio", name="24 h", exact=True)).to_be_visible()
     expect(page.get_by_role("grid", name="What happened to the group")).to_be_visible()
     figure = page.get_by_role("figure", name="Status, age of the oldest unread record")
     expect(figure).to_be_attached()

@@ -54,7 +54,7 @@ def test_headings_ask_for_orders_that_the_lake_has(open_app: Open, monkeypatch: 
         "members": (open_app("group", **checkout, tab="members"), group.MEMBER_ORDERS, 10),
         "readers": (open_app("topic", cluster="prod", topic="orders"), topic.READER_ORDERS, 11),
         "topic-partitions": (open_app("topic", cluster="prod", topic="orders"), topic.PARTITION_ORDERS, 9),
-        "losses": (open_app("retention"), retention.ORDERS, 10),
+        "losses": (open_app("retention"), retention.ORDERS, 11),
         "rebalances": (open_app("rebalances"), rebalances.ORDERS, 9),
         "headroom": (open_app("capacity"), capacity.ORDERS, 8),
     }
