@@ -31,13 +31,13 @@ from benchmarks.common import REPOSITORY, opened_pipeline, options_parser
 from lagwise.config import Cluster, Config, SparkSettings
 from lagwise.domain.what_changed.change import ChangeKind
 from lagwise.platform.die_with_parent import dying_with_parent
+from lagwise.platform.java import find_java
 from lagwise.tables import ALL_TABLES
 from lagwise.tables.analysis import GROUP_STATUS
 from lagwise.tables.store import Lake
 from lagwise_collectors.kafka.source import KafkaSource
 from lagwise_sandbox.broker import KafkaBroker
 from lagwise_sandbox.jars import broker_classpath
-from lagwise_sandbox.java import find_java
 from lagwise_spark.jobs.tick import tick
 from lagwise_spark.start import start_spark
 

@@ -21,9 +21,9 @@ from typing import Any, Self
 
 from lagwise.platform.die_with_parent import dying_with_parent, end_with_parent
 from lagwise.platform.errors import LagwiseError
+from lagwise.platform.java import find_java
 from lagwise_sandbox import server_properties
 from lagwise_sandbox.jars import Progress, broker_classpath
-from lagwise_sandbox.java import find_java
 from lagwise_sandbox.server_process import (
     StartedInContext,
     end_processes,

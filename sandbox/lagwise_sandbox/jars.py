@@ -19,7 +19,7 @@ from pathlib import Path
 
 from lagwise.platform.die_with_parent import dying_with_parent
 from lagwise.platform.errors import MissingRequirement
-from lagwise_sandbox.java import find_java
+from lagwise.platform.java import find_java
 
 
 @dataclass(frozen=True, slots=True)

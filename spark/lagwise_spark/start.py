@@ -7,8 +7,6 @@ object store. It distributes the work, and does it again where a worker dies.
 import logging
 import os
 import re
-import shutil
-import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,6 +18,7 @@ from pyspark import SparkConf, SparkContext
 from lagwise.config import SparkSettings
 from lagwise.platform.errors import MissingRequirement
 from lagwise.platform.files import why
+from lagwise.platform.java import find_java
 from lagwise.platform.logs import clean
 from lagwise.platform.private_files import make_folder, opened
 from lagwise.platform.secrets import resolve_map
@@ -66,7 +65,7 @@ def start_spark(settings: SparkSettings, *, app_name: str = "lagwise", log_file:
     ``settings.conf`` wins over our defaults, so that a cluster's own settings can. What the JVM prints goes to
     ``log_file``, never among our own output.
     """
-    require_java()
+    find_java()
     given = resolve_map(settings.conf)
     conf = {
         **_SETTINGS,
@@ -124,16 +123,3 @@ def _kept_or_not(file: Path) -> IO[bytes]:
     except OSError as error:
         _LOG.warning("cannot write %s: %s; what Spark's JVM prints is not kept before the next start", file, why(error))
         return Path(os.devnull).open("ab")
-
-
-def require_java() -> None:
-    """Raise MissingRequirement unless a Java of version 17 or newer can be found."""
-    home = os.environ.get("JAVA_HOME")
-    java = str(Path(home) / "bin" / "java") if home else shutil.which("java")
-    if java is None or not Path(java).exists():
-        raise MissingRequirement("Spark needs Java 17 or newer and there is none: install openjdk-17-jre-headless")
-    shown = subprocess.run([java, "-version"], capture_output=True, text=True, check=False, timeout=30).stderr
-    version = shown.split('"')[1] if '"' in shown else ""
-    major = version.split(".")[0]
-    if not major.isdigit() or int(major) < 17:
-        raise MissingRequirement(f"Spark needs Java 17 or newer; {java} is version {version or 'unknown'}")

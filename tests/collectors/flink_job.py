@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from lagwise.platform.die_with_parent import dying_with_parent
+from lagwise.platform.java import find_java
 from lagwise_sandbox.jars import _pyspark_jars
-from lagwise_sandbox.java import find_java
 
 FLINK, CONNECTOR = "1.20.3", "3.4.0-1.20"
 _JOB = Path(__file__).parent / "golden" / "FlinkJob.java"

@@ -11,8 +11,8 @@ from typing import Any
 
 from lagwise.domain.assignment.assignors import ASSIGNORS
 from lagwise.domain.assignment.model import Member, NotDeterminedError, Partition
+from lagwise.platform.java import find_java
 from lagwise_sandbox.jars import broker_classpath
-from lagwise_sandbox.java import find_java
 
 PROGRAM = Path(__file__).with_name("Assignors.java")
 Group = tuple[list[Member], dict[str, int]]

@@ -6,7 +6,7 @@ from collections import Counter
 import pytest
 
 from lagwise.platform.errors import MissingRequirement
-from lagwise_sandbox.java import find_java
+from lagwise.platform.java import find_java
 from tests.contract.assignors import Group, java_outcomes, made_up_group, our_outcomes
 
 pytestmark = [pytest.mark.broker, pytest.mark.process]

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from lagwise.platform.die_with_parent import dying_with_parent
 from lagwise.platform.errors import LagwiseError
+from lagwise.platform.java import find_java
 from lagwise_sandbox import jars
-from lagwise_sandbox.java import find_java
 
 #: The jar of Kafka's own command-line tools.
 KAFKA_TOOLS = jars.Artifact(jars.KAFKA, "kafka-tools", 3, transitive=False)

@@ -17,9 +17,9 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from lagwise.platform.errors import LagwiseError
+from lagwise.platform.java import find_java
 from lagwise_sandbox import server_properties
 from lagwise_sandbox.broker import KafkaBroker, main
-from lagwise_sandbox.java import find_java
 
 pytestmark = pytest.mark.broker
 

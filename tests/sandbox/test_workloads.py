@@ -16,8 +16,8 @@ from confluent_kafka import ConsumerGroupTopicPartitions, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
 from lagwise.platform.errors import MissingRequirement
+from lagwise.platform.java import find_java
 from lagwise_sandbox.broker import KafkaBroker
-from lagwise_sandbox.java import find_java
 from lagwise_sandbox.scenarios import SCENARIOS, STALLS_AFTER_SECONDS, TOPIC, TOPICS
 from lagwise_sandbox.workloads import DemoWorkload
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import click
 
+from lagwise import __version__
 from lagwise.platform.logs import DEBUG_VARIABLE, redact_uncaught_errors
 from lagwise_app.cli.alert import alert
 from lagwise_app.cli.config import config_command
@@ -31,7 +32,7 @@ from lagwise_app.cli.status import status
     help="Settings file (YAML). Default: $LAGWISE_CONFIG, else lagwise.yaml in this folder if there is one.",
 )
 @click.option("--debug", is_flag=True, help="Log more, and show stack traces.")
-@click.version_option(package_name="lagwise", message="%(prog)s %(version)s")
+@click.version_option(__version__, message="%(prog)s %(version)s")
 @click.pass_context
 def cli(context: click.Context, config_file: Path | None, debug: bool) -> None:
     """Find consumer groups in trouble, the reason, and the capacity they need.

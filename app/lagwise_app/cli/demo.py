@@ -4,6 +4,7 @@ from pathlib import Path
 
 import click
 
+from lagwise.platform.java import find_java
 from lagwise_app.cli.option_types import duration_type
 from lagwise_app.cli.shared import json_option, require_package
 
@@ -62,6 +63,7 @@ def demo(
 
     for module in (*(() if rocketmq else ("confluent_kafka",)), "pyspark", "streamlit"):
         require_package(module)
+    find_java()
     logs.configure("demo")
     spark = context.obj.load().analysis.spark
     options = DemoOptions(

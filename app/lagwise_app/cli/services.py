@@ -5,6 +5,7 @@ from dataclasses import asdict
 import click
 
 from lagwise.platform.errors import ConfigError
+from lagwise.platform.java import find_java
 from lagwise.platform.logs import clean
 from lagwise_app.cli.shared import (
     CommandSettings,
@@ -50,6 +51,7 @@ def up(settings: CommandSettings, bootstrap: str | None, data: str | None) -> No
     require_clients(config)
     for module in ("pyspark", "streamlit"):
         require_package(module)
+    find_java()  # else only the log of the analysis would say that it is missing
     stop = Signals().stop
     with locked(config.state), running_product(config) as supervisor:
         show(supervisor, config, stop)

@@ -66,7 +66,7 @@ def diagnoses(
 
 
 def _java(_config: Config) -> Iterator[Diagnosis]:
-    from lagwise_sandbox.java import find_java
+    from lagwise.platform.java import find_java
 
     java = find_java()  # raises with advice where there is none, or an old one
     said = subprocess.run([str(java), "-version"], capture_output=True, text=True, timeout=30, check=False).stderr

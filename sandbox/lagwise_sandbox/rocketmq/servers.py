@@ -15,8 +15,8 @@ from typing import Self
 
 from lagwise.platform.die_with_parent import dying_with_parent
 from lagwise.platform.errors import LagwiseError
+from lagwise.platform.java import find_java
 from lagwise_sandbox.jars import Progress, rocketmq_classpath
-from lagwise_sandbox.java import find_java
 from lagwise_sandbox.rocketmq import settings
 from lagwise_sandbox.rocketmq.settings import BrokerInstance
 from lagwise_sandbox.server_process import StartedInContext, end_processes, last_words, start_server_process

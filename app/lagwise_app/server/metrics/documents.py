@@ -7,11 +7,11 @@ import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from importlib.metadata import version
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lagwise import __version__
 from lagwise.config import Config
 from lagwise.config.server import MetricsSettings
 from lagwise.platform.log_throttle import LogThrottle
@@ -100,7 +100,7 @@ class MetricsWriter:
             self._written_of = basis
 
     def _write(self, now: datetime, *, is_readable: bool) -> None:
-        build = pa.table({"version": [version("lagwise")], "lake_readable": [int(is_readable)]})
+        build = pa.table({"version": [__version__], "lake_readable": [int(is_readable)]})
         chosen = choose({**self._facts.tables, "build": build}, self.config, now)
         texts = dict(_texts(chosen, self.config.server.metrics))
         found = {key: Document(text) for key, text in texts.items()}

@@ -1,4 +1,4 @@
-"""Finding Java, and keeping Kafka's jars."""
+"""Keeping Kafka's jars."""
 
 import os
 import shutil
@@ -10,50 +10,9 @@ import pytest
 
 from lagwise.platform.errors import MissingRequirement
 from lagwise_sandbox import jars
-from lagwise_sandbox.java import find_java
 from tests.sandbox.consumer_groups_tool import KAFKA_TOOLS
 
 needs_java = pytest.mark.skipif(shutil.which("java") is None, reason="needs Java 17 or newer")
-
-
-def _executable(path: Path, prints: str) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(f"#!/bin/sh\necho '{prints}' >&2\n")
-    path.chmod(0o755)
-    return path
-
-
-def test_no_java_on_the_path_says_what_to_install(tmp_path: Path) -> None:
-    with pytest.raises(MissingRequirement, match=r"no java on the PATH: install Java 17 or newer"):
-        find_java({"PATH": str(tmp_path)})
-
-
-def test_java_home_without_a_java_is_named(tmp_path: Path) -> None:
-    with pytest.raises(MissingRequirement, match=rf"JAVA_HOME is {tmp_path}, but there is no bin/java"):
-        find_java({"JAVA_HOME": str(tmp_path), "PATH": os.environ["PATH"]})
-
-
-@pytest.mark.parametrize(
-    ("prints", "major"),
-    [('java version "1.8.0_402"', 8), ('openjdk version "11.0.22" 2024-01-16', 11), ('openjdk version "16" 2021', 16)],
-)
-def test_an_old_java_is_refused_with_its_version(tmp_path: Path, prints: str, major: int) -> None:
-    _executable(tmp_path / "bin" / "java", prints)
-    with pytest.raises(MissingRequirement, match=rf"is Java {major}: install Java 17"):
-        find_java({"JAVA_HOME": str(tmp_path)})
-
-
-@pytest.mark.parametrize("prints", ['openjdk version "17.0.15" 2025-04-15', 'openjdk version "21" 2023-09-19'])
-def test_a_new_enough_java_is_taken(tmp_path: Path, prints: str) -> None:
-    java = _executable(tmp_path / "bin" / "java", prints)
-    assert find_java({"JAVA_HOME": str(tmp_path)}) == java
-    assert find_java({"PATH": str(tmp_path / "bin")}) == java
-
-
-def test_something_that_is_not_java_is_refused(tmp_path: Path) -> None:
-    _executable(tmp_path / "bin" / "java", "hello")
-    with pytest.raises(MissingRequirement, match="does not print a version"):
-        find_java({"JAVA_HOME": str(tmp_path)})
 
 
 def test_the_cache_is_in_the_users_cache_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
