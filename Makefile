@@ -58,6 +58,21 @@ bench: ## Measure what the README promises
 	@scripts/setup.sh python java
 	@$(PYTHON) -m benchmarks $(ARGS)
 
+.PHONY: packages
+packages: ## Build wheel and source archive into dist
+	@scripts/setup.sh python
+	@$(PYTHON) -m hatchling build
+
+.PHONY: lock
+lock: ## Pin and hash the packages of the container image anew (needs uv)
+	@uv pip compile -q pyproject.toml --extra all --python-version 3.11 --python-platform x86_64-manylinux_2_28 \
+		--generate-hashes --no-header --no-emit-index-url -o deploy/container/requirements.txt
+
+.PHONY: manifests
+manifests: ## Render deploy/kubernetes from the Helm chart anew (needs helm)
+	@scripts/setup.sh python
+	@$(PYTHON) scripts/manifests.py
+
 .PHONY: clean
 clean: ## Remove .venv and every cache
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist spark-warehouse metastore_db derby.log

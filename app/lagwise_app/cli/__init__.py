@@ -15,6 +15,7 @@ from lagwise_app.cli.alert import alert
 from lagwise_app.cli.config import config_command
 from lagwise_app.cli.demo import demo, sandbox
 from lagwise_app.cli.doctor import doctor
+from lagwise_app.cli.health import health
 from lagwise_app.cli.lag import lag
 from lagwise_app.cli.replay import replay
 from lagwise_app.cli.services import analyze, collect, dashboard, scaling, serve, up
@@ -65,6 +66,7 @@ for _command in (
     dashboard,
     scaling,
     serve,
+    health,
     ship_offsets,
     sandbox,
     replay,

@@ -1,0 +1,44 @@
+"""``lagwise health``: whether a process of this machine works, for the probes of whatever supervises it."""
+
+from datetime import UTC, datetime
+
+import click
+
+from lagwise.domain.humanise import duration
+from lagwise.platform import health as heartbeats
+from lagwise.platform.errors import LagwiseError
+from lagwise_app.cli.option_types import duration_type
+from lagwise_app.cli.shared import CommandSettings, data_option
+
+_PROCESSES = (heartbeats.COLLECTOR, heartbeats.ANALYSIS, heartbeats.ALERTS, heartbeats.SCALING, heartbeats.SERVER)
+
+
+@click.command(short_help="Check that a process on this machine works.")
+@click.argument("process", type=click.Choice(_PROCESSES))
+@click.option(
+    "--within",
+    "within_seconds",
+    type=duration_type("s", at_least=1),
+    default="10m",
+    show_default=True,
+    help="The heartbeat must be younger than this.",
+)
+@data_option
+@click.pass_obj
+def health(settings: CommandSettings, process: str, within_seconds: float, data: str | None) -> None:
+    """Check that a process on this machine works: that its last heartbeat is young enough.
+
+    Exits with 0 if it is, otherwise with 1. A standby has heartbeats, too. Reads one file of the state folder, and asks
+    neither the lake nor a broker: a broker that is gone is no reason to restart the collector. The dashboard answers
+    GET /_stcore/health instead.
+
+    \b
+      lagwise health collector --within 2m
+    """
+    beat = heartbeats.read(settings.load(data=data).state).get(process)
+    if beat is None:
+        raise LagwiseError(f"{process} has no heartbeat on this machine")
+    age = beat.age_seconds(datetime.now(UTC))
+    if age > within_seconds:
+        raise LagwiseError(f"the last heartbeat of {process} is {duration(age)} old")
+    click.echo(f"{process}: {beat.line} ({duration(age)} ago)")
