@@ -5,7 +5,7 @@ from pathlib import Path
 
 from sqlalchemy import Connection, Engine, MetaData, Table, inspect, select
 
-from lagwise.operational.engine import make_database_folder, shown, transaction, wait_for_other_makers
+from lagwise.operational.engine import make_database_folder, shown, sqlite_file, transaction, wait_for_other_makers
 from lagwise.platform.errors import DatabaseError, NewerThanProgram
 
 #: The newest migration in ``migrations/versions``. Their numbers ascend.
@@ -19,7 +19,9 @@ _SCRIPTS = Path(__file__).with_name("migrations")
 
 def database_version(engine: Engine) -> str | None:
     """The version of the database; None if it has no table of Lagwise. Raises DatabaseError."""
-    make_database_folder(engine)
+    file = sqlite_file(engine)
+    if file is not None and not file.exists():
+        return None  # connecting would make it
     with transaction(engine, read_only=True) as connection:
         return _version(engine, connection)[0]
 

@@ -8,6 +8,8 @@ from lagwise.tables.migrations_table import MIGRATIONS
 from lagwise.tables.schema import Table
 from lagwise.tables.store import Lake
 
+#: The version that the last step leads to.
+NEWEST = 1
 #: The number of the last commit of this name is the version: a lost data file does not lose it.
 WRITER = "lagwise-lake-version"
 
@@ -23,7 +25,7 @@ def exists(lake: Lake, table: Table) -> bool:
         return DeltaTable.is_deltatable(lake.location(table), dict(lake.storage_options) or None)
 
 
-def check_version(lake: Lake, newest: int) -> int:
+def check_version(lake: Lake, newest: int = NEWEST) -> int:
     """The version of the lake. Raises NewerThanProgram where this program cannot know what it means."""
     version = lake_version(lake)
     if version > newest:

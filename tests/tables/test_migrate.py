@@ -16,7 +16,7 @@ from deltalake import DeltaTable, write_deltalake
 from lagwise.platform.errors import LakeError, NewerThanProgram
 from lagwise.tables import ALL_TABLES
 from lagwise.tables.capacity import TOPIC_HOURS
-from lagwise.tables.lake_version import WRITER, lake_version
+from lagwise.tables.lake_version import NEWEST, WRITER, lake_version
 from lagwise.tables.migrate import migrate, plan_of
 from lagwise.tables.migration_steps import STEPS
 from lagwise.tables.migrations_table import MIGRATIONS
@@ -25,7 +25,6 @@ from lagwise.tables.schema import Table
 from lagwise.tables.store import Lake
 
 NOW = datetime(2026, 11, 26, 12, tzinfo=UTC)
-NEWEST = STEPS[-1].version
 
 
 def as_of_old(lake: Lake, table: Table, rows: pa.Table) -> None:
@@ -119,6 +118,10 @@ def test_a_lake_from_before_the_first_release_keeps_its_rows(lake: Lake) -> None
     again: list[str] = []
     migrate(Lake(lake.uri), say=again.append)
     assert again == []
+
+
+def test_the_newest_version_is_that_of_the_last_step() -> None:
+    assert [step.version for step in STEPS] == list(range(1, NEWEST + 1))
 
 
 def test_a_new_lake_has_the_newest_version(tmp_path: Path) -> None:
