@@ -8,6 +8,7 @@ from urllib.parse import unquote
 import pyarrow as pa
 import pyarrow.parquet as pq
 from deltalake import DeltaTable, Schema
+from deltalake.transaction import AddAction, RemoveAction
 
 from lagwise.tables.column_changes import as_declared, lacking_and_surplus
 from lagwise.tables.commit_actions import added
@@ -41,7 +42,9 @@ def rewrite(lake: Lake, table: Table, change: Callable[[pa.Table], pa.Table]) ->
                 written.append(write_rows(lake.uri, lake.storage_options, table, changed))
         by = ["day"] if table.partitioned else None
         schema = Schema.from_arrow(table.arrow)
-        delta.create_write_transaction(added(pa.concat_tables(written)), "overwrite", schema, by)
+        delta.create_write_transaction(
+            list[AddAction | RemoveAction](added(pa.concat_tables(written))), "overwrite", schema, by
+        )
     lake.forget(table)
 
 
