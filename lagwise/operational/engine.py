@@ -109,9 +109,14 @@ def make_database_folder(engine: Engine) -> None:
 
 def make_tables(connection: Connection, *tables: Table) -> None:
     """Make the tables that do not exist yet."""
+    wait_for_other_makers(connection)
+    metadata.create_all(connection, tables=list(tables))
+
+
+def wait_for_other_makers(connection: Connection) -> None:
+    """Wait for a process that makes or changes tables, and keep others from it until the end of this transaction."""
     if waits_for_locks(connection):
         connection.execute(select(func.pg_advisory_xact_lock(_MAKING_TABLES)))
-    metadata.create_all(connection, tables=list(tables))
 
 
 def waits_for_locks(connection: Connection) -> bool:

@@ -25,6 +25,10 @@ class DatabaseGone(DatabaseError):
     """Its server cannot be reached, or has ended the session. The words differ as it goes down and comes up again."""
 
 
+class NewerThanProgram(DatabaseError, LakeError):
+    """A newer Lagwise wrote the lake or the database, and this one cannot know what it means."""
+
+
 class OperatorError(LagwiseError):
     """What an operator asks for makes no sense as things are."""
 

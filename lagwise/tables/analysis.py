@@ -12,6 +12,7 @@ from lagwise.domain.group_record import STORED_FACTS
 from lagwise.tables.capacity import CAPACITY, OBSERVED_CAPACITY, PLANNING_TABLES, THROUGHPUT
 from lagwise.tables.keys import OF_GROUP, OF_GROUP_PARTITION
 from lagwise.tables.membership import ASSIGNMENTS, REBALANCE_STATS
+from lagwise.tables.migrations_table import MIGRATIONS
 from lagwise.tables.minutes import (
     DAYS,
     FIVE_MINUTES,
@@ -214,4 +215,5 @@ ANALYSIS_TABLES = (
     TICKS,
     *PLANNING_TABLES,
     DAMAGED_FILES,
+    MIGRATIONS,
 )

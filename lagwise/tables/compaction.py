@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 from deltalake import DeltaTable
 
 from lagwise.platform.errors import LakeError
+from lagwise.tables.column_changes import as_declared
 from lagwise.tables.commit_actions import added, removed
 from lagwise.tables.data_files import DataFile
 from lagwise.tables.engine_errors import as_lake_errors, in_a_line
@@ -61,9 +62,7 @@ def _bins(delta: DeltaTable, day: str) -> Iterator[Sequence[dict[str, Any]]]:
 def _rows(lake: Lake, table: Table, files: Sequence[dict[str, Any]], sort_by: str | None) -> Iterator[pa.Table]:
     """The rows of these files, a row group at a time. Sorting keeps all of them in memory."""
     schema, most = table.without_day, rows_per_group(table)
-    groups = (
-        pa.Table.from_batches([batch]).select(schema.names).cast(schema) for batch in _batches(lake, table, files)
-    )
+    groups = (as_declared(pa.Table.from_batches([batch]), schema) for batch in _batches(lake, table, files))
     if sort_by is None:
         yield from joined_groups(groups, most)
         return

@@ -10,6 +10,7 @@ from urllib.parse import unquote
 import pyarrow as pa
 
 from lagwise.platform.errors import UnreadableTable
+from lagwise.tables.column_changes import as_declared
 from lagwise.tables.engine_errors import in_a_line
 from lagwise.tables.schema import DAY, Table
 
@@ -116,4 +117,4 @@ def rows_of_file(uri: str, options: Mapping[str, str], path: str, table: Table) 
     if table.partitioned and "day" not in rows.column_names:  # other writers put it into the file, too
         day = date.fromisoformat(unquote(path).split("/day=")[-1].partition("/")[0])
         rows = rows.append_column(table.arrow.field("day"), pa.repeat(pa.scalar(day, DAY), rows.num_rows))
-    return rows.select(table.arrow.names).cast(table.arrow)
+    return as_declared(rows, table.arrow)

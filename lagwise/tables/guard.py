@@ -5,12 +5,11 @@ list of files still holds deleted rows. Lagwise switches on neither, so a table 
 software, and reading it is an error instead of wrong numbers.
 """
 
-from collections.abc import Iterable, Iterator
-
-import pyarrow as pa
 from deltalake import DeltaTable
 
 from lagwise.platform.errors import LakeError
+from lagwise.platform.program import program
+from lagwise.tables.column_changes import lacking_and_surplus
 from lagwise.tables.schema import Table
 
 #: Reader features that change nothing about how the files are read.
@@ -34,23 +33,11 @@ def check_protocol(delta: DeltaTable, location: str) -> None:
 
 
 def check_columns(delta: DeltaTable, table: Table, location: str) -> None:
-    """Raises LakeError where the table has other columns than ours: nothing is migrated before the first release."""
-    there, ours = list(_names(pa.schema(delta.schema().to_arrow()))), list(_names(table.arrow))
-    missing, surplus = ([name for name in a if name not in b] for a, b in ((ours, there), (there, ours)))
+    """Raises LakeError where the table has other columns than ours."""
+    missing, surplus = lacking_and_surplus(delta, table)
     if missing or surplus:
         found = [f"lacks {', '.join(missing)}"] * bool(missing) + [f"also has {', '.join(surplus)}"] * bool(surplus)
         raise LakeError(
-            f"the table {location} {' and '.join(found)}: another version of Lagwise made it. Move that lake away, or "
-            "name another folder with --data"
+            f"the table {location} {' and '.join(found)}: another version of Lagwise made it. `{program()} migrate` "
+            "brings the lake of an older version up to date"
         )
-
-
-def _names(fields: Iterable[pa.Field], within: str = "") -> Iterator[str]:
-    """The names of columns, and of the fields of those that are structs or lists of them."""
-    for field in fields:
-        yield f"{within}{field.name}"
-        kind = (
-            field.type.value_type if pa.types.is_list(field.type) or pa.types.is_large_list(field.type) else field.type
-        )
-        if pa.types.is_struct(kind):
-            yield from _names(list(kind), f"{within}{field.name}.")

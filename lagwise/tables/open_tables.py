@@ -8,9 +8,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from deltalake import DeltaTable
-from deltalake.exceptions import DeltaError, TableNotFoundError
+from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
 
 from lagwise.platform.errors import UnreadableTable
+from lagwise.tables.column_changes import add_columns
 from lagwise.tables.engine_errors import in_a_line
 from lagwise.tables.guard import check_columns, check_protocol
 from lagwise.tables.schema import Table
@@ -31,9 +32,9 @@ TABLE_PROPERTIES = {
 
 
 def create(table: Table, location: str, storage_options: Mapping[str, str]) -> None:
-    """Create a table, unless it exists."""
+    """Create a table, unless it exists. To one of an older version columns are added."""
     skipping = {} if table.clock is None else {"delta.dataSkippingStatsColumns": table.clock}
-    DeltaTable.create(
+    delta = DeltaTable.create(
         location,
         schema=table.arrow,
         mode="ignore",
@@ -43,6 +44,10 @@ def create(table: Table, location: str, storage_options: Mapping[str, str]) -> N
         configuration=TABLE_PROPERTIES | skipping,
         storage_options=dict(storage_options) or None,
     )
+    try:
+        add_columns(delta, table)
+    except CommitFailedError:  # another process adds them
+        add_columns(DeltaTable(location, storage_options=dict(storage_options) or None), table)
 
 
 class OpenTables:

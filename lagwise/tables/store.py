@@ -9,8 +9,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
-from urllib.parse import unquote
+from typing import TYPE_CHECKING, TypeVar
 
 import pyarrow as pa
 from deltalake import CommitProperties, DeltaTable, QueryBuilder, Transaction, write_deltalake
@@ -24,6 +23,7 @@ from lagwise.tables.engine_errors import as_lake_errors, in_a_line
 from lagwise.tables.kept_rows import KeptRows
 from lagwise.tables.open_tables import OpenTables, create
 from lagwise.tables.schema import Table, no_rows
+from lagwise.tables.views import show, show_files, show_stored_files
 from lagwise.tables.written_files import write_rows
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ class Lake:
         return f"{self.uri}/{table.path}"
 
     def create(self, *tables: Table) -> None:
-        """Create the tables that do not exist yet. Raises LakeError if that is not possible."""
+        """Create the tables that do not exist yet, and add columns to those of an older version. Raises LakeError."""
         for table in tables:
             with as_lake_errors(f"cannot create the table {self.location(table)}"):
                 if self.is_local:
@@ -224,7 +224,7 @@ class Lake:
         """
         files = self._files(self.open(table), table, days, since, until) if self.kept is not None else []
         if self.kept is not None and self.kept.keeps(table, files):
-            _show(connection, table, self._rows(table, files))
+            show(connection, table, self._rows(table, files))
         else:
             self.scan_new(connection, table, frozenset(), days=days, since=since, until=until)
         return f'"{table.name}"'
@@ -261,19 +261,11 @@ class Lake:
         names = frozenset(files)
         new = sorted(names.difference(read_before))
         if delta is None or not new:
-            _show(connection, table, no_rows(table.arrow))
+            show(connection, table, no_rows(table.arrow))
         elif self.is_local:
-            connection.unregister(table.name)
-            connection.read_parquet(new, hive_partitioning=table.partitioned, union_by_name=False).create_view(
-                table.name, replace=True
-            )
+            show_files(connection, table, delta, new)
         else:
-            from pyarrow.dataset import FileSystemDataset  # takes a moment, and a lake on a disk does without
-
-            rows = delta.to_pyarrow_dataset()
-            wanted = {files[name].path for name in new}
-            fragments = [one for one in rows.get_fragments() if unquote(one.path) in wanted]
-            _show(connection, table, FileSystemDataset(fragments, rows.schema, rows.format, rows.filesystem))
+            show_stored_files(connection, table, delta, {files[name].path for name in new})
         return names
 
     def query(
@@ -341,9 +333,3 @@ class Lake:
             return pa.RecordBatchReader.from_stream(reader).read_all()
         except Exception as error:  # DataFusion's errors come as just that
             raise UnreadableTable(f"cannot read the table {self.location(table)}: {in_a_line(error)}") from error
-
-
-def _show(connection: "duckdb.DuckDBPyConnection", table: Table, rows: Any) -> None:
-    """Make rows a view of the table's name. Such a view hides one of files, which is why that one is made after
-    unregistering this one."""
-    connection.register(table.name, rows)

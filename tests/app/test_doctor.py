@@ -78,6 +78,7 @@ def test_a_database_of_an_earlier_lagwise_is_refused_and_left_as_it_is(tmp_path:
     create_tables(engine)
     with transaction(engine) as connection:
         connection.execute(text("drop table silences"))
+        connection.execute(text("drop table alembic_version"))
         connection.execute(update(SCHEMA).values(version=1))
     refused = found(settings, "database")
     assert refused.result is CheckResult.FAILED

@@ -128,7 +128,7 @@ def test_what_does_not_fit_into_memory_goes_to_the_systems_temporary_files() -> 
 def test_a_lake_of_an_older_version_is_refused_and_not_misread(lake: Lake) -> None:
     rmtree(lake.location(GROUPS))
     write_deltalake(lake.location(GROUPS), pa.table({"cluster": ["shop"], "sample_id": ["s"]}))
-    with pytest.raises(LakeError, match=r"lacks .*: another version of Lagwise made it\. Move that lake away"):
+    with pytest.raises(LakeError, match=r"lacks .*: another version of Lagwise made it"):
         Lake(lake.uri).open(GROUPS)
 
 

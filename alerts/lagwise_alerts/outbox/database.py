@@ -1,4 +1,5 @@
-"""The tables of the alerts in the operational database. :mod:`lagwise.operational.engine` opens it.
+"""The tables of the alerts in the operational database. :mod:`lagwise.operational.engine` opens it. The migrations in
+``lagwise/operational/migrations`` make them: a change here needs one there.
 
 Columns convert their values: a row holds the same types as the model.
 """
@@ -21,7 +22,6 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
-    insert,
     select,
     text,
 )
@@ -30,18 +30,14 @@ from lagwise.domain.correlation import SharedThing, ThingKind
 from lagwise.domain.group_record import numbers_of
 from lagwise.operational import lease as _lease  # noqa: F401 (declares the table of leases)
 from lagwise.operational.columns import AnyText, Json, UtcDateTime, Word, metadata
-from lagwise.operational.engine import make_database_folder, make_tables, shown, waits_for_locks
+from lagwise.operational.engine import make_database_folder, waits_for_locks
 from lagwise.operational.engine import open_engine as open_engine
 from lagwise.operational.engine import sqlite_file as sqlite_file
 from lagwise.operational.engine import transaction as transaction
-from lagwise.platform.errors import DatabaseError
+from lagwise.operational.migrate import migrate_database, migrate_within
 from lagwise_alerts.model import AlertEvent, AlertKind, AlertState, Resolution, RuleTimer, Severity
 
 Value = TypeVar("Value")
-
-#: Version of the tables below.
-SCHEMA_VERSION = 4
-
 
 _NAMES = Json(list, tuple)
 _NUMBERS = Json(asdict, numbers_of)
@@ -53,6 +49,7 @@ _THINGS = Json(
 )
 _TIMES = Json(lambda times: [at.isoformat() for at in times], lambda stored: tuple(map(datetime.fromisoformat, stored)))
 
+#: Its one row is what alert processes lock.
 SCHEMA = Table(
     "lagwise_schema",
     metadata,
@@ -227,40 +224,21 @@ def columns_of(value: Any) -> dict[str, Any]:
 
 
 def create_tables(engine: Engine) -> None:
-    """Make the tables that do not exist yet. Raises DatabaseError where that fails, or they have another version."""
-    make_database_folder(engine)
-    with transaction(engine) as connection:
-        _make_tables(engine, connection)
+    """Make the tables, or bring those of an older version up to date. Raises DatabaseError."""
+    migrate_database(engine)
 
 
 def try_out(engine: Engine) -> None:
     """Check that a start and a decision would work, without leaving anything in the database. Raises DatabaseError."""
     make_database_folder(engine)
     with suppress(_Undo), transaction(engine) as connection:
-        _make_tables(engine, connection)
+        migrate_within(engine, connection)
         lock(connection)
         raise _Undo
 
 
 class _Undo(Exception):
     """Rolls a transaction back."""
-
-
-def _make_tables(engine: Engine, connection: Connection) -> None:
-    make_tables(connection, *metadata.sorted_tables)
-    version = connection.scalar(select(SCHEMA.c.version).where(SCHEMA.c.component == "alerts"))
-    if version is None:
-        connection.execute(insert(SCHEMA).values(component="alerts", version=SCHEMA_VERSION))
-    elif version > SCHEMA_VERSION:
-        raise DatabaseError(
-            f"the database {shown(engine)} was written by a newer Lagwise (its alert tables have version "
-            f"{version}, this one knows {SCHEMA_VERSION}): upgrade Lagwise, or name another database"
-        )
-    elif version < SCHEMA_VERSION:
-        raise DatabaseError(
-            f"the database {shown(engine)} was written by a Lagwise before the first release (its alert tables have "
-            f"version {version}, this one needs {SCHEMA_VERSION}): delete it, or name another database"
-        )
 
 
 def lock(connection: Connection) -> None:

@@ -17,6 +17,7 @@ from lagwise_app.cli.demo import demo, sandbox
 from lagwise_app.cli.doctor import doctor
 from lagwise_app.cli.health import health
 from lagwise_app.cli.lag import lag
+from lagwise_app.cli.migrate import migrate
 from lagwise_app.cli.replay import replay
 from lagwise_app.cli.services import analyze, collect, dashboard, scaling, serve, up
 from lagwise_app.cli.shared import CommandSettings, LagwiseGroup
@@ -59,6 +60,7 @@ for _command in (
     status,
     lag,
     doctor,
+    migrate,
     size,
     collect,
     analyze,

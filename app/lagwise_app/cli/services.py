@@ -44,6 +44,7 @@ def up(settings: CommandSettings, bootstrap: str | None, data: str | None) -> No
     from lagwise_app.supervisor.effective_settings import with_dashboard_port
     from lagwise_app.supervisor.processes import running_product
     from lagwise_app.supervisor.state_lock import locked
+    from lagwise_app.upgrade import upgrade_at_start
 
     config = with_dashboard_port(settings.load(bootstrap=bootstrap, data=data))
     if not config.clusters:
@@ -53,8 +54,10 @@ def up(settings: CommandSettings, bootstrap: str | None, data: str | None) -> No
         require_package(module)
     find_java()  # else only the log of the analysis would say that it is missing
     stop = Signals().stop
-    with locked(config.state), running_product(config) as supervisor:
-        show(supervisor, config, stop)
+    with locked(config.state):
+        upgrade_at_start(config, lambda line: click.echo(clean(line), err=True), makes_lake=True)
+        with running_product(config) as supervisor:
+            show(supervisor, config, stop)
 
 
 @click.command(short_help="Run only the collector.")

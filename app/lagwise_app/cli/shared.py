@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from lagwise.domain.humanise import plural
-from lagwise.platform.errors import ConfigError, LagwiseError, LakeError, MissingRequirement, UnreadableTable
+from lagwise.platform.errors import (
+    ConfigError,
+    LagwiseError,
+    LakeError,
+    MissingRequirement,
+    NewerThanProgram,
+    UnreadableTable,
+)
 from lagwise.platform.logs import clean, debugging
 from lagwise.platform.program import program
 from lagwise_app.terminal.json_output import print_json
@@ -46,7 +53,8 @@ class CommandSettings:
         return linked(overridden(load_config(self.config_file), bootstrap=bootstrap, data=data))
 
     def load_for(self, process: str, *, bootstrap: str | None = None, data: str | None = None) -> "Config":
-        """Configure the log of a process, load its settings, and log a summary of them. Raises ConfigError."""
+        """Configure the log of a process, load its settings and log a summary of them, and bring the lake and the
+        database of an older version up to date. Raises ConfigError, and NewerThanProgram where they are newer."""
         import logging
 
         from lagwise.platform import logs
@@ -58,6 +66,10 @@ class CommandSettings:
         with contextlib.suppress(OSError):  # the process reports this itself, and goes on as far as it can
             make_state_folder(config.state)
         logging.getLogger("lagwise").info("%s", summary(config))
+        from lagwise.platform.health import ANALYSIS, COLLECTOR
+        from lagwise_app.upgrade import upgrade_at_start
+
+        upgrade_at_start(config, logging.getLogger("lagwise").info, makes_lake=process in (COLLECTOR, ANALYSIS))
         return config
 
     def load_last_run(self, data: str | None) -> "tuple[Config, Path] | None":
@@ -193,9 +205,16 @@ def print_answer(document: object, line: str, *, as_json: bool) -> None:
 
 def open_lake(config: "Config") -> "Lake":
     """The lake of the settings. At its end, the command reports the damaged files that its answer leaves out."""
+    from lagwise.tables.lake_version import check_version
     from lagwise.tables.tolerant import TolerantLake
 
     lake = TolerantLake(config.lake_uri, config.lake.resolved_storage_options())
+    try:
+        check_version(lake)
+    except NewerThanProgram:
+        raise
+    except LakeError:
+        pass  # the command itself says it, or repairs it
 
     def report() -> None:
         with contextlib.suppress(LakeError):  # the command itself has reported it

@@ -49,6 +49,7 @@ def diagnoses(
         ("state folder", _state_folder),
         ("lake", check_lake),
         ("database", _database),
+        ("versions", _versions),
         ("alerts", _alerts),
         ("dashboard", _dashboard),
         ("clusters", _clusters),
@@ -145,6 +146,27 @@ def _database(config: Config) -> Iterator[Diagnosis]:
         tried.dispose()
     shown = engine.url.render_as_string(hide_password=True)
     yield ok("database", f"{shown} can be {'written' if probe is None else 'created'}")
+
+
+def _versions(config: Config) -> Iterator[Diagnosis]:
+    from lagwise.operational.engine import open_engine
+    from lagwise.operational.migrate import NEWEST, database_version
+    from lagwise.tables.migrate import plan_of
+    from lagwise.tables.store import Lake
+
+    plan = plan_of(Lake(config.lake_uri, config.lake.resolved_storage_options()))
+    engine = open_engine(config.database_url)
+    try:
+        version = database_version(engine)
+    finally:
+        engine.dispose()
+    lake = "none yet" if plan.version is None else f"{plan.version} (newest {plan.newest})"
+    found = f"lake {lake}, database {'none yet' if version is None else f'{version} (newest {NEWEST})'}"
+    if not plan.is_up_to_date or version not in (None, NEWEST):
+        advice = "the next start migrates; `lagwise migrate --dry-run` says what it does"
+        yield warning("versions", found, advice)
+    else:
+        yield ok("versions", found)
 
 
 def _alerts(config: Config) -> Iterator[Diagnosis]:

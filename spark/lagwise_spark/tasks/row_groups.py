@@ -82,6 +82,8 @@ class RowGroups:
         self._metadata = self._file.metadata
         columns = range(self._metadata.num_columns)
         self._place = {self._metadata.schema.column(number).path: number for number in columns}
+        #: Columns that are younger than the file: null in all of its rows.
+        self._younger = set(wanted.names).difference(self._file.schema_arrow.names)
         self._known: dict[tuple[int, str], Ends] = {}
         self._keys: dict[int, tuple[tuple[Any, ...], tuple[Any, ...]]] = {}
 
@@ -103,7 +105,8 @@ class RowGroups:
         """What the statistics tell of a column."""
         if (group, name) not in self._known:
             its = self._metadata.row_group(group).column(self._place[name]) if name in self._place else None
-            self._known[group, name] = _ends_of(None if its is None else its.statistics)
+            known = _ends_of(None if its is None else its.statistics)
+            self._known[group, name] = Ends(None, None, True) if name in self._younger else known
         return self._known[group, name]
 
     def keys(self, group: int) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
