@@ -32,7 +32,6 @@ class Step:
 _BEFORE_0_1: dict[Table, dict[str, Any]] = {
     HOURS: {"long_pauses": 0},
     DAYS: {"long_pauses": 0},
-    TOPIC_HOURS: {"minute_rates_per_second": [None] * 60},
 }
 #: The analysis makes these anew from the others within the hour.
 _MADE_ANEW = (DEMAND, FORECASTS, CAPACITY)
@@ -45,6 +44,8 @@ def _to_release_0_1(lake: Lake) -> None:
         def change(rows: pa.Table, table: Table = table, defaults: dict[str, Any] = defaults) -> pa.Table:
             if table in _MADE_ANEW:
                 return no_rows(table.arrow)
+            if table is TOPIC_HOURS:
+                rows = _with_busiest_minute(rows)
             for name, value in defaults.items():
                 if name not in rows.column_names:
                     field = table.arrow.field(name)
@@ -52,6 +53,17 @@ def _to_release_0_1(lake: Lake) -> None:
             return rows
 
         rewrite(lake, table, change)
+
+
+def _with_busiest_minute(rows: pa.Table) -> pa.Table:
+    """Hours with the rates of their minutes, of which only the busiest one is known."""
+    field = TOPIC_HOURS.arrow.field("minute_rates_per_second")
+    if field.name in rows.column_names:
+        return rows
+    rates = []
+    for at, rate in zip(rows["max_at"].to_pylist(), rows["max_rate_per_second"].to_pylist(), strict=True):
+        rates.append([None] * at.minute + [rate] + [None] * (59 - at.minute))
+    return rows.append_column(field, pa.array(rates, field.type))
 
 
 STEPS: tuple[Step, ...] = (

@@ -112,7 +112,7 @@ def test_a_lake_from_before_the_first_release_keeps_its_rows(lake: Lake) -> None
     assert said[0].endswith(f"to version 1: {STEPS[0].what}")
     rows = Lake(lake.uri).read(TOPIC_HOURS)
     assert sorted(rows["records"].to_pylist()) == list(range(5))
-    assert rows["minute_rates_per_second"].to_pylist() == [[None] * 60] * 5
+    assert rows["minute_rates_per_second"].to_pylist() == [[2.0] + [None] * 59] * 5
     assert lake_version(Lake(lake.uri)) == NEWEST
     assert plan_of(Lake(lake.uri)).is_up_to_date
     again: list[str] = []
