@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from sqlalchemy import Engine
+from sqlalchemy import Engine, text
 
 from lagwise.platform.errors import OperatorError
 from lagwise_alerts.operate import Operator, SavedView, Via, queries, saved_views
@@ -93,6 +93,8 @@ def test_a_database_from_before_has_none_and_gets_the_table_with_the_first(tmp_p
     assert names(engine) == [], "no alert process has ever run"
     create_tables(engine)
     SAVED_VIEWS.drop(engine)
+    with engine.begin() as connection:
+        connection.execute(text("drop table alembic_version"))
     assert names(engine) == []
     save(engine, "first")
     assert names(engine) == ["first"]
