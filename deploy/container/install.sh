@@ -1,5 +1,5 @@
 #!/bin/sh
-# The steps of the Containerfile, as a script: tests run them where there is no container engine.
+# The steps of the Containerfile, as a script: it also runs where there is no container engine.
 #
 #   install.sh lagwise REQUIREMENTS WHEELS TARGET    a virtual environment with Lagwise and all that it needs
 #   install.sh java                                  the JVM of Spark, by apt (root)
