@@ -4,6 +4,9 @@ The settings' models, the tables' declarations, the record of a group and the co
 ``reference.py --check`` writes nothing and fails if a file is not current.
 """
 
+import ast
+import inspect
+import itertools
 import json
 import re
 import sys
@@ -144,6 +147,28 @@ def _parameters(parameters: Iterable[Parameter[Any]]) -> str:
     return "\n".join(rows)
 
 
+def log_events() -> str:
+    """Every event that a JSON line of a log may name."""
+    from lagwise.platform.log_events import LogEvent
+
+    [defined] = ast.parse(textwrap.dedent(inspect.getsource(LogEvent))).body
+    assert isinstance(defined, ast.ClassDef)
+    text = f"""{_GENERATED}
+# Events of the logs
+
+The values of `event` in [JSON lines](../logs.md). Names are stable: an event may be added, and a release note
+says when one goes.
+
+| event | meaning |
+|---|---|
+"""
+    for member, below in itertools.pairwise(defined.body):
+        match member, below:
+            case ast.Assign(value=ast.Constant(value=str(name))), ast.Expr(value=ast.Constant(value=str(meaning))):
+                text += f"| `{name}` | {settings_reference.cell(meaning)} |\n"
+    return text
+
+
 def alert_schema() -> str:
     """The JSON Schema of the alert message, with the numbers that :class:`GroupNumbers` declares in the place of those
     that it has. The rest of it is written by hand."""
@@ -180,6 +205,7 @@ def main(check: bool) -> int:
         PAGES / "cli.md": cli(),
         PAGES / "configuration.md": f"{_GENERATED}\n{settings_reference.page()}",
         PAGES / "lagwise.yaml": settings_reference.example(),
+        PAGES / "log-events.md": log_events(),
         PAGES / "tables.md": tables(),
         ALERT_SCHEMA: alert_schema(),
     }

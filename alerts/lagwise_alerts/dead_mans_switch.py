@@ -16,6 +16,7 @@ import httpx
 from lagwise.config.operating import Heartbeat
 from lagwise.domain.humanise import duration
 from lagwise.platform.errors import ConfigError
+from lagwise.platform.log_events import LogEvent
 from lagwise.platform.log_throttle import LogThrottle
 from lagwise.platform.secrets import resolve_address
 from lagwise_alerts.channels.attempt_deadline import Attempt
@@ -85,14 +86,14 @@ class DeadMansSwitch:
         age = time.monotonic() - latest.at
         failure = latest.failure if age <= self._valid_seconds else f"no round has ended for {age:.0f} s"
         if failure is not None:
-            self._log_throttle.warn("failure", f"no heartbeat is sent: {failure}", same="failure")
+            self._log_throttle.warn(LogEvent.HEARTBEAT_WITHHELD, f"no heartbeat is sent: {failure}", same="failure")
             return
-        self._log_throttle.clear("failure", "heartbeats are sent again")
+        self._log_throttle.clear(LogEvent.HEARTBEAT_WITHHELD, "heartbeats are sent again")
         error = ping(self._settings)
         if error is None:
-            self._log_throttle.clear("ping", "the receiver of the heartbeat is reachable again")
+            self._log_throttle.clear(LogEvent.HEARTBEAT_FAILED, "the receiver of the heartbeat is reachable again")
         else:
-            self._log_throttle.warn("ping", f"the heartbeat failed ({error})")
+            self._log_throttle.warn(LogEvent.HEARTBEAT_FAILED, f"the heartbeat failed ({error})")
 
 
 def ping(settings: Heartbeat) -> str | None:

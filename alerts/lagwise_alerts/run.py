@@ -16,6 +16,7 @@ from lagwise.operational.leadership import Leadership, NotLeader
 from lagwise.operational.lease import Lease
 from lagwise.platform import health
 from lagwise.platform.errors import ConfigError, DatabaseError, DatabaseGone
+from lagwise.platform.log_events import LogEvent, event
 from lagwise.platform.log_throttle import LogThrottle
 from lagwise.tables.store import Lake
 from lagwise_alerts.channels import TAKE_SUMMARIES, make_channel
@@ -91,7 +92,11 @@ class AlertProcess:
         """
         self.open_database()
         if self._rules.refresh():
-            log.info("the rules have changed: %d rules are in force", len(self.book.rules))
+            log.info(
+                "the rules have changed: %d rules are in force",
+                len(self.book.rules),
+                extra=event(LogEvent.RULES_CHANGED),
+            )
         snapshot = self._reader.read(now)
         alive = {row.subject for row in snapshot.groups if row.is_active}
         situation = observe(
@@ -173,7 +178,7 @@ def alert_once(config: Config, now: datetime | None = None) -> AlertRound:
             if config.alerts.heartbeat is not None and report.self_check is None:
                 error = ping(config.alerts.heartbeat)
                 if error is not None:
-                    log.warning("the heartbeat failed (%s)", error)
+                    log.warning("the heartbeat failed (%s)", error, extra=event(LogEvent.HEARTBEAT_FAILED))
             return replace(report, counts=queries.counts(alerts.engine))
     finally:
         alerts.close()
@@ -192,7 +197,12 @@ def alert_forever(config: Config, stop: threading.Event, state: Path) -> None:
     switch = DeadMansSwitch(heartbeat, config.alerts.interval_seconds) if heartbeat else None
     log_throttle, heart = LogThrottle(log), health.Heart(state, health.ALERTS)
     where = ", ".join(f"{w.channel.name} ({w.channel.receiver})" for w in workers)
-    log.info("%d rules; channels: %s", len(alerts.book.rules), where or "none, alerts are stored and shown only")
+    log.info(
+        "%d rules; channels: %s",
+        len(alerts.book.rules),
+        where or "none, alerts are stored and shown only",
+        extra=event(LogEvent.STARTED),
+    )
     _log_unusable(workers)
     started = False
     leadership = alerts.leadership
@@ -209,15 +219,18 @@ def alert_forever(config: Config, stop: threading.Event, state: Path) -> None:
                 if reason is not None:
                     raise NotLeader(reason)
                 report = alerts.round(_now())
-                log_throttle.clear("database", "the database works again")
+                log_throttle.clear(LogEvent.DATABASE_UNREACHABLE, "the database works again")
                 if report.trouble:
-                    log_throttle.warn("lake", "; ".join(report.trouble) + "; alerts that depend on it stay as they are")
+                    log_throttle.warn(
+                        LogEvent.LAKE_UNREADABLE,
+                        "; ".join(report.trouble) + "; alerts that depend on it stay as they are",
+                    )
                 else:
-                    log_throttle.clear("lake", "the lake can be read again")
+                    log_throttle.clear(LogEvent.LAKE_UNREADABLE, "the lake can be read again")
                 if report.rules_trouble is not None:
-                    log_throttle.warn("rules", report.rules_trouble)
+                    log_throttle.warn(LogEvent.RULES_INVALID, report.rules_trouble)
                 else:
-                    log_throttle.clear("rules", "the file of rules is valid again")
+                    log_throttle.clear(LogEvent.RULES_INVALID, "the file of rules is valid again")
                 if not started:
                     _log_orphans(alerts, {w.channel.name for w in workers})
                     outbox.start()
@@ -229,7 +242,7 @@ def alert_forever(config: Config, stop: threading.Event, state: Path) -> None:
                     switch.update(report.self_check if outbox.is_alive else "a channel's thread has ended")
                 line = report.line
             except NotLeader as error:
-                log_throttle.clear("database", "the database works again")
+                log_throttle.clear(LogEvent.DATABASE_UNREACHABLE, "the database works again")
                 if switch is not None and started:
                     switch.update(str(error))
                 line = f"{error}; this process waits"
@@ -237,7 +250,9 @@ def alert_forever(config: Config, stop: threading.Event, state: Path) -> None:
             except DatabaseError as error:
                 line = str(error)
                 same = "gone" if isinstance(error, DatabaseGone) else line
-                log_throttle.warn("database", f"{line}; nothing is decided until it works", same=same)
+                log_throttle.warn(
+                    LogEvent.DATABASE_UNREACHABLE, f"{line}; nothing is decided until it works", same=same
+                )
             heart.beat(line, unless_by=None if waits_for is None else waits_for.process.pid)
             stop.wait(config.alerts.interval_seconds)
     finally:
@@ -276,7 +291,12 @@ def _log_unusable(workers: list[Worker]) -> None:
         try:
             worker.channel.check()
         except ConfigError as error:
-            log.warning("channel %s does not work: %s; its messages wait", worker.channel.name, error)
+            log.warning(
+                "channel %s does not work: %s; its messages wait",
+                worker.channel.name,
+                error,
+                extra=event(LogEvent.CHANNEL_UNUSABLE, channel=worker.channel.name),
+            )
 
 
 def _log_orphans(alerts: AlertProcess, channels: set[str]) -> None:
@@ -284,7 +304,12 @@ def _log_orphans(alerts: AlertProcess, channels: set[str]) -> None:
     for name, oldest in queries.waiting_channels(alerts.engine).items():
         if name not in channels:
             age = duration(round((_now() - oldest).total_seconds()))
-            log.warning("messages for channel %s have waited for %s, but the settings have no such channel", name, age)
+            log.warning(
+                "messages for channel %s have waited for %s, but the settings have no such channel",
+                name,
+                age,
+                extra=event(LogEvent.CHANNEL_UNUSABLE, channel=name),
+            )
 
 
 def _now() -> datetime:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from lagwise.config import Config
 from lagwise.domain.humanise import plural
 from lagwise.operational.leadership import Leadership
+from lagwise.platform.log_events import LogEvent, event
 from lagwise.platform.program import program
 from lagwise.tables.raw import EVENTS
 from lagwise.tables.schema import no_rows
@@ -124,10 +125,22 @@ class Pipeline:
             self._samples_with_error[kind] = samples + 1
             if samples % _LOG_AGAIN_AFTER == 0:
                 outcome = "cannot be read" if failed else f"{error['count']} errors"
-                log.warning("%s: %s, %s: %s", self.name, outcome, kind, error["example"])
+                log.warning(
+                    "%s: %s, %s: %s",
+                    self.name,
+                    outcome,
+                    kind,
+                    error["example"],
+                    extra=event(LogEvent.CLUSTER_READ_FAILED, cluster=self.name, kind=kind),
+                )
         for kind in [kind for kind in self._samples_with_error if kind not in errors]:
             del self._samples_with_error[kind]
-            log.info("%s: %s is over", self.name, kind)
+            log.info(
+                "%s: %s is over",
+                self.name,
+                kind,
+                extra=event(LogEvent.CLUSTER_READ_FAILED, over=True, cluster=self.name, kind=kind),
+            )
 
 
 def pipeline_of(

@@ -16,6 +16,7 @@ from lagwise.operational.leadership import Leadership
 from lagwise.operational.lease import RENEW_SECONDS, Lease
 from lagwise.platform import health
 from lagwise.platform.errors import ConfigError
+from lagwise.platform.log_events import LogEvent, event
 from lagwise.tables.raw import SAMPLES
 from lagwise.tables.store import Lake
 from lagwise_collectors.lake_delivery.deliver_from_spool import lease_mark_of
@@ -142,7 +143,7 @@ def _collect(
             except ReaderAbandoned:
                 break
             except Exception as error:  # a defect of ours must not end the watching of a cluster
-                log.exception("%s: sampling failed unexpectedly", name)
+                log.exception("%s: sampling failed unexpectedly", name, extra=event(LogEvent.DEFECT, cluster=name))
                 line = f"{name}: failed unexpectedly ({type(error).__name__})"
             if stop.is_set():
                 break
@@ -150,7 +151,12 @@ def _collect(
             rest = rest_after_failures(pipeline.failures, interval_seconds)
             skipped = schedule.ran(time.monotonic(), rest_seconds=rest)
             if skipped:
-                log.warning("%s: the sample took longer than its interval; %d samples were skipped", name, skipped)
+                log.warning(
+                    "%s: the sample took longer than its interval; %d samples were skipped",
+                    name,
+                    skipped,
+                    extra=event(LogEvent.SAMPLES_SKIPPED, cluster=name),
+                )
     finally:
         if pipeline is not None:
             pipeline.close()

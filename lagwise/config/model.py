@@ -251,6 +251,8 @@ a reference `${env:NAME}` or `${file:/path}`."""
     """The endpoint that autoscalers ask for the number of replicas."""
     server: ServerSettings = ServerSettings()
     """The HTTP server that other programs ask."""
+    log_format: Literal["text", "json"] = "text"
+    """Format of the logs. `json`: one JSON object a line, with stable names of events (docs/logs.md)."""
 
     @model_validator(mode="after")
     def _names_are_unique(self) -> "Config":

@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from lagwise.operational import lease as leases
 from lagwise.operational.lease import Lease
 from lagwise.platform.errors import DatabaseGone, LagwiseError, LakeError
+from lagwise.platform.log_events import LogEvent, event
 from lagwise.platform.log_throttle import LogThrottle
 
 #: How often a process that waits for a one-off job asks again.
@@ -134,7 +135,9 @@ class Leadership:
             try:
                 self.ask()
             except Exception:  # a bug must not end this thread: no process would lead again
-                self._log.exception("the lease of %s: a defect in Lagwise, please report it", self._what)
+                self._log.exception(
+                    "the lease of %s: a defect in Lagwise, please report it", self._what, extra=event(LogEvent.DEFECT)
+                )
 
     def _may_go_on(self) -> bool:
         """Whether this process may lead although the database cannot be reached."""
@@ -169,10 +172,10 @@ class Leadership:
                 does = "goes on" if self._may_go_on() else "waits"
                 same = f"gone, {does}" if isinstance(lease.trouble, DatabaseGone) else None
                 line = f"{lease.trouble}; whether another process runs {self._what} is unknown, and this one {does}"
-                self._log_throttle.warn("database", line, same=same)
+                self._log_throttle.warn(LogEvent.DATABASE_UNREACHABLE, line, same=same)
             return
-        self._log_throttle.clear("database", "the operational database is reachable again")
+        self._log_throttle.clear(LogEvent.DATABASE_UNREACHABLE, "the operational database is reachable again")
         if lease.holder is not None:
-            self._log_throttle.warn("holder", f"{lease.holder} runs {self._what}; this process is on standby")
+            self._log_throttle.warn(LogEvent.STANDBY, f"{lease.holder} runs {self._what}; this process is on standby")
         else:
-            self._log_throttle.clear("holder", f"this process now runs {self._what}")
+            self._log_throttle.clear(LogEvent.STANDBY, f"this process now runs {self._what}")

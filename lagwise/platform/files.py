@@ -8,6 +8,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
+from lagwise.platform.log_events import LogEvent
 from lagwise.platform.log_throttle import LogThrottle
 from lagwise.platform.private_files import make_folder
 
@@ -62,7 +63,9 @@ class BestEffortFile:
         try:
             replace_file(self.path, content, durable=durable)
         except OSError as error:
-            self._log_throttle.warn("", f"cannot write {self.path}: {why(error)}; {self._cost}", same="")
+            self._log_throttle.warn(
+                LogEvent.FILE_NOT_WRITABLE, f"cannot write {self.path}: {why(error)}; {self._cost}", same=""
+            )
             return False
-        self._log_throttle.clear("", f"{self.path} can be written again")
+        self._log_throttle.clear(LogEvent.FILE_NOT_WRITABLE, f"{self.path} can be written again")
         return True

@@ -1,5 +1,7 @@
 """Logging for every process: one line per record on stderr, in UTC, harmless to a terminal, without secrets.
 
+The line is text for people, or a JSON object for programs.
+
 Expected trouble is one line. A defect (a record with an exception) is followed by its stack trace, for the developer
 who fixes it.
 
@@ -7,6 +9,7 @@ Names of topics, groups and clients are written by strangers. A newline in one w
 escape could rewrite what is on the screen: both are shown as escapes (``\\n``, ``\\x1b``) instead.
 """
 
+import json
 import logging
 import os
 import sys
@@ -14,7 +17,9 @@ import threading
 import traceback
 import unicodedata
 from datetime import UTC, datetime
+from typing import Any
 
+from lagwise.platform.log_events import ATTRIBUTE
 from lagwise.platform.secrets import redact
 
 #: Set (to anything but 0) by ``lagwise --debug``: debug messages, and a command that fails shows its stack trace.
@@ -55,8 +60,7 @@ class OneLine(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """The record as one line; an exception's trace follows on lines of its own, each indented."""
-        at = datetime.fromtimestamp(record.created, UTC).strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3] + "Z"
-        line = f"{at} {self._process} {record.levelname} {record.name}: {clean(_message(record))}"
+        line = f"{_at(record)} {self._process} {record.levelname} {record.name}: {clean(_message(record))}"
         if record.exc_info and record.exc_info[1] is not None:
             error = record.exc_info[1]
             line += f" [{type(error).__name__}: {clean(str(error))}]"
@@ -65,19 +69,62 @@ class OneLine(logging.Formatter):
         return line
 
 
+class JsonLine(logging.Formatter):
+    """One JSON object a line: ``time``, ``level``, ``process``, ``logger``, ``event``, ``message``, the fields of the
+    event, and for a defect ``error`` (its type and message) and ``trace`` (a list of lines).
+
+    ``event`` is null in the records of other people's libraries.
+    """
+
+    def __init__(self, process: str) -> None:
+        super().__init__()
+        self._process = process
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The record as JSON in ASCII, redacted: no name in it can end the line."""
+        fields: dict[str, Any] = getattr(record, ATTRIBUTE, {"event": None})
+        line = {
+            "time": _at(record),
+            "level": record.levelname,
+            "process": self._process,
+            "logger": record.name,
+            **{name: redact(value) if isinstance(value, str) else value for name, value in fields.items()},
+            "message": redact(_message(record)),
+        }
+        if record.exc_info and record.exc_info[1] is not None:
+            error = record.exc_info[1]
+            line["error"] = {"type": type(error).__name__, "message": redact(str(error))}
+            line["trace"] = [redact(row) for row in self.formatException(record.exc_info).splitlines()]
+        return json.dumps(line, default=str)
+
+
+def _at(record: logging.LogRecord) -> str:
+    return datetime.fromtimestamp(record.created, UTC).strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3] + "Z"
+
+
+def message_of(line: str) -> str:
+    """What people should see of a line of a log: the message of a JSON object, any other line as it is."""
+    if line.startswith("{"):
+        try:
+            return str(json.loads(line)["message"])
+        except (ValueError, KeyError, TypeError):
+            pass
+    return line
+
+
 def clean(text: str) -> str:
     """Text that may be shown: passwords of URLs redacted, control characters escaped, on one line."""
     return escape(redact(text))
 
 
-def configure(process: str) -> None:
-    """Send this process's log records to stderr under its name. May be called again; the last wins.
+def configure(process: str, *, as_json: bool = False) -> None:
+    """Send this process's log records to stderr under its name, as text or JSON. May be called again; the last wins.
 
     INFO and above, of other people's libraries WARNING and above; everything with ``LAGWISE_DEBUG=1``.
     """
     debug = debugging()
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(OneLine(process))
+    handler.setFormatter(JsonLine(process) if as_json else OneLine(process))
     root = logging.getLogger()
     for old in list(root.handlers):
         root.removeHandler(old)

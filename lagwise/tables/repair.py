@@ -16,6 +16,7 @@ from deltalake.transaction import RemoveAction
 
 from lagwise.domain.humanise import plural
 from lagwise.platform.errors import LagwiseError, LakeError
+from lagwise.platform.log_events import LogEvent, event
 from lagwise.platform.logs import clean
 from lagwise.tables import ALL_TABLES
 from lagwise.tables.damage import Damage, Fault, Inspection, files_named_in, inspect_files, is_of_log
@@ -209,15 +210,19 @@ def repair_cause(lake: Lake, error: BaseException | None = None) -> Repaired | N
         return None
     if found.unchecked:
         others = f"; and {len(found.unchecked) - 1} more" if len(found.unchecked) > 1 else ""
-        log.warning("could not be checked for damage: %s%s", found.unchecked[0], others)
+        log.warning(
+            "could not be checked for damage: %s%s", found.unchecked[0], others, extra=event(LogEvent.DAMAGE_UNCHECKED)
+        )
     try:
         done = repair(lake, found, datetime.now(UTC))
     except LakeError as trouble:
-        log.error("damaged files cannot be quarantined: %s", trouble)
+        log.error("damaged files cannot be quarantined: %s", trouble, extra=event(LogEvent.DAMAGED_FILES_QUARANTINED))
         return None
     named = "; ".join(map(str, done.quarantined[:_NAMED]))
     more = f"; and {len(done.quarantined) - _NAMED} more" if len(done.quarantined) > _NAMED else ""
-    log.error("%s in %s/%s: %s%s", done, lake.uri, QUARANTINE, named, more)
+    log.error(
+        "%s in %s/%s: %s%s", done, lake.uri, QUARANTINE, named, more, extra=event(LogEvent.DAMAGED_FILES_QUARANTINED)
+    )
     return done
 
 

@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 from deltalake import DeltaTable, Schema
 from deltalake.transaction import AddAction, RemoveAction
 
+from lagwise.platform.log_events import LogEvent, event
 from lagwise.tables.column_changes import as_declared, lacking_and_surplus
 from lagwise.tables.commit_actions import added
 from lagwise.tables.data_files import data_files, opened_file
@@ -56,7 +57,7 @@ def _rows(lake: Lake, table: Table, path: str) -> pa.Table | None:
     except (pa.ArrowException, FileNotFoundError) as error:
         if not table.partitioned:
             raise OSError(f"cannot read {path}: {in_a_line(error)}") from error
-        _LOG.warning("rows are lost: cannot read %s: %s", path, in_a_line(error))
+        _LOG.warning("rows are lost: cannot read %s: %s", path, in_a_line(error), extra=event(LogEvent.ROWS_LOST))
         return None
     if table.partitioned and "day" not in rows.column_names:
         day = date.fromisoformat(unquote(path).split("/day=")[-1].partition("/")[0])

@@ -21,6 +21,7 @@ from lagwise.operational.leadership import Leadership, NotLeader
 from lagwise.operational.lease import Lease
 from lagwise.platform.errors import LagwiseError, LakeError
 from lagwise.platform.health import ANALYSIS, Heart
+from lagwise.platform.log_events import LogEvent, event
 from lagwise.platform.log_throttle import LogThrottle
 from lagwise.platform.program import program
 from lagwise.tables import ALL_TABLES
@@ -165,7 +166,11 @@ def _analyze(config: Config, place: _Place, stop: threading.Event, heart: Heart)
             try:
                 cost = repairing(lake, lambda: tick(context, lake, config))
                 if failures:
-                    _LOG.info("rounds succeed again, after %s that failed", failures)
+                    _LOG.info(
+                        "rounds succeed again, after %s that failed",
+                        failures,
+                        extra=event(LogEvent.ROUND_FAILED, over=True),
+                    )
                 failures = 0
                 heart.beat(line_of(cost))
                 if time.monotonic() >= forecast_from:
@@ -178,7 +183,12 @@ def _analyze(config: Config, place: _Place, stop: threading.Event, heart: Heart)
                 failures += 1
                 reason = reason_of(error)
                 if failures == 1:
-                    _LOG.error("the round failed and is tried again: %s", reason, exc_info=_trace_of(error))
+                    _LOG.error(
+                        "the round failed and is tried again: %s",
+                        reason,
+                        exc_info=_trace_of(error),
+                        extra=event(LogEvent.ROUND_FAILED),
+                    )
                 heart.beat(f"the last {'round' if failures == 1 else f'{failures} rounds'} failed: {reason}")
             if time.monotonic() - maintained_at >= config.lake.maintenance_interval_seconds and not stop.is_set():
                 maintained_at = time.monotonic()
@@ -229,7 +239,9 @@ def _cancel_jobs(context: SparkContext) -> None:
     try:
         context.cancelAllJobs()
     except Exception as error:  # Spark is ending; no job of it can write any more
-        _LOG.warning("Spark's jobs could not be cancelled: %s", reason_of(error))
+        _LOG.warning(
+            "Spark's jobs could not be cancelled: %s", reason_of(error), extra=event(LogEvent.JOBS_NOT_CANCELLED)
+        )
 
 
 def _wait_for_lake(place: _Place, config: Config, stop: threading.Event, heart: Heart) -> bool:
@@ -241,10 +253,12 @@ def _wait_for_lake(place: _Place, config: Config, stop: threading.Event, heart: 
         except NotLeader:
             return False
         except LakeError as error:
-            log_throttle.warn("lake", f"{error}; nothing is analysed before it can be used", same="lake")
+            log_throttle.warn(
+                LogEvent.LAKE_UNREADABLE, f"{error}; nothing is analysed before it can be used", same="lake"
+            )
             heart.beat(str(error))
         else:
-            log_throttle.clear("lake", "the lake can be used")
+            log_throttle.clear(LogEvent.LAKE_UNREADABLE, "the lake can be used")
             return True
         stop.wait(config.analysis.interval_seconds)
     return False
@@ -263,12 +277,20 @@ def _forecast(context: SparkContext, lake: Lake, config: Config) -> float:
         topics = repairing(lake, lambda: forecast_topics(context, lake, config.analysis.forecast))
     except Exception as error:  # the round's verdicts are already written, whatever this fails with
         _LOG.error(
-            "forecasts failed and will be tried again in an hour: %s", reason_of(error), exc_info=_trace_of(error)
+            "forecasts failed and will be tried again in an hour: %s",
+            reason_of(error),
+            exc_info=_trace_of(error),
+            extra=event(LogEvent.FORECASTS_FAILED),
         )
         return _FORECASTS_FAILED_SECONDS
     if not topics:
         return _NONE_DUE_SECONDS
-    _LOG.info("the demand for %s brought up to date in %.1f s", plural(topics, "topic"), time.monotonic() - began)
+    _LOG.info(
+        "the demand for %s brought up to date in %.1f s",
+        plural(topics, "topic"),
+        time.monotonic() - began,
+        extra=event(LogEvent.FORECASTS_MADE),
+    )
     return 0.0
 
 
@@ -284,6 +306,7 @@ def _plan(lake: Lake, config: Config) -> float:
             "capacity was not judged and will be tried again in ten minutes: %s",
             reason_of(error),
             exc_info=_trace_of(error),
+            extra=event(LogEvent.CAPACITY_FAILED),
         )
         return _PLAN_FAILED_SECONDS
     return 0.0 if judged else _NONE_TO_PLAN_SECONDS
@@ -294,9 +317,9 @@ def _maintain(lake: Lake, config: Config) -> None:
         repair_cause(lake)
         done = repairing(lake, lambda: maintain(lake, config.lake.retention))
         if done.compacted_files or done.deleted_days:
-            _LOG.info("maintenance: %s", done)
+            _LOG.info("maintenance: %s", done, extra=event(LogEvent.MAINTENANCE_DONE))
     except LagwiseError as error:
-        _LOG.error("maintenance failed and will be tried again: %s", error)
+        _LOG.error("maintenance failed and will be tried again: %s", error, extra=event(LogEvent.MAINTENANCE_FAILED))
 
 
 def _trace_of(error: Exception) -> BaseException | None:

@@ -19,6 +19,7 @@ from lagwise.config import SparkSettings
 from lagwise.platform.errors import MissingRequirement
 from lagwise.platform.files import why
 from lagwise.platform.java import find_java
+from lagwise.platform.log_events import LogEvent, event
 from lagwise.platform.logs import clean
 from lagwise.platform.private_files import make_folder, opened
 from lagwise.platform.secrets import resolve_map
@@ -121,5 +122,10 @@ def _kept_or_not(file: Path) -> IO[bytes]:
         make_folder(file.parent)
         return opened(file, "ab")
     except OSError as error:
-        _LOG.warning("cannot write %s: %s; what Spark's JVM prints is not kept before the next start", file, why(error))
+        _LOG.warning(
+            "cannot write %s: %s; what Spark's JVM prints is not kept before the next start",
+            file,
+            why(error),
+            extra=event(LogEvent.FILE_NOT_WRITABLE),
+        )
         return Path(os.devnull).open("ab")

@@ -1,5 +1,6 @@
 """Heartbeats survive damage, and log lines survive hostile names."""
 
+import json
 import logging
 import os
 import sys
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from lagwise.platform import health, logs
+from lagwise.platform.log_events import LogEvent, event
 from lagwise.platform.secrets import resolve
 
 
@@ -140,6 +142,41 @@ def test_a_log_call_with_wrong_arguments_still_logs(logged: Callable[[], str]) -
     logs.configure("collector")
     logging.getLogger("lagwise.x").warning("%d groups", "many")
     assert "%d groups ('many',) (unformattable" in logged()
+
+
+def test_json_lines_name_their_event_and_keep_the_rest_on_one_line(logged: Callable[[], str]) -> None:
+    logs.configure("collector", as_json=True)
+    log = logging.getLogger("lagwise.kafka")
+    log.warning(
+        "group %s: http://u:pw@h", "evil\nname\x1b[2J", extra=event(LogEvent.CLUSTER_READ_FAILED, cluster="p\nq")
+    )
+    log.info("it is over", extra=event(LogEvent.CLUSTER_READ_FAILED, over=True))
+    logging.getLogger("elsewhere").warning("of a library")
+    fail_and_log("http://u:pw@h")
+    written = logged()
+    trouble, end, library, defect = map(json.loads, written.splitlines())
+    assert datetime.fromisoformat(trouble.pop("time")).utcoffset() == timedelta(0)
+    assert trouble == {
+        "level": "WARNING",
+        "process": "collector",
+        "logger": "lagwise.kafka",
+        "event": "cluster_read_failed",
+        "cluster": "p\nq",
+        "message": "group evil\nname\x1b[2J: http://u:[redacted]@h",
+    }
+    assert (end["event"], end["over"]) == ("cluster_read_failed", True)
+    assert library["event"] is None
+    assert defect["error"] == {"type": "ValueError", "message": "http://u:[redacted]@h"}
+    assert any("in fail_and_log" in row for row in defect["trace"])
+    assert "pw" not in written.replace("[redacted]", "")
+    assert written.isascii()
+    assert "\x1b" not in written
+
+
+def test_people_see_the_message_of_a_json_line() -> None:
+    assert logs.message_of('{"event": "started", "message": "ready"}') == "ready"
+    for line in ("ready", "{not json", '{"message"}', '{"event": null}'):
+        assert logs.message_of(line) == line
 
 
 def test_configuring_twice_does_not_double_the_lines(logged: Callable[[], str]) -> None:

@@ -22,6 +22,7 @@ from typing import Any
 from lagwise.config.channels import Email
 from lagwise.domain.correlation import ThingKind
 from lagwise.platform.errors import ConfigError
+from lagwise.platform.log_events import LogEvent, event
 from lagwise.platform.logs import escape
 from lagwise.platform.secrets import resolve
 from lagwise_alerts.channels.attempt_deadline import Attempt
@@ -217,7 +218,13 @@ class MailChannel(Channel[Email]):
         # No retry: the other recipients would get the mail twice.
         address, (code, reply) = next(iter(refused.items()))
         answer = f"accepted, but not for {len(refused)} of the addresses, {address}: {code} {self._harmless(reply)}"
-        log.warning("channel %s (%s): %s", self.name, self.receiver, answer)
+        log.warning(
+            "channel %s (%s): %s",
+            self.name,
+            self.receiver,
+            answer,
+            extra=event(LogEvent.DELIVERY_PARTLY_REFUSED, channel=self.name),
+        )
         return DeliveryOutcome(answer=answer)
 
     def _refusal(self, what: str, code: int, reply: bytes | str) -> DeliveryOutcome:

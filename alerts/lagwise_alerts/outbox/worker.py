@@ -16,6 +16,7 @@ from sqlalchemy import Engine, select, update
 from lagwise.config.operating import Grouping
 from lagwise.operational.lease import Lease
 from lagwise.platform.errors import DatabaseError, DatabaseGone
+from lagwise.platform.log_events import LogEvent, event
 from lagwise.platform.log_throttle import LogThrottle
 from lagwise_alerts.channels import Channel, Message
 from lagwise_alerts.channels.alertmanager import AlertmanagerChannel
@@ -102,16 +103,24 @@ class Worker:
             self.wake.clear()
             try:
                 due = self.deliver_due(stop)
-                self._log_throttle.clear("database")
+                self._log_throttle.clear(
+                    LogEvent.DATABASE_UNREACHABLE, f"channel {self.channel.name}: deliveries go on"
+                )
                 wait = _POLL_SECONDS if due is None else (due - self._clock()).total_seconds()
             except DatabaseGone:
                 wait = _PAUSE_SECONDS  # the rounds use the same server, and log it once for all channels
             except DatabaseError as error:
-                self._log_throttle.warn("database", f"channel {self.channel.name}: {error}; deliveries wait")
+                self._log_throttle.warn(
+                    LogEvent.DATABASE_UNREACHABLE, f"channel {self.channel.name}: {error}; deliveries wait"
+                )
                 wait = _PAUSE_SECONDS
             except Exception:
                 # A defect must not end the only thread of this channel: log it and try again.
-                log.exception("channel %s: a defect in Lagwise, please report it", self.channel.name)
+                log.exception(
+                    "channel %s: a defect in Lagwise, please report it",
+                    self.channel.name,
+                    extra=event(LogEvent.DEFECT, channel=self.channel.name),
+                )
                 wait = _POLL_SECONDS
             if not stop.is_set():
                 self.wake.wait(min(max(wait, 0.0), _POLL_SECONDS))
@@ -151,13 +160,20 @@ class Worker:
         step = after_attempt(outcome, row.attempts + 1, row.created_at, now, self._random, self._policy)
         where = f"channel {self.channel.name} ({self.channel.receiver})"
         if step.state == DELIVERED:
-            self._log_throttle.clear("receiver", f"{where} accepts messages again")
+            self._log_throttle.clear(LogEvent.DELIVERY_FAILED, f"{where} accepts messages again")
         elif step.state == DEAD:
-            log.error("%s: %s of %s is a dead letter: %s", where, row.event, row.incident_id, step.error)
+            log.error(
+                "%s: %s of %s is a dead letter: %s",
+                where,
+                row.event,
+                row.incident_id,
+                step.error,
+                extra=event(LogEvent.DEAD_LETTER, channel=self.channel.name),
+            )
         else:
             wait = (step.next_attempt_at - now).total_seconds()
             line = f"{where}: {step.error}; its messages wait, next attempt in {wait:.0f} s"
-            self._log_throttle.warn("receiver", line, same=step.error)
+            self._log_throttle.warn(LogEvent.DELIVERY_FAILED, line, same=step.error)
         return step
 
     def _resend_firing(self) -> None:
@@ -165,9 +181,11 @@ class Worker:
         if outcome is not None and outcome.error is not None:
             where = f"channel {self.channel.name} ({self.channel.receiver})"
             line = f"{where}: {outcome.error}; firing alerts are sent again later"
-            self._log_throttle.warn("repeat", line, same=outcome.error)
+            self._log_throttle.warn(LogEvent.RESEND_FAILED, line, same=outcome.error)
         elif outcome is not None:
-            self._log_throttle.clear("repeat")
+            self._log_throttle.clear(
+                LogEvent.RESEND_FAILED, f"channel {self.channel.name}: firing alerts are repeated again"
+            )
 
     def _record(self) -> None:
         if self._unrecorded is None:

@@ -17,6 +17,7 @@ from lagwise.platform.errors import (
     NewerThanProgram,
     UnreadableTable,
 )
+from lagwise.platform.log_events import LogEvent, event
 from lagwise.platform.logs import clean, debugging
 from lagwise.platform.program import program
 from lagwise_app.terminal.json_output import print_json
@@ -63,13 +64,19 @@ class CommandSettings:
 
         logs.configure(process)
         config = self.load(bootstrap=bootstrap, data=data)
+        logs.configure(process, as_json=config.log_format == "json")
         with contextlib.suppress(OSError):  # the process reports this itself, and goes on as far as it can
             make_state_folder(config.state)
-        logging.getLogger("lagwise").info("%s", summary(config))
+        log = logging.getLogger("lagwise")
+        log.info("%s", summary(config), extra=event(LogEvent.STARTED))
         from lagwise.platform.health import ANALYSIS, COLLECTOR
         from lagwise_app.upgrade import upgrade_at_start
 
-        upgrade_at_start(config, logging.getLogger("lagwise").info, makes_lake=process in (COLLECTOR, ANALYSIS))
+        upgrade_at_start(
+            config,
+            lambda done: log.info("%s", done, extra=event(LogEvent.UPGRADED)),
+            makes_lake=process in (COLLECTOR, ANALYSIS),
+        )
         return config
 
     def load_last_run(self, data: str | None) -> "tuple[Config, Path] | None":

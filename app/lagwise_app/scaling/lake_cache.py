@@ -19,6 +19,7 @@ import duckdb
 from lagwise.domain.capacity.scaling import Load, Members
 from lagwise.domain.sizing.downstream import MEMBERS_INPUT
 from lagwise.platform.errors import LakeError
+from lagwise.platform.log_events import LogEvent, event
 from lagwise.platform.logs import clean
 from lagwise.tables.analysis import GROUP_STATUS, PARTITION_STATUS
 from lagwise.tables.capacity import CAPACITY
@@ -196,12 +197,14 @@ class LakeCache:
             self._forget_versions()
             if self._read_error is None:
                 log.warning(
-                    "cannot read the lake, so answers rest on the last data that was read: %s", clean(in_a_line(error))
+                    "cannot read the lake, so answers rest on the last data that was read: %s",
+                    clean(in_a_line(error)),
+                    extra=event(LogEvent.LAKE_UNREADABLE),
                 )
             self._read_error = f"the lake cannot be read: {clean(in_a_line(error))}"
         else:
             if self._read_error is not None:
-                log.info("the lake can be read again")
+                log.info("the lake can be read again", extra=event(LogEvent.LAKE_UNREADABLE, over=True))
             self._read_error = None
         finally:
             self._refreshed_at = self._clock()

@@ -24,6 +24,7 @@ from lagwise.domain.capacity.scaling import ScalingPolicy
 from lagwise.domain.sizing.ranges import OutOfRange
 from lagwise.platform import health
 from lagwise.platform.errors import ConfigError
+from lagwise.platform.log_events import LogEvent, event
 from lagwise.platform.secrets import resolve
 from lagwise.tables.store import Lake
 from lagwise_app.scaling.lake_cache import LakeCache, NoAnswer, UnknownGroup
@@ -113,7 +114,7 @@ class ScalingServer(ThreadingHTTPServer):
         if isinstance(sys.exception(), ConnectionError):
             log.debug("a client closed the connection before it had its answer")
         else:
-            log.exception("a request failed")
+            log.exception("a request failed", extra=event(LogEvent.DEFECT))
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -178,7 +179,7 @@ def serve_forever(config: Config, stop: threading.Event, state: Path) -> None:
     server = ScalingServer(config)
     thread = threading.Thread(target=server.serve_forever, args=(_POLL_SECONDS,), name="scaling", daemon=True)
     thread.start()
-    log.info("answers on %s/CLUSTER/GROUP", server.address)
+    log.info("answers on %s/CLUSTER/GROUP", server.address, extra=event(LogEvent.LISTENING))
     heart = health.Heart(state, health.SCALING)
     try:
         while True:

@@ -11,6 +11,7 @@ import uvicorn
 from lagwise.config import Config
 from lagwise.platform import health
 from lagwise.platform.errors import ConfigError, LagwiseError
+from lagwise.platform.log_events import LogEvent, event
 from lagwise.platform.secrets import resolve
 from lagwise.tables.tolerant import TolerantLake
 from lagwise_app.server.application import Counts, application
@@ -50,7 +51,7 @@ def serve_forever(config: Config, stop: threading.Event, state: Path) -> None:
         address = _address(listener)
         for thread in threads:
             thread.start()
-        log.info("answers on %s/metrics", address)
+        log.info("answers on %s/metrics", address, extra=event(LogEvent.LISTENING))
         heart = health.Heart(state, health.SERVER)
         try:
             while True:

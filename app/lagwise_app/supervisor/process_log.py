@@ -8,7 +8,7 @@ from typing import IO
 
 from lagwise.platform.errors import LagwiseError
 from lagwise.platform.files import why
-from lagwise.platform.logs import clean
+from lagwise.platform.logs import clean, message_of
 from lagwise.platform.private_files import make_own_folder, opened
 
 MAX_BYTES = 10 * 1024 * 1024
@@ -69,7 +69,7 @@ class ProcessLog:
     def last_line(self) -> str:
         """The last line of this run that is not blank, safe to print in a terminal; "" if there is none."""
         lines = self._tail.decode("utf-8", "replace").splitlines()
-        return next((clean(line.strip()) for line in reversed(lines) if line.strip()), "")
+        return next((clean(message_of(line.strip())) for line in reversed(lines) if line.strip()), "")
 
     def close(self) -> None:
         with self._lock:

@@ -15,6 +15,7 @@ from pathlib import Path
 from lagwise.config.external_offsets import ExternalOffsetSource, FlinkJobs, OffsetFiles, SparkCheckpoints, SqlOffsets
 from lagwise.domain.humanise import plural
 from lagwise.platform.files import BestEffortFile
+from lagwise.platform.log_events import LogEvent, event
 from lagwise_collectors.external_offsets.model import ExternalGroup, OffsetSourceTrouble, SourceResult
 from lagwise_collectors.external_offsets.timed_read import TimedRead
 from lagwise_collectors.protocol import Check, ErrorTally
@@ -57,7 +58,12 @@ def _load(path: Path) -> GroupTypes:
     except FileNotFoundError:
         return {}
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        log.warning("%s cannot be used; groups are unknown until their sources have been read: %s", path, error)
+        log.warning(
+            "%s cannot be used; groups are unknown until their sources have been read: %s",
+            path,
+            error,
+            extra=event(LogEvent.STATE_UNREADABLE),
+        )
         return {}
 
 

@@ -12,6 +12,7 @@ from confluent_kafka import KafkaException
 
 from lagwise.config import Cluster
 from lagwise.platform.errors import ConfigError
+from lagwise.platform.log_events import LogEvent, event
 from lagwise.tables.raw import TOPICS
 from lagwise_collectors.external_offsets.merge_with_kafka import TopicNames, merge_with_kafka
 from lagwise_collectors.external_offsets.sources import OffsetSources, check_offset_sources
@@ -97,7 +98,15 @@ class KafkaSource:
         finally:
             session.client.serve()
             for facility, (count, last) in session.client.library_log.take().items():
-                log.log(level, "%s: librdkafka %s, %d times: %s", self._cluster.name, facility, count, last)
+                log.log(
+                    level,
+                    "%s: librdkafka %s, %d times: %s",
+                    self._cluster.name,
+                    facility,
+                    count,
+                    last,
+                    extra=event(LogEvent.CLIENT_LIBRARY, cluster=self._cluster.name),
+                )
 
 
 class _Session:
@@ -241,6 +250,7 @@ class _Session:
                     "cannot be predicted; grant the account DescribeConfigs on the cluster",
                     self._cluster.name,
                     answer,
+                    extra=event(LogEvent.RIGHT_MISSING, cluster=self._cluster.name),
                 )
         else:
             self._retention_seconds, self._retention_trouble = answer, None

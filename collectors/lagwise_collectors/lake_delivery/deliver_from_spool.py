@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from lagwise.operational.leadership import Leadership, NotLeader
 from lagwise.platform.errors import LakeError
+from lagwise.platform.log_events import LogEvent, event
 from lagwise.platform.log_throttle import LogThrottle
 from lagwise.tables.raw import COMMITS, EVENTS, GROUPS, MEMBERS, RAW_TABLES, SAMPLES, TOPICS, WATERMARKS
 from lagwise.tables.schema import Table
@@ -74,7 +75,12 @@ class Sink:
         # process.
         self._maybe_written = len(spool) > 0
         if len(spool):
-            log.info("%s: %d samples of an earlier run wait in the spool", cluster, len(spool))
+            log.info(
+                "%s: %d samples of an earlier run wait in the spool",
+                cluster,
+                len(spool),
+                extra=event(LogEvent.SPOOL_RECOVERED, cluster=cluster),
+            )
 
     def write(self, snapshot: Snapshot, patience_seconds: float = PATIENCE_SECONDS) -> Delivery:
         """Deliver the waiting samples and then this one, or keep it. Returns within ``patience_seconds``."""
@@ -83,7 +89,9 @@ class Sink:
             dropped = self._spool.take_dropped()
             if dropped:
                 message = f"{dropped} samples were dropped because the lake could not be written for too long"
-                log.error("%s: %s", self._cluster, message)
+                log.error(
+                    "%s: %s", self._cluster, message, extra=event(LogEvent.SAMPLES_DROPPED, cluster=self._cluster)
+                )
                 tally = ErrorTally()
                 tally.note("samples_dropped", message, dropped)
                 snapshot = snapshot.with_errors(tally)
@@ -132,9 +140,18 @@ class Sink:
                 return
             except pa.ArrowException as error:
                 # Rows that do not fit the tables are a bug of Lagwise; they must not block the samples after them.
-                log.error("%s: a sample does not fit the tables and is dropped: %s", self._cluster, error)
+                log.error(
+                    "%s: a sample does not fit the tables and is dropped: %s",
+                    self._cluster,
+                    error,
+                    extra=event(LogEvent.SAMPLES_DROPPED, cluster=self._cluster),
+                )
             except Exception as error:  # a bug, too, but it may be temporary: nothing is dropped
-                log.exception("%s: writing a sample failed unexpectedly", self._cluster)
+                log.exception(
+                    "%s: writing a sample failed unexpectedly",
+                    self._cluster,
+                    extra=event(LogEvent.DEFECT, cluster=self._cluster),
+                )
                 self._rejected(f"{type(error).__name__}: {error}")
                 return
             with self._lock:
@@ -142,7 +159,12 @@ class Sink:
                 self._maybe_written = self._maybe_written and len(self._spool) > 0
             delivered += 1
         if self._trouble is not None:
-            log.info("%s: the lake can be written again; %d samples were delivered", self._cluster, delivered)
+            log.info(
+                "%s: the lake can be written again; %d samples were delivered",
+                self._cluster,
+                delivered,
+                extra=event(LogEvent.LAKE_NOT_WRITABLE, over=True, cluster=self._cluster),
+            )
             self._trouble = None
         with self._lock:
             if len(self._spool) == 0:
@@ -197,7 +219,14 @@ class Sink:
             self._trouble = reason
         if first:
             where = "the spool" if safe else "memory"
-            log.error("%s: %s; %d samples are kept in %s and delivered later", self._cluster, reason, waiting, where)
+            log.error(
+                "%s: %s; %d samples are kept in %s and delivered later",
+                self._cluster,
+                reason,
+                waiting,
+                where,
+                extra=event(LogEvent.LAKE_NOT_WRITABLE, cluster=self._cluster),
+            )
 
     def _move_to_disk(self) -> None:
         trouble = self._spool.move_to_disk()
@@ -206,10 +235,10 @@ class Sink:
         else:
             most = f"at most the newest {self._spool.memory_bytes // 1024**2} MiB"
             line = f"{self._cluster}: cannot write the spool: {trouble}; samples wait in memory ({most})"
-            self._log_throttle.warn("spool", line, same="spool")
+            self._log_throttle.warn(LogEvent.SPOOL_NOT_WRITABLE, line, same="spool")
 
     def _clear_memory_warning(self) -> None:
-        self._log_throttle.clear("spool", f"{self._cluster}: no sample waits in memory any more")
+        self._log_throttle.clear(LogEvent.SPOOL_NOT_WRITABLE, f"{self._cluster}: no sample waits in memory any more")
 
 
 def writer_of(cluster: str) -> str:

@@ -14,6 +14,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from lagwise.platform.files import replacing, why
+from lagwise.platform.log_events import LogEvent, event
 from lagwise_collectors import snapshot_format
 from lagwise_collectors.protocol import Snapshot
 
@@ -86,7 +87,9 @@ class Spool:
                 with waiting.path.open("rb") as file:
                     return waiting.number, snapshot_format.read(file)
             except (snapshot_format.BrokenSnapshot, OSError) as error:
-                log.error("the spooled sample %s is dropped: %s", waiting.path, error)
+                log.error(
+                    "the spooled sample %s is dropped: %s", waiting.path, error, extra=event(LogEvent.SAMPLES_DROPPED)
+                )
                 self.remove(waiting.number)
                 self._dropped += 1
         return None

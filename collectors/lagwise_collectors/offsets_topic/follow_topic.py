@@ -17,6 +17,7 @@ from confluent_kafka import KafkaException
 from lagwise.config import Cluster
 from lagwise.platform.errors import ConfigError
 from lagwise.platform.files import BestEffortFile
+from lagwise.platform.log_events import LogEvent, event
 from lagwise.tables.raw import EVENTS
 from lagwise_collectors.kafka.requests.errors import KafkaTrouble, trouble_of
 from lagwise_collectors.offsets_topic import state_file
@@ -90,7 +91,13 @@ class OffsetsTail:
             if not state.ledger.priming and (changes.events or self._unsaved_state is not None or save_due):
                 self._unsaved_state = state_file.serialise(state.ledger, state.identity)
         if not is_caught_up:
-            log.info("%s: %s is still being read, %d records are left", self._cluster.name, OFFSETS_TOPIC, records_left)
+            log.info(
+                "%s: %s is still being read, %d records are left",
+                self._cluster.name,
+                OFFSETS_TOPIC,
+                records_left,
+                extra=event(LogEvent.OFFSETS_TOPIC_READING, cluster=self._cluster.name),
+            )
         events = bounded(changes.events, changes.errors)
         tables = {EVENTS.name: as_rows(events, self._cluster.name), CADENCE_TABLE: cadence}
         sample.errors.add(changes.errors)
@@ -131,13 +138,24 @@ class OffsetsTail:
                 pause_seconds, state_path = _RETRY_SECONDS, None
                 session.read(self._stop, self._lock)
             except LostPositionError as lost:
-                log.warning("%s: %s is read from the beginning: %s", self._cluster.name, OFFSETS_TOPIC, lost)
+                log.warning(
+                    "%s: %s is read from the beginning: %s",
+                    self._cluster.name,
+                    OFFSETS_TOPIC,
+                    lost,
+                    extra=event(LogEvent.OFFSETS_TOPIC_READ_AGAIN, cluster=self._cluster.name),
+                )
                 self._end_session(None)
                 self._state = None
             except (KafkaTrouble, KafkaException, ConfigError) as error:
                 self._end_session(_sample_error(trouble_of(error)))
             except Exception as error:  # a bug of Lagwise must not end the thread silently
-                log.exception("%s: reading %s failed unexpectedly", self._cluster.name, OFFSETS_TOPIC)
+                log.exception(
+                    "%s: reading %s failed unexpectedly",
+                    self._cluster.name,
+                    OFFSETS_TOPIC,
+                    extra=event(LogEvent.DEFECT, cluster=self._cluster.name),
+                )
                 self._end_session(KafkaTrouble("offsets_topic_failed", f"{type(error).__name__}: {error}"))
             finally:
                 if session is not None:

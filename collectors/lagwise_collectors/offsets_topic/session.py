@@ -17,6 +17,7 @@ from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, TopicPartiti
 from confluent_kafka.admin import ResourceType
 
 from lagwise.config import Cluster
+from lagwise.platform.log_events import LogEvent, event
 from lagwise_collectors.kafka.requests.client import KafkaClient, LibrdkafkaLog, unsubscribed_settings
 from lagwise_collectors.kafka.requests.errors import KafkaTrouble, kind_of
 from lagwise_collectors.kafka.requests.topics import KafkaTopic, ask_topics, described_topics, read_configs
@@ -214,7 +215,12 @@ class OffsetsTopicSession:
                     return LedgerState(ledger, identity, counting=True)
             except state_file.UnusableStateError as error:
                 log.warning(
-                    "%s: %s is read from the beginning, %s: %s", self._cluster.name, OFFSETS_TOPIC, state_path, error
+                    "%s: %s is read from the beginning, %s: %s",
+                    self._cluster.name,
+                    OFFSETS_TOPIC,
+                    state_path,
+                    error,
+                    extra=event(LogEvent.OFFSETS_TOPIC_READ_AGAIN, cluster=self._cluster.name),
                 )
         return LedgerState(Ledger(selection.selects), identity, counting=False)
 

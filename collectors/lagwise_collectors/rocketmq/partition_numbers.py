@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from lagwise.platform.files import BestEffortFile
+from lagwise.platform.log_events import LogEvent, event
 
 log = logging.getLogger("lagwise.collectors.rocketmq")
 
@@ -57,10 +58,19 @@ def _saved_numbers(file: Path) -> dict[str, int]:
     except FileNotFoundError:
         return {}
     except (OSError, ValueError) as error:
-        log.warning("the brokers' numbers in %s cannot be read (%s): brokers get new numbers", file, error)
+        log.warning(
+            "the brokers' numbers in %s cannot be read (%s): brokers get new numbers",
+            file,
+            error,
+            extra=event(LogEvent.STATE_UNREADABLE),
+        )
         return {}
     whole = isinstance(found, dict) and all(type(n) is int and 0 <= n < MAX_BROKERS for n in found.values())
     if not whole or len(set(found.values())) != len(found):
-        log.warning("the brokers' numbers in %s are damaged: brokers get new numbers", file)
+        log.warning(
+            "the brokers' numbers in %s are damaged: brokers get new numbers",
+            file,
+            extra=event(LogEvent.STATE_UNREADABLE),
+        )
         return {}
     return dict(found)

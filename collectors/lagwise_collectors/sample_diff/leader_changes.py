@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 
 from lagwise.domain.humanise import plural
 from lagwise.domain.vocabulary import EventKind
+from lagwise.platform.log_events import LogEvent, event
 from lagwise_collectors.sample_diff.events import MAX_EVENTS, Event
 
 log = logging.getLogger("lagwise.collectors")
@@ -66,7 +67,13 @@ def bounded_moves(moves: list[Event], other_events: int, cluster: str) -> list[E
     most = min(MAX_LEADER_EVENTS, max(0, MAX_EVENTS - other_events))
     if len(moves) > most:
         told = "%s: leaders of %s changed at once; %d of them have no event"
-        log.info(told, cluster, plural(len(moves), "topic"), len(moves) - most)
+        log.info(
+            told,
+            cluster,
+            plural(len(moves), "topic"),
+            len(moves) - most,
+            extra=event(LogEvent.LEADER_EVENTS_OMITTED, cluster=cluster),
+        )
     return moves[:most]
 
 

@@ -8,6 +8,7 @@ from secrets import token_hex
 import streamlit as st
 
 from lagwise.platform.errors import ConfigError, DatabaseError, LagwiseError, LakeError
+from lagwise.platform.log_events import LogEvent, event
 from lagwise.platform.logs import clean
 from lagwise_dashboard import escaping
 
@@ -36,12 +37,12 @@ def boundary() -> Iterator[None]:
     try:
         yield
     except LagwiseError as error:
-        log.warning("the page shows an error: %s", error)
+        log.warning("the page shows an error: %s", error, extra=event(LogEvent.PAGE_ERROR))
         advice = next((text for kind, text in _WHAT_TO_DO if isinstance(error, kind)), "")
         st.error(f"{escaping.markdown(clean(str(error)))}\n\n{advice}".strip(), icon=":material/error:")
     except Exception:
         reference = token_hex(3)
-        log.exception("a page failed (reference %s)", reference)
+        log.exception("a page failed (reference %s)", reference, extra=event(LogEvent.DEFECT, reference=reference))
         st.error(
             "Something went wrong in the dashboard itself. The rest of Lagwise is not affected: collection, analysis "
             f"and alerts run on. The dashboard's log has the details under the reference `{reference}`; please report "

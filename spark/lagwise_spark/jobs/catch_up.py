@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 from pyspark import SparkContext
 
 from lagwise.domain.verdicts.samples import gap_seconds
+from lagwise.platform.log_events import LogEvent, event
 from lagwise.tables.minutes import FIVE_MINUTES, MINUTES, WATERMARK_FIVE_MINUTES, WATERMARK_MINUTES
 from lagwise.tables.raw import COMMITS, WATERMARKS
 from lagwise.tables.store import Lake
@@ -53,7 +54,13 @@ def catch_up(context: SparkContext, lake: Lake, news: Sequence[News]) -> list[Ne
         slices = list(slices_of(n.open_from, end, n.group_partitions / n.interval_seconds, cores))
         for some in _batches(slices, TASKS_PER_CORE * cores):
             start, until = some[0][0], some[-1][1]
-            _LOG.info("%s: catching up, making the minutes from %s to %s", n.cluster, start, until)
+            _LOG.info(
+                "%s: catching up, making the minutes from %s to %s",
+                n.cluster,
+                start,
+                until,
+                extra=event(LogEvent.CATCHING_UP, cluster=n.cluster),
+            )
             _make(context, lake, n, some, finished)
         left.append(replace(n, open_from=end))
     return left

@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 from lagwise import __version__
 from lagwise.config import Config
 from lagwise.config.server import MetricsSettings
+from lagwise.platform.log_events import LogEvent
 from lagwise.platform.log_throttle import LogThrottle
 from lagwise.platform.logs import clean
 from lagwise.tables.engine_errors import in_a_line
@@ -87,11 +88,13 @@ class MetricsWriter:
         """
         trouble = self._facts.refresh(now)
         if trouble is None:
-            self._log_throttle.clear("lake", "the lake can be read again")
+            self._log_throttle.clear(LogEvent.LAKE_UNREADABLE, "the lake can be read again")
         else:
             why = clean(in_a_line(trouble))
             self._log_throttle.warn(
-                "lake", f"cannot read the lake, so metrics rest on the last data that was read: {why}", same="lake"
+                LogEvent.LAKE_UNREADABLE,
+                f"cannot read the lake, so metrics rest on the last data that was read: {why}",
+                same="lake",
             )
         basis = self._facts.readings, trouble is None
         is_due = self.documents is None or now >= self.documents.fresh_until
@@ -143,10 +146,10 @@ def keep_current(
     while True:
         try:
             writer.refresh(clock())
-            log_throttle.clear("writing", "metrics are written again")
+            log_throttle.clear(LogEvent.METRICS_NOT_WRITTEN, "metrics are written again")
         except Exception as error:
             trace = f"metrics could not be written: {traceback.format_exc()}"
-            log_throttle.warn("writing", trace, same=type(error).__name__)
+            log_throttle.warn(LogEvent.METRICS_NOT_WRITTEN, trace, same=type(error).__name__)
         if stop.wait(CHECK_SECONDS):
             return
 

@@ -23,6 +23,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
 from lagwise.config import Cluster
 from lagwise.platform.files import BestEffortFile
+from lagwise.platform.log_events import LogEvent, event
 from lagwise_collectors.kafka.requests.client import LibrdkafkaLog, unsubscribed_settings
 from lagwise_collectors.kafka.requests.errors import KafkaTrouble, kind_of, trouble_of
 
@@ -67,7 +68,12 @@ class NextRecordCache:
         except FileNotFoundError:
             return {}
         except (OSError, ValueError, KeyError, TypeError) as error:
-            log.warning("%s cannot be used, so next records are looked up again: %s", self._path, error)
+            log.warning(
+                "%s cannot be used, so next records are looked up again: %s",
+                self._path,
+                error,
+                extra=event(LogEvent.STATE_UNREADABLE),
+            )
             return {}
         self._saved = records
         return dict(records)
@@ -174,7 +180,12 @@ class NextRecordFetcher:
         try:
             return self._fetch(allowed)
         except KafkaException as error:
-            log.warning("%s: next records cannot be looked up: %s", self._cluster.name, trouble_of(error).kind)
+            log.warning(
+                "%s: next records cannot be looked up: %s",
+                self._cluster.name,
+                trouble_of(error).kind,
+                extra=event(LogEvent.NEXT_RECORDS_FAILED, cluster=self._cluster.name),
+            )
             self.close()
             return {}
 
@@ -214,6 +225,7 @@ class NextRecordFetcher:
                 "Read, or set skip_control_records to false",
                 self._cluster.name,
                 topic,
+                extra=event(LogEvent.RIGHT_MISSING, cluster=self._cluster.name),
             )
 
 

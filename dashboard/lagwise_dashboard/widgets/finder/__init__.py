@@ -11,6 +11,7 @@ from typing import Any
 import streamlit as st
 
 from lagwise.platform.errors import LagwiseError
+from lagwise.platform.log_events import LogEvent, event
 from lagwise.platform.logs import clean
 from lagwise_dashboard import appearance, escaping
 from lagwise_dashboard.widgets import component
@@ -51,7 +52,7 @@ def _answer(text: str) -> dict[str, Any]:
     try:
         kinds = hits.found(text)
     except LagwiseError as error:
-        log.warning("nothing can be found: %s", error)
+        log.warning("nothing can be found: %s", error, extra=event(LogEvent.PAGE_ERROR))
         return {"text": text, "kinds": [], "says": escaping.visible(clean(str(error)))}
     shown, total = sum(len(kind.hits) for kind in kinds), sum(kind.total for kind in kinds)
     says = ""
