@@ -4,7 +4,8 @@
 
 const CONFIG = { displayModeBar: false, scrollZoom: false, showTips: false };
 const FONT_SIZE = 12;
-// A browser that is never idle draws after so many milliseconds.
+// A browser that is never idle draws after so many milliseconds: what is seen, and what is not.
+const SEEN_AT_LATEST_MS = 200;
 const IDLE_AT_LATEST_MS = 2000;
 const decoder = new TextDecoder();
 const charts = new WeakMap(); // by the element that a chart is mounted in
@@ -14,6 +15,8 @@ export default function ({ data, parentElement, setTriggerValue }) {
   const chart = charts.get(parentElement);
   chart.show(decoder.decode(data), (ends) => setTriggerValue("stretch", ends));
   return () => {
+    // Streamlit also calls this for a run that a later one has overtaken: that one still shows the chart.
+    if (parentElement.isConnected) return;
     charts.delete(parentElement);
     chart.remove();
   };
@@ -47,20 +50,26 @@ class Chart {
     this.draw();
   }
 
-  // When the browser has nothing else to do.
+  // When the browser has nothing else to do, or at the latest after a while.
   async draw() {
     if (this.waits) return;
     this.waits = true;
     try {
-      await idle();
+      await this.idle();
       if (!this.plotly) {
         ({ default: this.plotly } = await import(new URL(LIBRARY, document.baseURI)));
-        await idle();
+        await this.idle();
       }
     } finally {
       this.waits = false;
     }
     this.drawNow();
+  }
+
+  // What is on the screen before the chart has been drawn by then: it stands above.
+  idle() {
+    const { top, bottom } = this.root.getBoundingClientRect();
+    return idle(top < innerHeight && bottom > 0 ? SEEN_AT_LATEST_MS : IDLE_AT_LATEST_MS);
   }
 
   release() {
@@ -95,9 +104,9 @@ class Chart {
   }
 }
 
-function idle() {
+function idle(timeout) {
   return new Promise((resolve) => {
-    if (window.requestIdleCallback) requestIdleCallback(resolve, { timeout: IDLE_AT_LATEST_MS });
+    if (window.requestIdleCallback) requestIdleCallback(resolve, { timeout });
     else setTimeout(resolve); // Safari has no such moments
   });
 }
