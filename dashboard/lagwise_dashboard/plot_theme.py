@@ -217,8 +217,13 @@ def areas(at: Sequence[datetime], y: Sequence[float | None], colour: str) -> lis
     upright at the ends of its part."""
     parts = groupby(zip(at, y, strict=True), lambda point: point[1] is not None)
     known = [list(part) for is_known, part in parts if is_known]
-    style = {"line": {"width": 0}, "fill": "tozeroy", "fillcolor": colour, "hoverinfo": "skip", "showlegend": False}
-    return [packed_line(*zip(*part, strict=True), **style) for part in known if len(part) > 1]
+    return [
+        packed_line(
+            [moment for moment, _ in part], [value for _, value in part],
+            line={"width": 0}, fill="tozeroy", fillcolor=colour, hoverinfo="skip", showlegend=False,
+        )
+        for part in known if len(part) > 1
+    ]  # fmt: skip
 
 
 def with_gaps(history: pa.Table, bucket_seconds: float = 0.0) -> dict[str, list[Any]]:

@@ -4,8 +4,7 @@
 
 const CONFIG = { displayModeBar: false, scrollZoom: false, showTips: false };
 const FONT_SIZE = 12;
-// A browser that is never idle draws after so many milliseconds: what is seen, and what is not.
-const SEEN_AT_LATEST_MS = 200;
+// A browser that is never idle draws after so many milliseconds.
 const IDLE_AT_LATEST_MS = 2000;
 const decoder = new TextDecoder();
 const charts = new WeakMap(); // by the element that a chart is mounted in
@@ -50,26 +49,20 @@ class Chart {
     this.draw();
   }
 
-  // When the browser has nothing else to do, or at the latest after a while.
+  // When the browser has nothing else to do.
   async draw() {
     if (this.waits) return;
     this.waits = true;
     try {
-      await this.idle();
+      await idle();
       if (!this.plotly) {
         ({ default: this.plotly } = await import(new URL(LIBRARY, document.baseURI)));
-        await this.idle();
+        await idle();
       }
     } finally {
       this.waits = false;
     }
     this.drawNow();
-  }
-
-  // What is on the screen before the chart has been drawn by then: it stands above.
-  idle() {
-    const { top, bottom } = this.root.getBoundingClientRect();
-    return idle(top < innerHeight && bottom > 0 ? SEEN_AT_LATEST_MS : IDLE_AT_LATEST_MS);
   }
 
   release() {
@@ -104,9 +97,9 @@ class Chart {
   }
 }
 
-function idle(timeout) {
+function idle() {
   return new Promise((resolve) => {
-    if (window.requestIdleCallback) requestIdleCallback(resolve, { timeout });
+    if (window.requestIdleCallback) requestIdleCallback(resolve, { timeout: IDLE_AT_LATEST_MS });
     else setTimeout(resolve); // Safari has no such moments
   });
 }
