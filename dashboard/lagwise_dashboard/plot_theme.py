@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, timezone
 from functools import lru_cache
-from itertools import pairwise
+from itertools import groupby, pairwise
 from typing import Any
 
 import plotly.graph_objects as go
@@ -212,13 +212,18 @@ def packed_line(at: Sequence[datetime], y: Sequence[float | None], **style: Any)
     return {"type": "scatter", "mode": "lines", **packed.times(at), "y": packed.values(y), **style}
 
 
-def area(at: Sequence[datetime], y: Sequence[float | None], colour: str) -> dict[str, Any]:
-    """The area below a line, as a trace of its own: Plotly breaks a line at a gap, and would fill below the gap as
-    well. This one is zero there, so that it is as wide as the line, and a point's distance wider at either end."""
-    return packed_line(
-        at, [value or 0.0 for value in y], line={"width": 0}, fill="tozeroy", fillcolor=colour,
-        hoverinfo="skip", showlegend=False,
-    )  # fmt: skip
+def areas(at: Sequence[datetime], y: Sequence[float | None], colour: str) -> list[dict[str, Any]]:
+    """The areas below a line with gaps, one for each part of it: Plotly would fill below the gaps as well. Each ends
+    upright at the ends of its part."""
+    parts = groupby(zip(at, y, strict=True), lambda point: point[1] is not None)
+    known = [list(part) for is_known, part in parts if is_known]
+    return [
+        packed_line(
+            [moment for moment, _ in part], [value for _, value in part],
+            line={"width": 0}, fill="tozeroy", fillcolor=colour, hoverinfo="skip", showlegend=False,
+        )
+        for part in known if len(part) > 1
+    ]  # fmt: skip
 
 
 def with_gaps(history: pa.Table, bucket_seconds: float = 0.0) -> dict[str, list[Any]]:

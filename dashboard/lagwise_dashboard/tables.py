@@ -38,6 +38,10 @@ class ColumnKind(StrEnum):
     BULLET = "bullet"
 
 
+#: Lines of a cell that wraps.
+MAX_LINES = 5
+
+
 @dataclass(frozen=True, slots=True)
 class TableColumn:
     """One column, with a cell for each row.
@@ -56,6 +60,8 @@ class TableColumn:
     help: str | None = None
     width: int | None = None
     wraps: bool = False
+    #: Of a column that wraps: what needs more lines is cut there, and whole at the pointer and on paper.
+    max_lines: int = MAX_LINES
     #: Of spans and bullet bars: the shares of the width at which the axis has a label, and the labels.
     axis: Sequence[tuple[float, str]] = ()
     #: Of badges and bullet bars, by label.
@@ -77,11 +83,14 @@ class TableColumn:
         return replace(self, list_order=list_order)
 
 
-def text(title: str, values: Iterable[object], *, width: int | None = None, wraps: bool = False) -> TableColumn:
+def text(
+    title: str, values: Iterable[object], *, width: int | None = None, wraps: bool = False, max_lines: int = MAX_LINES
+) -> TableColumn:
     """Words and outside names. Control characters and changes of direction are made visible."""
     cells = [None if value in (None, "") else str(value) for value in values]
     shown = [None if cell is None else escaping.visible(cell) for cell in cells]
-    return TableColumn(title, ColumnKind.TEXT, shown, raw={_slug(title): cells}, width=width, wraps=wraps)
+    raw = {_slug(title): cells}
+    return TableColumn(title, ColumnKind.TEXT, shown, raw=raw, width=width, wraps=wraps, max_lines=max_lines)
 
 
 def badges(title: str, cells: Iterable[Sequence[str]], appearances: Iterable[appearance.Appearance]) -> TableColumn:

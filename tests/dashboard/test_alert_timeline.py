@@ -69,8 +69,9 @@ def test_the_axis_is_as_long_as_it_needs_to_be(engine: Engine) -> None:
     muted = queries.mute_state(engine, (), NOW)
     open_ones = [OpenAlert(one, queries.operator_state(one, muted, NOW)) for one in queries.open_alerts(engine)]
     fraud = [one for one in open_ones if one.alert.subject.group == "fraud-scoring"]
-    assert timeline.span(fraud, [], NOW) == timedelta(hours=1)
-    assert timeline.span(open_ones, [], NOW) == timedelta(hours=6), "etl-nightly has been stopped for three hours"
+    assert timeline.span(fraud, [], NOW) == timedelta(minutes=15), "it began ten minutes ago"
+    assert timeline.span([], [], NOW) == timedelta(minutes=15)
+    assert timeline.span(open_ones, [], NOW) == timedelta(hours=4), "etl-nightly has been stopped for three hours"
     assert timeline.span(open_ones, [], NOW + timedelta(days=3)) == timedelta(hours=24)
 
 

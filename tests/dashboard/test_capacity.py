@@ -144,9 +144,12 @@ def test_every_input_can_come_from_the_address(open_app: Open, busy: Path) -> No
         max_threads_per_node=500,
         concurrency=Concurrency.POOL,
         ordering=Ordering.NONE,
+        size_by=SizeBy.PEAK,
     )
     advice = advise(workload)
     assert advice.verdict in texts(app)
+    assert "Sized by the highest minute." in texts(app), "nothing was recorded, from which to know another"
+    assert "objective_s" not in [field.key for field in app.number_input]
     assert all(change.sentence in texts(app) for change in advice.changes)
     assert all(change.cost in texts(app) for change in advice.changes if change.cost)
     assert figures(app)["capacity needed"] == f"{workload.required_rate_per_second:,.0f}"
@@ -476,8 +479,9 @@ def test_the_objective_decides_and_both_rates_are_shown(open_app: Open, planned:
     assert row["sentence"].startswith("30 messages/s keep the objective of 5 min")
     app = open_app("capacity", **of(BILLING))
     takes = row["planned_objective_rate_per_second"]
-    assert metric(app, "Objective (5 min)").replace("\\", "") == f"{significant(takes)}/s"
-    both = f"By the objective of 5 min: {significant(takes)}/s · by the highest minute: 66/s"
+    assert metric(app, "Objective (5 min), so far").replace("\\", "") == "30/s", "as the sentence has it"
+    assert metric(app, "Objective (5 min), with forecast").replace("\\", "") == f"{significant(takes)}/s"
+    both = f"With the forecast, by the objective of 5 min: {significant(takes)}/s · by the highest minute: 66/s"
     assert both in texts(app)
     assert "What the objective takes: the busiest 5 minutes from " in texts(app)
     assert "The chart shows what the objective takes" in texts(app)
@@ -494,10 +498,10 @@ def test_the_objective_decides_and_both_rates_are_shown(open_app: Open, planned:
 
 def test_another_objective_and_another_peak(open_app: Open, planned: Path) -> None:
     app = open_app("plan", **of(BILLING), objective_s="0")
-    assert "By the objective of 0 s: " in texts(app)
+    assert "With the forecast, by the objective of 0 s: " in texts(app)
     assert "--objective 0s" in app.code[0].value
     app.number_input(key="peak_per_s").set_value(100.0).run()
-    assert "by the highest minute: 100/s" in texts(app)
+    assert "By the objective of 0 s: — · by the highest minute: 100/s" in texts(app)
     assert "What the objective takes: unknown for another peak than the recorded one; that peak decides." in texts(app)
     assert "--objective" not in app.code[0].value
     unknown = open_app("plan", **of(CHECKOUT))

@@ -130,3 +130,22 @@ def test_a_chart_has_the_width_of_the_window_and_the_colours_of_the_page(visit: 
             }}""",
             arg=[text, ground],
         )
+
+
+def test_a_chart_stays_when_a_run_ends_that_a_later_one_has_overtaken(visit: Visit) -> None:
+    page = visit.open(_GROUP)
+    page.wait_for_selector(_DRAWN, state="attached")
+    left = page.evaluate(
+        f"""async () => {{
+            const of_chart = (entry) => /\\/static\\/lagwise\\/chart\\./.test(entry.name);
+            const script = performance.getEntriesByType("resource").find(of_chart).name;
+            const {{ default: run }} = await import(script);
+            const figure = document.querySelector('{_FIGURE}');
+            const shown = {{ alt: "again", reports_stretch: false, figure: {{ data: figure.data, layout: {{}} }} }};
+            const data = new TextEncoder().encode(JSON.stringify(shown));
+            const end = run({{ data, parentElement: figure.parentElement, setTriggerValue: () => {{}} }});
+            end();
+            return [figure.isConnected, figure.getAttribute("aria-label"), Boolean(figure.querySelector(".main-svg"))];
+        }}"""
+    )
+    assert left == [True, "again", True]

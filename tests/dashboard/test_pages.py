@@ -216,6 +216,9 @@ def test_members_are_in_natural_order_and_too_many_can_be_asked_for(open_app: Op
         ],
     )  # fmt: skip
     app = open_app("rebalances", cluster="prod", group="many")
+    assert _figure(app)["layout"]["xaxis2"]["range"][0] == at[0].isoformat(), "the axis begins with the data"
+    hour = {"from": f"{NOW - timedelta(hours=1):%Y-%m-%dT%H:%M:%SZ}", "to": f"{NOW:%Y-%m-%dT%H:%M:%SZ}"}
+    app = open_app("rebalances", cluster="prod", group="many", **hour)
     names = _figure(app)["layout"]["yaxis2"]["ticktext"]
     assert names == [f"w-{m} · h" for m in (*range(59), 69)], "the one that changed is among them"
     assert "The 60 of 70 members that changed most are drawn." in _text(app)

@@ -4,6 +4,7 @@ import csv
 import io
 import re
 from datetime import UTC, datetime
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -195,3 +196,35 @@ def test_a_table_does_not_bring_the_code_of_streamlit_s_own(browser: Browser, ad
         assert not [url for url in asked if "DataFrame" in url or "arrow" in url.lower()]
     finally:
         visit.close()
+
+
+def test_rows_of_the_overview_have_two_lines_and_the_whole_sentence_at_the_pointer(visit: Visit) -> None:
+    table = visit.open("/").get_by_role("grid", name="Consumer groups")
+    expect(table.get_by_role("gridcell").first).to_be_visible()
+    cells = table.locator(_cells(table, "Why")).evaluate_all(
+        """cells => cells.map((cell) => {
+            const lines = cell.querySelector(".lines");
+            const { lineHeight } = getComputedStyle(lines);
+            return {
+                height: lines.clientHeight / parseFloat(lineHeight),
+                isCut: lines.scrollHeight > lines.clientHeight + 1,
+                isWhole: cell.title === lines.textContent,
+            };
+        })"""
+    )
+    assert max(cell["height"] for cell in cells) <= 2.1
+    assert any(cell["isCut"] for cell in cells)
+    assert all(cell["isWhole"] for cell in cells if cell["isCut"])
+
+
+def test_every_column_of_the_losses_and_every_label_of_their_axis_is_seen_whole(visit: Visit) -> None:
+    table = visit.open("/retention").get_by_role("grid", name="What will be lost")
+    expect(table.get_by_role("columnheader", name="Cluster")).to_be_visible()
+    hidden = table.evaluate("table => table.scrollWidth - table.closest('.frame').clientWidth")
+    assert hidden <= 0, "at 1,280 pixels nothing has to be scrolled to"
+    labels = table.locator(".axis span").evaluate_all(
+        "spans => spans.map((span) => [span.textContent, span.getBoundingClientRect().left, "
+        "span.getBoundingClientRect().right])"
+    )
+    assert [label for label, _, _ in labels] == ["now", "10 min", "1 h", "6 h", "1 d", "7 d", "30 d"]
+    assert all(left[2] < right[1] for left, right in pairwise(labels)), f"two labels overlap: {labels}"

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import streamlit as st
+from sqlalchemy import update
 from streamlit.testing.v1 import AppTest
 
 from lagwise.domain.humanise import plural
@@ -17,6 +18,8 @@ from lagwise.tables.analysis import GROUP_HISTORY, GROUP_STATUS
 from lagwise.tables.raw import SAMPLES
 from lagwise.tables.repair import inspect, repair
 from lagwise.tables.store import Lake
+from lagwise_alerts.operate import queries as alert_queries
+from lagwise_alerts.outbox.database import ALERTS, open_engine, transaction
 from tests.dashboard import lakes
 from tests.dashboard.conftest import APP, NOW, Open, clear_the_filters, offered
 from tests.dashboard.lakes import Scene
@@ -88,7 +91,7 @@ def test_unknown_numbers_are_dashes_and_never_zeros(open_app: Open, busy: Path) 
         assert _column(groups, column)[row] is None
 
 
-def test_the_likely_cause_is_in_front_of_the_verdict(open_app: Open, busy: Path) -> None:
+def test_the_verdict_leads_with_the_fact_and_the_likely_cause_follows(open_app: Open, busy: Path) -> None:
     lake, cause = Lake(str(busy / "lake")), "At 11:40:00 UTC, a member left."
     kinds = {"orders-fulfilment": "members_left", "recommendations": "already_behind"}
     rows = [
@@ -101,8 +104,8 @@ def test_the_likely_cause_is_in_front_of_the_verdict(open_app: Open, busy: Path)
     lakes.overwrite(lake, GROUP_STATUS, rows)
     groups = tables(open_app())[0]
     why = dict(zip(_column(groups, "Group"), _column(groups, "Why"), strict=True))
-    assert why.pop("orders-fulfilment") == f"{cause} It reads less."
-    assert why.pop("recommendations") == f"It reads less. {cause}", "a cause that cannot be told is none"
+    assert why.pop("orders-fulfilment") == f"It reads less. {cause}"
+    assert why.pop("recommendations") == f"It reads less. {cause}"
     assert not any(cause in one for one in why.values()), "it is not told where the sentence does not have it"
 
 
@@ -488,6 +491,46 @@ def test_alerts_deliveries_and_history(open_app: Open, busy: Path) -> None:
     assert _column(ended, "Lasted") == ["26 min 30 s"]
     assert sorted(set(_column(sent, "State"))) == ["… queued", "✓ delivered", "✕ undelivered"]
     assert "12" in _column(sent, "Attempts")
+
+
+def test_what_another_alert_covers_is_not_pending(open_app: Open, busy: Path) -> None:
+    engine = open_engine(f"sqlite:///{busy / 'lagwise.db'}")
+    [etl] = [one for one in alert_queries.open_alerts(engine) if one.subject.group == "etl-nightly"]
+    with transaction(engine) as connection:
+        is_pending = ALERTS.c.group == "orders-fulfilment"
+        connection.execute(update(ALERTS).where(is_pending).values(inhibited_by=etl.incident_id))
+    engine.dispose()
+    app = open_app("alerts")
+    text = _text(app)
+    assert "Pending=0" in text
+    assert "Covered=1" in text
+    covered = tables(app)[1]
+    assert _column(covered, "About") == ["orders-fulfilment (prod)"]
+    assert _column(covered, "Covered by") == ["etl-nightly (staging)"]
+    assert "Pending" not in [title.value for title in app.subheader]
+    assert "covered by another alert" in [trace.get("name") for trace in figures(app)[0]["data"]]
+
+
+def test_each_alert_says_of_what_time_its_sentence_is(open_app: Open, busy: Path) -> None:
+    engine = open_engine(f"sqlite:///{busy / 'lagwise.db'}")
+    with transaction(engine) as connection:
+        is_etl = ALERTS.c.group == "etl-nightly"
+        connection.execute(update(ALERTS).where(is_etl).values(last_as_of=NOW - timedelta(minutes=3)))
+    engine.dispose()
+    opened = tables(open_app("alerts"))[0]
+    said = dict(zip(_column(opened, "About"), _column(opened, "As of"), strict=True))
+    assert said.pop("etl-nightly (staging)") == "11:57:05 UTC"
+    assert set(said.values()) == {"12:00:05 UTC"}
+
+
+def test_a_group_that_is_ok_has_nothing_to_catch_up_with(open_app: Open, busy: Path) -> None:
+    lake = Lake(str(busy / "lake"))
+    rows = [row | {"lag": 7} if row["status"] == "ok" else row for row in lake.read(GROUP_STATUS).to_pylist()]
+    lakes.overwrite(lake, GROUP_STATUS, rows)
+    name = next(row["group"] for row in rows if row["status"] == "ok")
+    text = _text(open_app("group", group=name))
+    assert "Lag=7" in text
+    assert "Caught up in" not in text
 
 
 def test_nothing_fires(open_app: Open, tmp_path: Path) -> None:

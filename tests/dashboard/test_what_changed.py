@@ -63,7 +63,7 @@ def test_a_cause_that_the_sentence_names_comes_with_what_would_help(
     app = open_app("group", cluster="prod", group="orders-fulfilment")
     said = [element.value for element in (*app.warning, *app.error, *app.markdown)]
     assert sum(text.count("what its handlers wait for got slower") for text in said) == is_in_sentence
-    assert any("*What would help: Look at what the handlers call" in text for text in said) is is_in_sentence
+    assert any("**What would help:** Look at what the handlers call" in text for text in said) is is_in_sentence
 
 
 def test_t1_and_t2_are_drawn_and_their_shift_is_marked(open_app: Open, busy: Path) -> None:

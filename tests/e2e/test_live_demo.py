@@ -185,12 +185,12 @@ def _planners_find_what_they_come_for(visit: Visit, demo: Demo) -> None:
     """The made-up cluster has a past: verdicts on capacity, a date, a forecast, and a report to take along."""
     page = visit.open("/capacity?cluster=made-up&group=checkout")
     expect(page.get_by_text("All of its numbers are invented.")).to_be_visible()
-    expect(page.get_by_text("when the forecast goes above it").first).to_be_visible()
+    expect(page.get_by_text("when the forecast exceeds").first).to_be_visible()
     expect(page.get_by_role("heading", name="What will arrive")).to_be_visible()
     with page.expect_download() as saved:
         page.get_by_role("button", name="Report as HTML").click()
     report = Path(saved.value.path()).read_text(encoding="utf-8")
-    for part in ("Cluster made-up:", "All of its numbers are invented.", "when the forecast goes above it", "<svg"):
+    for part in ("Cluster made-up:", "All of its numbers are invented.", "when the forecast exceeds", "<svg"):
         assert part in report
     capacity = {row["group"]: row for row in Lake(str(demo.data / "lake")).read(CAPACITY).to_pylist()}
     verdicts = {group.group: capacity[group.group]["verdict"] for group in groups.GROUPS}

@@ -105,7 +105,7 @@ def _standing(report: CapacityReport, row: Row) -> list[str]:
             [
                 tables.text("Peak so far", [current_capacity.per_second(row["peak_rate_per_second"])]),
                 tables.text(
-                    current_capacity.objective_label(row),
+                    f"{current_capacity.objective_label(row)}, with forecast",
                     [current_capacity.per_second(row["planned_objective_rate_per_second"])],
                 ),
                 tables.text("Can do", [current_capacity.can_do(row)]),

@@ -31,6 +31,8 @@ _STEP_PART, _LEAST_STEP_SECONDS = 1 / 1440, 5.0
 #: Less is not drawn: there are no more points to be seen.
 _MIN_SPAN = timedelta(minutes=1)
 _MAX_SPAN = timedelta(days=90)
+#: An axis is not shorter than that, however new its data is.
+_MIN_AXIS = timedelta(minutes=5)
 _ENDS = (parameters.FROM, parameters.TO)
 
 
@@ -90,6 +92,14 @@ def choose(now: datetime, default: str = DEFAULT_RANGE) -> TimeRange:
     length = RANGES[chosen]
     until = context.rounded_up(now, max(_LEAST_STEP_SECONDS, length.total_seconds() * _STEP_PART))
     return TimeRange(until - length, until, f"{_IN_THE_LAST}{in_words(chosen)}")
+
+
+def axis_start(span: TimeRange, first: datetime | None) -> datetime:
+    """Where the axis of a chart of the span begins: with its ``first`` data, if that is younger than the span. Minutes
+    at the end of an empty hour cannot be read. A zoom is drawn as it was asked for."""
+    if span.is_zoom or first is None:
+        return span.since
+    return max(span.since, min(first, span.until - _MIN_AXIS))
 
 
 def chart(made: go.Figure | ZonedChart, *, name: str, alt: str) -> None:

@@ -73,7 +73,8 @@ def provenance(outlook: Outlook, now: datetime, size_by: SizeBy = SizeBy.PEAK) -
     if demand["mase"] is not None and demand["baseline_mase"] is not None and demand["tested_days"] is not None:
         said += (
             f" Tested against what arrived, up to {duration(demand['tested_days'] * 86_400.0)} ahead, the mean "
-            f"error of the hourly rates was {demand['mase']:.2f}, and that of simply repeating the last week "
-            f"{demand['baseline_mase']:.2f}. Weights of the models: {demand['models']}."
+            f"error of the hourly rates was {demand['mase']:.2f} of the usual change from one week to the next, and "
+            f"that of simply repeating the last week {demand['baseline_mase']:.2f} of it. Weights of the models: "
+            f"{demand['models']}."
         )
     return said

@@ -168,7 +168,7 @@ def judge_capacity(
     if until is not None:
         return judged(
             CapacityVerdict.TIGHT,
-            f"{asked}; {does}: enough until {_day(until)}, when the forecast goes above it",
+            f"{asked}; {does}: enough until {_day(until)}, when the forecast exceeds {significant(carries)}",
         )
     worst = max([peak, *(point.upper for point in forecast)])
     if forecast and advised is not None and _carried_by_fewer(carries, worst, running, advised):

@@ -9,6 +9,7 @@ from lagwise_alerts.operate import (
     ActionRow,
     Alert,
     AlertKind,
+    AlertState,
     DeliveryRow,
     Mute,
     MuteCause,
@@ -23,6 +24,7 @@ from lagwise_dashboard.widgets import alert_words, grid, lag_columns, list_view
 
 #: The sections of open alerts.
 FIRING, ACKNOWLEDGED, SILENCED, PENDING = "Firing", "Acknowledged", "Silenced", "Pending"
+COVERED = "Covered by another alert"
 #: Pixels: the sentence is what a paged person has come for.
 _SENTENCE_WIDTH = 460
 _COMMENT_WIDTH = 300
@@ -60,6 +62,11 @@ class OpenAlert:
     state: OperatorState
 
 
+def is_covered(alert: Alert) -> bool:
+    """Whether an alert would fire, but is left out because another one already reports the cause."""
+    return alert.state is AlertState.PENDING and alert.inhibited_by is not None
+
+
 def show_open(
     section: str, alerts: Sequence[OpenAlert], now: datetime, *, name: str | None = None, label: str | None = None
 ) -> None:
@@ -75,6 +82,10 @@ def show_open(
         ),
         *people,
         tables.text("Why", [r.sentence for r in rows], width=_SENTENCE_WIDTH, wraps=True),
+        tables.moment("As of", [None if r.clear_timer else r.last_as_of for r in rows], now).with_help(
+            "The time of the data that the sentence is about. A dash: the rule no longer matches, and the sentence is "
+            "that of when it last did."
+        ),
         tables.text("Rule", [r.rule for r in rows]),
     ]
     grid.show(
@@ -91,7 +102,10 @@ def _people(section: str, alerts: Sequence[OpenAlert], now: datetime) -> list[Ta
     """Who was notified of the alerts of a section, or who acknowledged or muted them."""
     rows = [one.alert for one in alerts]
     if section == PENDING:
-        return [tables.text("Notified", ["Covered by another alert" if r.inhibited_by else "Not yet" for r in rows])]
+        return [tables.text("Notified", ["Not yet" for _ in rows])]
+    if section == COVERED:
+        about = {one.incident_id: alert_words.about(one) for one in alert_reader.open_alerts()}
+        return [tables.text("Covered by", [about.get(r.inhibited_by or "", "an alert that ended") for r in rows])]
     if section == ACKNOWLEDGED:
         given = [one.state.acknowledged for one in alerts]
         return [

@@ -10,7 +10,7 @@ from lagwise.platform import health as heartbeats
 from lagwise_alerts.operate import Alert, AlertKind, AlertState, queries
 from lagwise_dashboard import alert_reader, context, escaping
 from lagwise_dashboard.pages.alerts import alert_tables, timeline
-from lagwise_dashboard.pages.alerts.alert_tables import ACKNOWLEDGED, FIRING, PENDING, SILENCED, OpenAlert
+from lagwise_dashboard.pages.alerts.alert_tables import ACKNOWLEDGED, COVERED, FIRING, PENDING, SILENCED, OpenAlert
 from lagwise_dashboard.queries.listing import FIRST_PAGE
 from lagwise_dashboard.widgets import alert_actions, alert_words, charts, freshness, list_view, page, tiles
 
@@ -41,12 +41,14 @@ def body() -> None:
 def _sections(now: datetime) -> tuple[_Sections, _Members]:
     """Open alerts by what operators did about them. Each is in one section, or folded under a shared incident."""
     mute_state = alert_reader.mute_state()
-    result: _Sections = {FIRING: [], ACKNOWLEDGED: [], SILENCED: [], PENDING: []}
+    result: _Sections = {FIRING: [], ACKNOWLEDGED: [], SILENCED: [], PENDING: [], COVERED: []}
     alerts = alert_reader.open_alerts()
     members: _Members = {alert.incident_id: [] for alert in alerts if alert.subject.kind is AlertKind.SHARED_INCIDENT}
     for alert in sorted(alerts, key=lambda one: one.incident_id not in members):
         state = queries.operator_state(alert, mute_state, now)
-        if alert.state is AlertState.PENDING:
+        if alert_tables.is_covered(alert):
+            section = COVERED
+        elif alert.state is AlertState.PENDING:
             section = PENDING
         elif state.acknowledged is not None:
             section = ACKNOWLEDGED
@@ -58,13 +60,18 @@ def _sections(now: datetime) -> tuple[_Sections, _Members]:
 
 
 def _counts(sections: _Sections) -> None:
-    counts = alert_reader.counts()
+    counts, covered = alert_reader.counts(), len(sections[COVERED])
     tiles.show(
         [
             ("Firing", f"{len(sections[FIRING]):,}", "Notified and not acknowledged; a shared incident is one."),
             ("Acknowledged", f"{len(sections[ACKNOWLEDGED]):,}", "An operator has taken it."),
             ("Silenced", f"{len(sections[SILENCED]):,}", "By a silence or a maintenance window."),
-            ("Pending", f"{counts.pending:,}", "The condition holds, but not yet for as long as its rule requires."),
+            (
+                "Pending",
+                f"{len(sections[PENDING]):,}",
+                "The condition holds, but not yet for as long as its rule requires.",
+            ),
+            *([("Covered", f"{covered:,}", "Another alert already reports the cause.")] if covered else []),
             ("Messages queued", f"{counts.queued:,}", "Waiting for their first or next attempt."),
             ("Delivered", f"{counts.delivered:,}", None),
             ("Undelivered", f"{counts.dead:,}", "Every attempt failed."),
@@ -95,7 +102,7 @@ def _open(sections: _Sections, members: _Members, now: datetime) -> None:
             for one in alerts:
                 _fold(one.alert, members.get(one.alert.incident_id, []), now)
         elif section == FIRING and any(sections.values()):
-            st.caption("All open alerts are acknowledged, silenced or pending.")
+            st.caption("All open alerts are acknowledged, silenced, pending or covered by another.")
         elif section == FIRING:
             _nothing_fires(now)
 

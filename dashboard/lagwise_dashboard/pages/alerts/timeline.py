@@ -9,18 +9,21 @@ import plotly.graph_objects as go
 from lagwise.domain import humanise
 from lagwise_alerts.operate import Alert, IncidentMessage, MuteCause, Silence
 from lagwise_dashboard import escaping, plot_theme, time_zone
+from lagwise_dashboard.pages.alerts import alert_tables
 from lagwise_dashboard.pages.alerts.alert_tables import OpenAlert
 from lagwise_dashboard.widgets import alert_words
 
 #: What the time axis may show.
-SPANS = (timedelta(hours=1), timedelta(hours=6), timedelta(hours=24))
+SPANS = tuple(timedelta(minutes=one) for one in (15, 30, 60, 120, 180, 240, 360, 480, 720, 1440))
 #: Lanes that can be told apart: those of open alerts come first, then those of the latest ended ones.
 MAX_LANES = 25
 _LANE, _ABOVE = 22, 60
-_PENDING, _FIRING, _ACKNOWLEDGED, _SILENCED = "pending", "firing", "acknowledged", "silenced"
+_PENDING, _COVERED, _FIRING = "pending", "covered by another alert", "firing"
+_ACKNOWLEDGED, _SILENCED = "acknowledged", "silenced"
 #: Mid-tones, as all marks of charts; each also has a height of its own, so that colour is not the only sign.
 _BARS = {
     _PENDING: ("#64748B", 0.2),
+    _COVERED: ("#D97706", 0.12),
     _FIRING: ("#DC2626", 0.72),
     _ACKNOWLEDGED: ("#3B82F6", 0.5),
     _SILENCED: ("#8B5CF6", 0.35),
@@ -92,8 +95,12 @@ def _segments(alert: Alert, until: datetime | None) -> Iterator[Segment]:
 
 
 def _open_segments(one: OpenAlert, starts: Mapping[str, datetime]) -> Iterator[Segment]:
-    """Pending and firing, then what operators did about it; of a maintenance window only that it holds is known."""
-    yield from _segments(one.alert, None)
+    """Pending and firing, or covered, then what operators did about it; of a maintenance window only that it holds is
+    known."""
+    if alert_tables.is_covered(one.alert):
+        yield Segment(_COVERED, one.alert.started_at, None)
+    else:
+        yield from _segments(one.alert, None)
     muted, acknowledged = one.state.muted, one.state.acknowledged
     if muted is not None and muted.cause is MuteCause.SILENCE and muted.name in starts:
         yield Segment(_SILENCED, max(starts[muted.name], one.alert.started_at), None)

@@ -75,7 +75,7 @@ def _with_advice(known: CapacityReport, start: StartingValues) -> CapacityReport
         rate, source = values.get("objective_rate_per_second"), sources.get("objective_rate_per_second", "")
         takes = objective_takes.of(ObjectiveTakes(rate, source), None, known.outlook)
         values["objective_rate_per_second"], sources["objective_rate_per_second"] = takes
-        objective_takes.show(takes, values)
+        objective_takes.show(takes, values, with_forecast=bool(known.outlook and known.outlook.days))
     values["size_by"], sources["size_by"] = SizeBy(context.config().analysis.capacity.size_by), "settings"
     if values.get("hottest_share") is None:
         sources["hottest_share"] = "taken as even"

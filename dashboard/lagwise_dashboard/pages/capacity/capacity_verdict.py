@@ -49,10 +49,16 @@ def _metrics(row: Row) -> list[tiles.Tile]:
     return [
         ("Peak so far", per_second(row["peak_rate_per_second"]), "Messages in the busiest minute of the history."),
         (
-            objective_label(row),
+            f"{objective_label(row)}, so far",
+            per_second(row["objective_rate_per_second"]),
+            "The least capacity that would have kept the lag objective so far. The verdict compares it with what the "
+            "group can do.",
+        ),
+        (
+            f"{objective_label(row)}, with forecast",
             per_second(row["planned_objective_rate_per_second"]),
             "The least capacity that keeps the lag objective, at the upper end of what a week takes by the "
-            "forecast, up to the highest minute so far or forecast.",
+            "forecast, up to the highest minute so far or forecast. The advice carries it.",
         ),
         ("Can do", can_do(row), f"All members together, with this skew; {_source(row)}."),
         (

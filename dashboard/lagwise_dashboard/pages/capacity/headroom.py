@@ -63,8 +63,10 @@ def _bars(cluster: str | None, decided: ListPage[Row], now: datetime) -> None:
     listing, target = parameters.HEADROOM_LIST, context.config().analysis.capacity.target_utilisation
     st.caption(
         f"{decided.counted('verdict')}, the oldest {humanise.since(decided[0]['oldest'], now)} old. A bar is today's "
-        f"demand as a share of what the group can do, ◆ the highest forecast, with a line to its upper bound. Beyond "
-        f"{per_cent(target)} the slack is used, beyond 100 % it may not keep up."
+        "demand as a share of the least that the group can do. Where that is what the lag objective takes, a hollow "
+        "bar goes on to the highest minute. ◆ is the highest forecast, with a line to its upper bound. Grey goes on "
+        "from 100 % to the most that the group can do; dots mean that only the least is known. Beyond "
+        f"{per_cent(target)} the slack is used, beyond 100 % the group may not keep up."
     )
     list_view.table(
         listing,

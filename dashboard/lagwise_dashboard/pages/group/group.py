@@ -49,7 +49,8 @@ from lagwise_dashboard.widgets import (
 from lagwise_dashboard.widgets.error_boundary import boundary
 from lagwise_dashboard.widgets.time_range import TimeRange
 
-_MIN_AXIS = timedelta(minutes=5)
+#: A history that begins so much later than its span is said to.
+_LATE = timedelta(minutes=5)
 _GROWTH_HELP = (
     "Change of the lag up to the last whole minute, with a 99 % confidence interval. Ghosts and partitions of unknown "
     "lag are left out. If there is less history than a window, its own length is shown."
@@ -176,8 +177,7 @@ def _charts(
         st.info(f"There is no history of this group {span.words}.", icon=":material/timeline:")
         return
     first = min(history["at"].to_pylist())
-    # Of a group that is new the axis begins with its history: minutes at the end of an empty hour cannot be read.
-    begins = since if span.is_zoom else max(since, min(first, until - _MIN_AXIS))
+    begins = time_range.axis_start(span, first)
     configured = next((c for c in context.config().clusters if c.name == cluster), None)
     marks = [mark for mark in log.marks() if mark.at >= begins]
     made = charts.made_once(
@@ -199,7 +199,7 @@ def _charts(
         + (", and the time per message" if work.num_rows else ""),
     )
     # A point stands for its bucket, so that the first one of a whole span is later than its beginning, too.
-    if first - since > max(_MIN_AXIS, timedelta(seconds=2 * bucket_seconds(since, until))):
+    if first - since > max(_LATE, timedelta(seconds=2 * bucket_seconds(since, until))):
         st.caption(
             f"The charts begin at {time_zone.clock_markdown(first, now)}: before that, no round of the analysis in "
             "this span judged the group, even if there are samples of it."

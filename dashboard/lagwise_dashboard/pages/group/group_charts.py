@@ -130,7 +130,7 @@ def _lines(made: Plain, points: dict[str, list[Any]], scale: float) -> None:
         its = [v if s else None for v, s in zip(ages, shown, strict=True)]
         filled = {"fill": "tozeroy", "fillcolor": fill}
         if None in its:
-            plot_theme.add(made, _AGE, plot_theme.area(at, its, fill))
+            plot_theme.add(made, _AGE, *plot_theme.areas(at, its, fill))
             filled = {}
         plot_theme.add(
             made, _AGE,

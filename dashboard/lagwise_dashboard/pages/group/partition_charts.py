@@ -125,7 +125,8 @@ def chart(
             ),
             row=1, col=1,
         )  # fmt: skip
-    made.update_xaxes(range=[span.since, span.until])
+    first = next(at for at, value in zip(points["at"], points["worst"], strict=True) if value is not None)
+    made.update_xaxes(range=[time_range.axis_start(span, first), span.until])
     made.update_yaxes(
         ticksuffix="" if measure is MEASURES[PartitionMeasure.LAG] else unit.suffix, nticks=4, row=1, col=1
     )

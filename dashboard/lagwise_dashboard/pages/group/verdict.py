@@ -85,7 +85,9 @@ def numbers(snapshot: GroupSnapshot, described: Row) -> None:
         name="group",
         missing_because=appearance.reason_in_words(row["reason"]) or "not in the newest samples",
     )
-    findings = _what_would_help(row) + [
+    if would_help := _what_would_help(row):
+        st.markdown(f"**What would help:** {escaping.markdown(would_help)}")
+    findings = [
         f"- {escaping.markdown(f['sentence'])}" + (f" *{escaping.markdown(f['remedy'])}*" if f["remedy"] else "")
         for f in not_told_by(row["sentence"], row["findings"])
     ]
@@ -93,12 +95,12 @@ def numbers(snapshot: GroupSnapshot, described: Row) -> None:
         st.markdown("\n".join(findings))
 
 
-def _what_would_help(row: Row) -> list[str]:
-    """What would help against the likely cause, as an item of the list, if the sentence names one."""
+def _what_would_help(row: Row) -> str | None:
+    """What would help against the likely cause, if the sentence names one."""
     sentence, remedy = row["what_changed_sentence"], row["what_changed_remedy"]
     if not remedy or not row["sentence"].endswith(sentence):
-        return []
-    return [f"- *What would help: {escaping.markdown(remedy)}*"]
+        return None
+    return str(remedy)
 
 
 def _catch_up_help(row: Row) -> str:
@@ -182,7 +184,8 @@ def _metrics(row: Row, unknown_lag: int | None) -> list[tiles.Tile]:
                 "Unread records of the partitions whose status is unknown. Lag and the other numbers leave them out.",
             )
         )
-    if row["lag"]:
+    # Of a lag that is usual for the group nothing is worked out, as there is nothing to catch up with.
+    if lag_columns.seconds_to_catch_up(row) is not None:
         result.append(("Caught up in", lag_columns.catch_up(row), _catch_up_help(row)))
     if row["seconds_to_breach"] is not None:
         result.append(("Objective missed in", humanise.duration(row["seconds_to_breach"]), _breach_help(row)))

@@ -9,7 +9,6 @@ import streamlit as st
 
 from lagwise.domain import humanise
 from lagwise.domain.vocabulary import REBALANCING_STATES, GroupState
-from lagwise.domain.what_changed.change import ChangeKind
 from lagwise.links import pages, parameters
 from lagwise.links.parameter_types import ListParameters
 from lagwise_dashboard import address, appearance, escaping, tables
@@ -21,7 +20,7 @@ from lagwise_dashboard.widgets import grid, lag_columns, list_view
 
 #: Groups of a page. The strip above has all of them, so a page is what one looks at, and it is sent at every refresh.
 _PAGE_GROUPS, _PAGE_CARDS = 100, 50
-_WHY_WIDTH = 360
+_WHY_WIDTH, _WHY_LINES = 360, 2
 TITLE, _LABEL = "Who is in trouble?", "Consumer groups"
 
 
@@ -81,8 +80,9 @@ def _columns(rows: list[Row], style: ListStyle) -> list[TableColumn]:
     result = [
         lag_columns.statuses(rows).sorts_by("worst"),
         tables.text("Group", [r["group"] for r in rows], width=190).sorts_by("name"),
-        tables.text("Why", [_why(r) for r in rows], width=_WHY_WIDTH, wraps=True).with_help(
-            "The likely cause, where one is known, and the verdict in one sentence."
+        tables.text("Why", [r["sentence"] for r in rows], width=_WHY_WIDTH, wraps=True, max_lines=_WHY_LINES).with_help(
+            "The verdict in one sentence, and after it the likely cause where one is known. All of it is at the "
+            "pointer, and on the page of the group."
         ),
         lag_columns.oldest_unread(rows, "Age of the oldest record the group has not read."),
         lag_columns.lag(rows, "Unread records; unknown partitions and ghosts left out."),
@@ -106,17 +106,6 @@ def _columns(rows: list[Row], style: ListStyle) -> list[TableColumn]:
     if style.with_cluster:
         result.append(tables.text("Cluster", [r["cluster"] for r in rows]).sorts_by("cluster"))
     return result
-
-
-def _why(row: Row) -> str | None:
-    """The sentence with the likely cause in front: where it is cut, that is what must be left. That the cause cannot be
-    told is no cause."""
-    sentence: str | None = row["sentence"]
-    cause = row["what_changed_sentence"]
-    is_known = cause and row["what_changed"] != ChangeKind.ALREADY_BEHIND
-    if not sentence or not is_known or not sentence.endswith(cause):
-        return sentence
-    return " ".join(filter(None, (cause, sentence.removesuffix(cause).rstrip())))
 
 
 def _worst_partition(row: Row) -> str | None:

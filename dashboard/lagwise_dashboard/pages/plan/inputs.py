@@ -162,6 +162,13 @@ class _InputFields:
     def size_by(self) -> None:
         """By what to size; empty is what the settings say."""
         usual = context.config().analysis.capacity.size_by
+        if self.start.is_example:
+            self.values["size_by"], self.sources["size_by"] = SizeBy.PEAK, "without a group, the highest minute decides"
+            st.caption(
+                "Sized by the highest minute. What a lag objective takes is worked out from what was recorded: choose "
+                "a group to size by it."
+            )
+            return
         st.selectbox(
             LABELS["size_by"],
             [by.value for by in SizeBy],
@@ -177,6 +184,8 @@ class _InputFields:
     def objective(self, outlook: Outlook | None) -> None:
         """The lag objective and what it takes: of another objective from the kept ones of the topic, of another peak
         it is not known."""
+        if self.start.is_example:
+            return
         known = self.start.values.get("objective_seconds")
         typed = number_input(
             parameters.OBJECTIVE,
@@ -193,7 +202,8 @@ class _InputFields:
             rate, source = self.values["objective_rate_per_second"], self.sources["objective_rate_per_second"]
             takes = objective_takes.of(ObjectiveTakes(rate, source), typed, outlook)
         self.values["objective_rate_per_second"], self.sources["objective_rate_per_second"] = takes
-        objective_takes.show(takes, self.values)
+        is_typed = self.sources["peak_rate_per_second"] == _TYPED
+        objective_takes.show(takes, self.values, with_forecast=bool(outlook and outlook.days and not is_typed))
 
     def hottest(self) -> None:
         """The share; None is even. The group's own is no longer true with another number of partitions."""

@@ -183,8 +183,10 @@ def _timeline(periods: list[Row], rebalances: list[Row] | Rates, span: TimeRange
         f"Draw all {humanise.plural(len(lanes), 'member')}", **address.bound(parameters.ALL_LANES)
     ):
         shown = stay = lanes
+    times = [r["at"] for r in (rebalances.bins if isinstance(rebalances, Rates) else rebalances)]
+    begins = time_range.axis_start(span, min([*times, *(p["from_at"] for p in periods)], default=None))
     time_range.chart(
-        timeline.chart(shown, rebalances, span.since, span.until, zoom=f"{subject}/{span.name}"),
+        timeline.chart(shown, rebalances, begins, span.until, zoom=f"{subject}/{span.name}"),
         name="rebalances_timeline",
         alt="How many rebalances there were when, and a lane for each member: when it was in the group and how many "
         "partitions it owned",

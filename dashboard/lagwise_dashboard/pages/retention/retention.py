@@ -43,7 +43,7 @@ _AXIS = (
     (3600.0, "1 h"),
     (6 * 3600.0, "6 h"),
     (86400.0, "1 d"),
-    (7 * 86400.0, ""),  # there is no room for it beside the next
+    (7 * 86400.0, "7 d"),
     (30 * 86400.0, "30 d"),
 )
 _CAUSES = {LossCause.DELETION: "deletion", LossCause.EXPIRY: "expiry"}

@@ -56,7 +56,7 @@ def _chart(result: pa.Table, span: TimeRange) -> None:
     made = plot_theme.figure(height=230, zoom=f"{_cluster}/{_topic}/{span.name}")
     points = plot_theme.with_gaps(result)
     at, rates = points["at"], points["rate_per_second"]
-    made.add_trace(plot_theme.area(at, rates, "rgba(217,119,6,0.12)"))
+    made.add_traces(plot_theme.areas(at, rates, "rgba(217,119,6,0.12)"))
     made.add_trace(
         plot_theme.packed_line(
             at, rates, name="written", line={"color": plot_theme.PRODUCED, "width": 1.8},
@@ -64,7 +64,7 @@ def _chart(result: pa.Table, span: TimeRange) -> None:
             hovertemplate="%{customdata}/s<extra>written</extra>", showlegend=False,
         )
     )  # fmt: skip
-    made.update_xaxes(range=[span.since, span.until])
+    made.update_xaxes(range=[time_range.axis_start(span, at[0]), span.until])
     made.update_yaxes(ticksuffix=" /s")
     time_range.chart(made, name="topic_written", alt="Records written to the topic per second over time")
 

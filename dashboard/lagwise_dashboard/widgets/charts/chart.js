@@ -14,6 +14,8 @@ export default function ({ data, parentElement, setTriggerValue }) {
   const chart = charts.get(parentElement);
   chart.show(decoder.decode(data), (ends) => setTriggerValue("stretch", ends));
   return () => {
+    // Streamlit also calls this for a run that a later one has overtaken: that one still shows the chart.
+    if (parentElement.isConnected) return;
     charts.delete(parentElement);
     chart.remove();
   };

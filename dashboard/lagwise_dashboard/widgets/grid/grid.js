@@ -39,6 +39,7 @@ class Table {
     const hadFocus = Boolean(this.root.activeElement?.closest("th, td"));
     this.frame.style.setProperty("--rows", data.visible_rows);
     this.frame.classList.toggle("high", data.columns.some((column) => column.wraps));
+    this.frame.classList.toggle("with-axis", data.columns.some((column) => column.axis.length));
     this.table.setAttribute("aria-label", data.label);
     this.download.setAttribute("aria-label", `CSV: ${data.label}`);
     const stop = this.cell(...this.place);
@@ -232,7 +233,7 @@ function contents(column, shown, href) {
   if (column.kind === "share") return [make("span", { class: "bar", style: `--share: ${shown.replace(" ", "")}` }), shown];
   // Paper breaks the line after the day.
   if (column.kind === "number") shown = shown.replace(DAY_BEFORE_TIME, "$1\n");
-  if (column.wraps) return [make("div", { class: "lines" }, [shown])];
+  if (column.wraps) return [make("div", { class: "lines", style: `--lines: ${column.wraps}` }, [shown])];
   return [href ? make("a", { href, tabindex: -1 }, [shown]) : shown];
 }
 
@@ -262,7 +263,7 @@ function chart(digits) {
 }
 
 // A span on the axis that all rows share; what is a moment is as wide as can be seen.
-const SPAN_WIDTH = 180; // pixels; as in the styles
+const SPAN_WIDTH = 220; // pixels; as in the styles
 function bar([low, high, text], ticks) {
   const svg = makeSvg("svg", { viewBox: `0 0 ${SPAN_WIDTH} 20`, role: "img", "aria-label": text });
   for (const [place] of ticks) svg.append(makeSvg("line", { x1: place * SPAN_WIDTH, x2: place * SPAN_WIDTH, y1: 0, y2: 20 }));

@@ -33,13 +33,15 @@ def of(known: ObjectiveTakes, typed_seconds: float | None, outlook: Outlook | No
     return ObjectiveTakes(as_planned({"objective_rate_per_second": known.rate_per_second}).popitem()[1], known.source)
 
 
-def show(takes: ObjectiveTakes, values: Mapping[str, Any]) -> None:
-    """``By the objective of 5 min: 340/s · by the highest minute: 1,430/s``, and what decides the first of them."""
+def show(takes: ObjectiveTakes, values: Mapping[str, Any], *, with_forecast: bool) -> None:
+    """``By the objective of 5 min: 340/s · by the highest minute: 1,430/s``, and what decides the first of them.
+    ``with_forecast``: both allow for what is forecast, and so are more than what was needed so far."""
     peak = values.get("peak_rate_per_second")
     if peak is None:
         return
     rate = humanise.DASH if takes.rate_per_second is None else f"{significant(takes.rate_per_second)}/s"
     both = f"{by_objective(values.get('objective_seconds'))}: {rate} · by the highest minute: {significant(peak)}/s"
+    both = f"with the forecast, {both}" if with_forecast else both
     st.markdown(escaping.markdown(both[0].upper() + both[1:]))
     said = f"What the objective takes: {takes.source}."
     if takes.rate_per_second is not None:

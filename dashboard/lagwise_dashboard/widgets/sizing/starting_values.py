@@ -28,13 +28,15 @@ class StartingValues:
     sources: Mapping[str, str]
     #: Behind a value in an empty field.
     source_phrase: str
+    #: Whether there is no group, and so nothing that was recorded.
+    is_example: bool = False
 
     @classmethod
     def of(cls, selected: SelectedGroup, now: datetime) -> "StartingValues":
         """The verdict's numbers, which are the topic's, as `lagwise size` starts with them; without a verdict the load
         of all that the group reads, and without a group an example."""
         if not selected.is_known:
-            return cls(*_with_target(_EXAMPLE, dict.fromkeys(_EXAMPLE, "an example")), "as an example")
+            return cls(*_with_target(_EXAMPLE, dict.fromkeys(_EXAMPLE, "an example")), "as an example", is_example=True)
         values: Mapping[str, Any] = {}
         sources: Mapping[str, str] = {}
         if selected.row is not None:
