@@ -127,6 +127,7 @@ def test_a_setting_has_variable_default_and_meaning(key: str) -> None:
 
 #: A value for each setting's variable, other than its default.
 _OTHER = {
+    "log_format": "json",
     "analysis.capacity.size_by": "peak",
     "data": "other",
     "state_dir": "/tmp/x",
