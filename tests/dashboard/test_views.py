@@ -13,9 +13,11 @@ from streamlit.testing.v1 import AppTest
 from lagwise.domain.humanise import plural
 from lagwise.domain.vocabulary import Status
 from lagwise.platform import health as heartbeats
+from lagwise.tables import ALL_TABLES
 from lagwise.tables.analysis import GROUP_HISTORY, GROUP_STATUS
 from lagwise.tables.raw import SAMPLES
 from lagwise.tables.repair import inspect, repair
+from lagwise.tables.rounds import TICKS
 from lagwise.tables.store import Lake
 from tests.dashboard import lakes
 from tests.dashboard.conftest import APP, NOW, Open, clear_the_filters, offered
@@ -147,6 +149,29 @@ def test_a_page_of_one_cluster_is_as_old_as_that_cluster(open_app: Open, busy: P
         app = open_app(view, **query)
         assert f"**Data as of {as_of} UTC**" in _text(app), (view, query)
         assert bool(app.error) == (as_of == "11:49:59"), (view, query)
+
+
+@pytest.mark.parametrize(
+    ("interval_seconds", "as_of", "collected"),
+    [(60, "11:59:09", "56 s ago (staging)"), (600, "11:59:59", "6 s ago (prod)")],
+)
+def test_the_head_of_a_page_shows_the_cluster_that_is_most_overdue_for_its_own_interval(
+    open_app: Open, tmp_path: Path, interval_seconds: int, as_of: str, collected: str
+) -> None:
+    """A cluster that is sampled once a minute, as the made-up one of the demo, makes no page look old between two of
+    its samples."""
+    new = Scene(NOW)
+    old = Scene(NOW, sample_age=timedelta(seconds=56), promised=timedelta(seconds=interval_seconds))
+    lake = Lake(str(tmp_path / "lake"))
+    lake.create(*ALL_TABLES)
+    for cluster, scene in (("prod", new), ("staging", old)):
+        lakes.append(lake, SAMPLES, (row for row in lakes._samples(scene) if row["cluster"] == cluster))
+    rows = [lakes._group_status(old if s.cluster == "staging" else new, s) for s in new.stories]
+    lakes.append(lake, GROUP_STATUS, rows)
+    lakes.append(lake, TICKS, lakes._ticks(new))
+    text = _text(open_app())
+    assert f"**Data as of {as_of} UTC**" in text
+    assert f":green-badge[✓ collected {collected}]" in text
 
 
 @pytest.mark.parametrize(

@@ -85,8 +85,10 @@ class Freshness:
 
     @property
     def as_of(self) -> datetime | None:
-        """The moment that the verdicts speak of; where clusters differ, the oldest."""
-        return min((v.at for v in self.verdicts if v.at is not None), default=None)
+        """The moment that the verdicts speak of; where clusters differ, that of the cluster that is the most overdue. A
+        minute is nothing where samples are taken once a minute, and much where they are taken every three seconds."""
+        known = [v for v in self.verdicts if v.at is not None]
+        return max(known, key=lambda v: (v.age_seconds or 0.0) / v.allowed_seconds).at if known else None
 
     def of_cluster(self, name: str) -> "Freshness":
         """How old everything is that a page of one cluster shows. Without verdicts on such a cluster it is all."""
@@ -195,8 +197,11 @@ def place() -> None:
 def strip(freshness: Freshness) -> None:
     """One line beside the title: data as of when, and the ages. Where something is stale, a warning is drawn here."""
     now = freshness.now
+    # The most overdue: of a cluster that is sampled once a minute, an age of half a minute is none.
     oldest = max(
-        freshness.collections, key=lambda s: math.inf if s.age_seconds is None else s.age_seconds, default=None
+        freshness.collections,
+        key=lambda s: math.inf if s.age_seconds is None else s.age_seconds / s.interval_seconds,
+        default=None,
     )
     as_of = freshness.as_of
     parts = ["**No data yet**" if as_of is None else f"**Data as of {time_zone.clock_markdown(as_of, now)}**"]
@@ -219,7 +224,7 @@ def strip(freshness: Freshness) -> None:
 
 
 def _badge(verb: str, oldest: DataSource, sources: tuple[DataSource, ...], which: str) -> str:
-    """How old the oldest of these is, with a sign for the gravest."""
+    """How old the most overdue of these is, with a sign for the gravest."""
     stale, starting = any(s.stale for s in sources), any(s.starting for s in sources)
     colour, sign = ("red", "✕") if stale else ("blue", "…") if starting else ("green", "✓")
     when = f"{humanise.since(oldest.at, oldest.now)} ago" if oldest.at else "not yet" if oldest.starting else "never"
