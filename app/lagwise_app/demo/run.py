@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 
 #: The file with the key of the webhook's signatures. In a file, `lagwise doctor` in another terminal can read it too.
 _KEY_FILE = "webhook.key"
+#: What the groups did is kept for so long: more than the week of a chart and the week before, its faint line.
+_LAKE = {"retention": {"minute_stats_days": 15}}
 _STEP_SECONDS = 0.25
 _READ_SECONDS = 1.0
 _MEMORY_SECONDS = 5.0
@@ -167,7 +169,7 @@ def _past(options: DemoOptions, folder: Path) -> Iterator[_Past]:
         return
     from lagwise_app.demo.made_up.cluster import MadeUpCluster
 
-    config = Config.model_validate({"data": str(folder), "analysis": _analysis(options)})
+    config = Config.model_validate({"data": str(folder), "lake": _LAKE, "analysis": _analysis(options)})
     with MadeUpCluster(config, datetime.now(UTC)) as cluster:
         yield _Past(cluster)
 
@@ -185,6 +187,7 @@ def _settings(options: DemoOptions, cluster: Mapping[str, Any], folder: Path, we
         Config.model_validate(
             {
                 "data": str(folder),
+                "lake": _LAKE,
                 # Alerts watch these clusters only: nobody is notified of made-up groups.
                 "clusters": [{"name": CLUSTER_NAME, "interval_seconds": 3, **cluster}],
                 "analysis": _analysis(options),
