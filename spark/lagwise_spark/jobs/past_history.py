@@ -18,10 +18,11 @@ from lagwise.config import Config
 from lagwise.domain.group_record import row_of
 from lagwise.domain.groups import record_of_verdict, verdict_of
 from lagwise.domain.humanise import plural
+from lagwise.domain.verdicts.changes import COARSE_AFTER_SECONDS
 from lagwise.domain.verdicts.rollup import parts_of
 from lagwise.domain.verdicts.windows import HOURS_OF_DAY, WINDOWS_SECONDS
 from lagwise.tables.analysis import GROUP_HISTORY, PARTITION_STATUS, STATUS_CHANGES
-from lagwise.tables.minutes import HOURS, MINUTES, WATERMARK_FIVE_MINUTES, WATERMARK_MINUTES
+from lagwise.tables.minutes import FIVE_MINUTES, HOURS, MINUTES, WATERMARK_FIVE_MINUTES, WATERMARK_MINUTES
 from lagwise.tables.raw import COMMITS, EVENTS, GROUPS, MEMBERS, WATERMARKS
 from lagwise.tables.schema import TIMESTAMP, no_rows
 from lagwise.tables.store import Lake
@@ -29,7 +30,7 @@ from lagwise_spark.jobs import read
 from lagwise_spark.jobs.far_behind import telling_rows
 from lagwise_spark.jobs.groups_of_round import columns_to_roll_up
 from lagwise_spark.jobs.past_moments import MomentsAtOnce, moments_of, slices_of
-from lagwise_spark.jobs.progress import MISDATED, News, hour_of, micros_of, minute_of
+from lagwise_spark.jobs.progress import MISDATED, News, five_minutes_of, hour_of, micros_of, minute_of
 from lagwise_spark.jobs.round_inputs import (
     GroupsSeen,
     limits_table,
@@ -74,7 +75,7 @@ def judge_past(
         plural(len(moments), "moment"),
     )
     slices = list(slices_of(moments, n.group_partitions, context.defaultParallelism))
-    partition_changes, first_seen, last = [], [], no_rows(PARTITION_STATUS.arrow)
+    statuses, last = [], no_rows(PARTITION_STATUS.arrow)
     shown: list[dict[str, Any]] = []
     # As many at once as there are cores: what the driver holds for them has a bound, too.
     for first in range(0, len(slices), context.defaultParallelism):
@@ -88,35 +89,52 @@ def judge_past(
         found = gathered(context, judged_past, pieces)
         if VERDICTS not in found:
             continue
-        partition_changes.append(found[STATUS_CHANGES.name])
-        first_seen.append(found[VERDICTS].group_by(list(OF_PAIR)).aggregate([("as_of", "min")]))
+        statuses.append(found[VERDICTS].select([*OF_PAIR, "as_of", "status", "reason"]))
         last = found.get(PARTITION_STATUS.name, last)
         moment_of_sample = {m.as_of: m.sample_id for its in some for m in its.moments}
         shown += _group_rows(found[VERDICTS], facts, moment_of_sample)
     shown.sort(key=lambda row: (row["as_of"], row["group"]))
+    if not shown:
+        return before
+    partition_changes = _partition_changes(lake, pa.concat_tables(statuses))
     changes, now = changes_of(n.cluster, shown, before)
     # The changes first: what is cut short between the two is done again, and records these twice, never not at all.
-    lake.append(STATUS_CHANGES, pa.concat_tables([*partition_changes, STATUS_CHANGES.from_rows(changes)]))
+    lake.append(STATUS_CHANGES, pa.concat_tables([partition_changes, STATUS_CHANGES.from_rows(changes)]))
     lake.append(GROUP_HISTORY, GROUP_HISTORY.from_rows(shown))
     if last.num_rows:
         # What the round remembers of the one before.
         others = lake.read(PARTITION_STATUS)
         others = others.filter(pc.not_equal(others["cluster"], n.cluster)).select(last.schema.names)
-        dated = _since(last, pa.concat_tables(partition_changes), pa.concat_tables(first_seen))
+        dated = _since(last, partition_changes, pa.concat_tables(statuses))
         lake.replace(PARTITION_STATUS, pa.concat_tables([others.cast(last.schema), dated]))
     return now
 
 
-def _since(rows: pa.Table, changes: pa.Table, first_seen: pa.Table) -> pa.Table:
+def _partition_changes(lake: Lake, statuses: pa.Table) -> pa.Table:
+    """Rows of `status_changes` of partitions: what is seen for the first time is none."""
+    found = lake.query(
+        """
+        select cluster, "group", topic, partition, as_of as "at", "before", status as "after", reason from (
+            select *, lag(status) over (partition by "group", topic, partition order by as_of) as "before" from statuses
+        ) where "before" <> status order by "at"
+        """,
+        over=[],
+        given={"statuses": statuses},
+    )
+    schema = STATUS_CHANGES.without_day
+    return found.select(schema.names).cast(schema)
+
+
+def _since(rows: pa.Table, changes: pa.Table, statuses: pa.Table) -> pa.Table:
     """Rows of `partition_status`, each with when its status began: with its last change, or when it was first seen."""
     keys = list(OF_PAIR)
     changed = changes.group_by(keys).aggregate([("at", "max")])
-    seen = first_seen.group_by(keys).aggregate([("as_of_min", "min")])
+    seen = statuses.group_by(keys).aggregate([("as_of", "min")])
     # Joined by themselves: pyarrow takes no lists along.
     found = rows.select(keys).append_column("row", pa.array(range(rows.num_rows)))
     found = found.join(changed, keys).join(seen, keys).sort_by("row")
     place = rows.schema.get_field_index("since")
-    since = pc.coalesce(found["at_max"], found["as_of_min_min"])
+    since = pc.coalesce(found["at_max"], found["as_of_min"])
     return rows.set_column(place, rows.schema.field("since"), since.cast(rows.schema.field("since").type))
 
 
@@ -190,9 +208,20 @@ def _pieces(
         )
         for table in (COMMITS, WATERMARKS)
     }
-    minutes = (minute_of(first - reach), minute_of(last) + timedelta(minutes=1))
+    fine_from = five_minutes_of(first - timedelta(seconds=COARSE_AFTER_SECONDS))
+    fine, coarse = (fine_from, minute_of(last) + timedelta(minutes=1)), (five_minutes_of(first - reach), fine_from)
     hours = (hour_of(first) - timedelta(hours=HOURS_OF_DAY + 2), hour_of(last))
-    files = read.files_of(lake, {MINUTES: minutes, WATERMARK_MINUTES: minutes, HOURS: hours}, raw)
+    files = read.files_of(
+        lake,
+        {
+            MINUTES: fine,
+            WATERMARK_MINUTES: fine,
+            FIVE_MINUTES: coarse,
+            WATERMARK_FIVE_MINUTES: coarse,
+            HOURS: hours,
+        },
+        raw,
+    )
     inputs = RoundInputs(
         moments=[moment_of(n, config)],
         sample_ids=frozenset(m.sample_id for m in its.moments),
@@ -209,6 +238,7 @@ def _pieces(
             files,
             tuple(m.sample_id for m in its.moments),
             tuple(micros_of(m.as_of) for m in its.moments),
+            micros_of(fine_from),
             micros_of(its.shown_from),
             its.is_last,
             within.of(n.cluster),

@@ -8,7 +8,6 @@ from lagwise.tables.raw import SAMPLES
 from lagwise.tables.store import Lake
 from lagwise_spark.jobs.progress import News, micros_of
 from lagwise_spark.jobs.round_inputs import SampleMoment
-from lagwise_spark.tasks.judging_past import REACH
 
 #: How far apart moments are, by how long ago they are at most: as far as the points of a chart over that time are.
 _TIERS = (
@@ -21,10 +20,12 @@ _TIERS = (
 #: further apart as it takes: the time that the past costs has a bound, however long it is.
 _DISTANCES = tuple(timedelta(minutes=m) for m in (1, 5, 15, 60, 180, 360, 720, 1440))
 VERDICTS_AT_MOST = 300_000
-#: About how many minutes of group-partitions a task reads.
-ROWS_PER_TASK = 1_000_000
-#: A slice judges so long before its first moment, and at least so many moments.
-_REMEMBERS, _MOMENTS_REMEMBERED = timedelta(hours=1), 2
+#: About how many minutes of group-partitions a task reads …
+ROWS_PER_TASK = 500_000
+#: … and how many of these rows lie before its first moment: a quarter of an hour, and by five what is before that.
+_ROWS_BEFORE = 30
+#: A slice judges the moments of so long before its first one, too. Where moments are further apart, there is none.
+_REMEMBERS = timedelta(hours=1)
 
 Moments = list[tuple[SampleMoment, timedelta]]
 
@@ -76,14 +77,14 @@ def slices_of(moments: Moments, group_partitions: int, cores: int) -> Iterator[M
     while first < len(moments):
         distance = moments[first][1]
         stop = next((i for i in range(first, len(moments)) if moments[i][1] != distance), len(moments))
-        minutes = max(1, ROWS_PER_TASK // max(1, group_partitions)) - REACH // 60_000_000
-        remembered = max(_MOMENTS_REMEMBERED, _REMEMBERS // distance)
+        minutes = max(1, ROWS_PER_TASK // max(1, group_partitions)) - _ROWS_BEFORE
+        remembered = _REMEMBERS // distance
         most = max(1, int(minutes * timedelta(minutes=1) / distance) - remembered)
         size = min(most, -(-(stop - first) // cores))
         for begin in range(first, stop, size):
             end = min(begin + size, stop)
             its = [m for m, _ in moments[max(0, begin - remembered) : end]]
-            span = (its[-1].as_of - its[0].as_of) / timedelta(minutes=1) + REACH / 60e6
+            span = (its[-1].as_of - its[0].as_of) / timedelta(minutes=1) + _ROWS_BEFORE
             pieces = max(1, round(span * group_partitions / ROWS_PER_TASK))
             yield MomentsAtOnce(its, moments[begin][0].as_of, pieces, end == len(moments))
         first = stop

@@ -13,8 +13,8 @@ from lagwise.domain.verdicts.loss import LOSS_CAUSES
 from lagwise.domain.verdicts.series import judged_in_series
 from lagwise.domain.verdicts.status import REASONS, STATUSES
 from lagwise.domain.verdicts.windows import pace_of, whole_hours, whole_hours_until
-from lagwise.tables.analysis import PARTITION_STATUS, STATUS_CHANGES
-from lagwise.tables.minutes import HOURS, MINUTES, WATERMARK_MINUTES
+from lagwise.tables.analysis import PARTITION_STATUS
+from lagwise.tables.minutes import FIVE_MINUTES, HOURS, MINUTES, WATERMARK_FIVE_MINUTES, WATERMARK_MINUTES
 from lagwise.tables.raw import COMMITS, WATERMARKS
 from lagwise_spark.tasks.arrow_columns import arrow_of, combined
 from lagwise_spark.tasks.inputs import RoundInputs, facts_at, limits_at, objectives_at, picked_at
@@ -37,6 +37,7 @@ class PastSlice:
     Attributes:
         inputs: with facts and assignments of all these samples, and one moment: the cluster's latest, for its settings.
         sample_ids: the samples, in order of time; ``as_of`` has their moments (microseconds since the epoch).
+        fine_from: before it history is read by five minutes, as the first moment takes it.
         shown_from: earlier moments are judged only for what later ones remember of them.
         is_last: a round follows.
         within: the range, which holds one cluster only.
@@ -46,14 +47,15 @@ class PastSlice:
     files: LakeFiles
     sample_ids: tuple[str, ...]
     as_of: tuple[int, ...]
+    fine_from: int
     shown_from: int
     is_last: bool
     within: KeyRange
 
 
 def judged_past(wanted: PastSlice) -> Made:
-    """Verdicts on the group-partitions at the moments that are shown (:data:`PAST_ROWS`), the changes of status between
-    these, and rows of `partition_status` of the last moment if a round follows, which remembers them."""
+    """Verdicts on group-partitions at the moments that are shown (:data:`PAST_ROWS`), and rows of `partition_status`
+    of the last moment if a round follows, which remembers them."""
     (moment,) = wanted.inputs.moments
     reader = RangeReader(wanted.files, wanted.within, [moment.cluster])
     names = reader.names
@@ -62,16 +64,24 @@ def judged_past(wanted: PastSlice) -> Made:
     only = frozenset(wanted.sample_ids)
     commits = reader.read(COMMITS, (*OF_COMMITS, "committed_at", "owner"), only)
     ends = reader.read(WATERMARKS, (*OF_WATERMARKS, "leader"), only)
-    minutes, hours = reader.buckets(MINUTES), reader.buckets(HOURS)
-    log_rows = [reader.rows(WATERMARK_MINUTES, (*OF_LOG, *LOG_COLUMNS)), wanted.inputs.older]
-    fine, older = (reader.numbered(rows, WATERMARK_MINUTES, (*OF_LOG, *LOG_COLUMNS[:-1])) for rows in log_rows)
+    minutes, fives, hours = (reader.buckets(table) for table in (MINUTES, FIVE_MINUTES, HOURS))
+    log_rows = [reader.rows(table, (*OF_LOG, *LOG_COLUMNS)) for table in (WATERMARK_MINUTES, WATERMARK_FIVE_MINUTES)]
+    log_rows.append(wanted.inputs.older)
+    fine, coarse, older = (reader.numbered(rows, WATERMARK_MINUTES, (*OF_LOG, *LOG_COLUMNS[:-1])) for rows in log_rows)
     keys = reader.keys()
     if not len(keys.pairs["log"]):
         return
     begins = int(as_of[0]) - REACH
-    buckets, hours = in_order([(minutes, minutes["minute"] >= begins)]), in_order([(hours, None)])
-    masks = (fine["minute"] >= begins, older["minute"] < begins)
-    logs = joined_logs([logs_of(list(zip((fine, older), log_rows, masks, strict=True)))])
+
+    def is_fine(rows: Columns) -> Array:
+        return rows["minute"] >= wanted.fine_from
+
+    def is_coarse(rows: Columns) -> Array:
+        return (rows["minute"] < wanted.fine_from) & (rows["minute"] >= begins)
+
+    buckets, hours = in_order([(minutes, is_fine(minutes)), (fives, is_coarse(fives))]), in_order([(hours, None)])
+    masks = (is_fine(fine), is_coarse(coarse), older["minute"] < begins)
+    logs = joined_logs([logs_of(list(zip((fine, coarse, older), log_rows, masks, strict=True)))])
 
     commit_at, end_at = _rows_at(commits, "pair", keys.pairs, samples), _rows_at(ends, "log", keys.logs, samples)
     at, pair = np.nonzero((commit_at >= 0).T | _is_known(buckets, len(keys.pairs["log"]), as_of))
@@ -131,7 +141,6 @@ def judged_past(wanted: PastSlice) -> Made:
     yield VERDICTS, _rows(keys, _those(judged, is_shown), PAST_ROWS)
     if wanted.is_last:
         yield PARTITION_STATUS.name, _rows(keys, _those(judged, at == len(as_of) - 1), PARTITION_STATUS.arrow)
-    yield STATUS_CHANGES.name, _changes(keys, judged, is_shown)
 
 
 def _rows_at(rows: Columns, of: str, keyed: Columns, samples: Array) -> Array:
@@ -187,21 +196,3 @@ def _rows(keys: Keys, judged: Columns, schema: pa.Schema) -> pa.Table:
     }
     arrays = [given[f.name] if f.name in given else arrow_of(judged[f.name], f.type) for f in schema]
     return pa.Table.from_arrays(arrays, schema=schema)
-
-
-def _changes(keys: Keys, judged: Columns, is_shown: Array) -> pa.Table:
-    """Rows of `status_changes` of partitions: what is seen for the first time is none."""
-    order = np.lexsort((judged["moment"], judged["pair"]))
-    pair, status = judged["pair"][order], judged["status"][order]
-    has_changed = np.zeros(len(order), bool)
-    has_changed[1:] = (pair[1:] == pair[:-1]) & (status[1:] != status[:-1])
-    place = np.flatnonzero(has_changed & is_shown[order])
-    now = order[place]
-    columns = keys.of_pairs(judged["pair"][now]) | {
-        "at": arrow_of(judged["as_of"][now], STATUS_CHANGES.arrow.field("at").type),
-        "before": words_of(status[place - 1], STATUSES),
-        "after": words_of(judged["status"][now], STATUSES),
-        "reason": words_of(judged["reason"][now], REASONS),
-    }
-    schema = STATUS_CHANGES.without_day
-    return pa.Table.from_arrays([columns[name] for name in schema.names], schema=schema)
