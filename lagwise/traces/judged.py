@@ -7,14 +7,13 @@ import numpy as np
 
 from lagwise.domain.groups import GroupVerdict, verdict_of
 from lagwise.domain.verdicts.buckets import hours_of, of_samples
-from lagwise.domain.verdicts.columns import NULL, Array, Columns, before, is_first, taken
+from lagwise.domain.verdicts.columns import NULL, Array, Columns, taken
 from lagwise.domain.verdicts.evidence import Known, evidence_of, no_previous
 from lagwise.domain.verdicts.logs import logs_of_samples, seen_logs
 from lagwise.domain.verdicts.ownership import group_facts, is_assigned
 from lagwise.domain.verdicts.rollup import RollupNames, parts_of, places_of
 from lagwise.domain.verdicts.samples import gap_seconds, known_samples
-from lagwise.domain.verdicts.status import judge, remembered, stalled_after_seconds
-from lagwise.domain.verdicts.turns import awaits_turn
+from lagwise.domain.verdicts.series import judged_in_series
 from lagwise.domain.verdicts.windows import pace_of, whole_hours, whole_hours_until
 from lagwise.traces.csv_files import Row
 from lagwise.traces.trace import Trace, moment
@@ -93,17 +92,9 @@ def judged(trace: Trace, events: Sequence[Row], times: Sequence[float] | None = 
             previous=no_previous(len(pair)),
         )
     )
-    evidence["is_where_it_was"] = _is_where_it_was(evidence["committed"], pair, moments)
-    owners = evidence | {
-        "owner_now": _owner_now(view, evidence["owner"]),
-        "stalled_after_seconds": stalled_after_seconds(evidence),
-    }
-    evidence["awaits_turn"] = awaits_turn(owners, owners)
-    evidence |= remembered(evidence, pair, moments)
     names, client = _clients(rows, samples[moments], pairs["group"], evidence["owner"])
     partitions = {
-        **evidence,
-        **judge(evidence),
+        **judged_in_series(evidence, pair, moments, view),
         **pairs,
         "commits_seen": evidence["moves"],
         "lag_slope_per_second": evidence["slope"],
@@ -173,20 +164,6 @@ def _days(buckets: Columns, cases: Columns) -> dict[str, Array]:
     those, number = np.unique(keys, axis=1, return_inverse=True)
     wanted = {"pair": those[0], "until": those[1], "recreated_at": those[2]}
     return taken(whole_hours(hours_of(buckets), wanted), number.ravel())
-
-
-def _is_where_it_was(committed: Array, pair: Array, moment: Array) -> Array:
-    """Whether the offset is where it was at the moment before."""
-    order = np.lexsort((moment, pair))
-    ordered = committed[order]
-    made = np.empty(len(pair), bool)
-    made[order] = ~is_first(pair[order]) & (ordered != NULL) & (ordered == before(ordered))
-    return made
-
-
-def _owner_now(view: Array, owner: Array) -> Array:
-    """A number for each owner of each group at each moment; -1 where there is none."""
-    return np.where(owner >= 0, view * (owner.max(initial=0) + 1) + owner, -1)
 
 
 def _limits_at(limits: Columns, topic: Array, now: Array) -> dict[str, Array]:

@@ -24,7 +24,9 @@ from lagwise_app.demo.folder import demo_folder
 from lagwise_app.demo.memory_use import MemoryUse
 from lagwise_app.demo.progress import DemoProgress, groups_table
 from lagwise_app.demo.report import DemoOutcome, JudgedPast, document
+from lagwise_app.demo.run import _look_again
 from lagwise_app.demo.webhook_receiver import ReceivedAlert, WebhookReceiver
+from lagwise_app.supervisor.effective_settings import EFFECTIVE_SETTINGS
 from lagwise_app.supervisor.state_lock import locked
 from lagwise_app.supervisor.supervisor import ProcessState, ProcessStatus
 from lagwise_app.terminal import output
@@ -272,11 +274,45 @@ def test_without_a_terminal_changes_are_printed_once_and_without_control_charact
         expected.update([group("billing", "ok"), group(HOSTILE, "ok")], 3)
         progress.show(expected, 3, [], [alert], "")
     lines = shown.getvalue().splitlines()
-    assert lines[0] == "     1 s  billing is unknown: too_few_samples (expected ok)"
+    assert lines[0] == "     1 s  billing is unknown: too_few_samples (ok expected within 2 min of the start)"
     assert lines[-1] == "     3 s  billing is ok"
     assert len(lines) == 4
     assert "(invalid signature)" in shown.getvalue()
     assert "\x1b" not in shown.getvalue()
+
+
+def test_a_status_that_is_still_unexpected_after_two_minutes_is_told_without_a_promise(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    shown = io.StringIO()
+    monkeypatch.setattr(sys, "stdout", shown)
+    progress = DemoProgress(as_json=False)
+    expected = ExpectedGroups([BILLING])
+    expected.update([group("billing", "stalled")], 121)
+    progress.show(expected, 121, [], [], "")
+    assert shown.getvalue() == "   121 s  billing is stalled (ok expected)\n"
+    assert expected.words == "0 of 1 groups have the expected status"
+
+
+def test_without_a_terminal_the_groups_are_a_table_at_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown = io.StringIO()
+    monkeypatch.setattr(sys, "stdout", shown)
+    progress = DemoProgress(as_json=False)
+    expected = ExpectedGroups([BILLING, ARCHIVER])
+    expected.update([group("billing", "ok"), group("archiver", "stalled")], 130)
+    progress.show_end(expected)
+    heading, *lines = shown.getvalue().splitlines()
+    assert heading.split() == ["group", "expected", "shown", "lag", "oldest", "why"]
+    assert [line.split()[:2] for line in lines] == [["✓", "billing"], ["…", "archiver"]]
+    progress.console._force_terminal = True
+    progress.show_end(expected)
+    assert len(shown.getvalue().splitlines()) == 3, "in a terminal it is there already"
+
+
+def test_what_is_kept_is_told_with_the_command_that_shows_it(tmp_path: Path) -> None:
+    said = _look_again(tmp_path / "my demo")
+    assert said.startswith(f"the data is kept in {tmp_path / 'my demo'}; to look at it again: ")
+    assert f" --config '{tmp_path / 'my demo' / EFFECTIVE_SETTINGS}' dashboard " in said
 
 
 def test_without_a_terminal_the_end_and_the_restart_of_a_process_are_printed() -> None:
@@ -311,7 +347,7 @@ def test_in_a_terminal_the_table_has_every_group_and_no_foreign_control_characte
     assert "\\x1b[2J" in text
     assert "\x1b[2J" not in text
     assert "restarts in 3 s, 1× restarted" in text
-    assert "1 of 2 as expected" in text
+    assert "1 of 2 groups have the expected status, all should within 2 min of the start" in text
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

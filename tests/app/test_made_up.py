@@ -96,7 +96,7 @@ def test_a_group_that_is_stopped_has_no_members(samples: MadeUpSamples) -> None:
     assert {row["group"] for row in commits if row["owner"] is None} == names
 
 
-def test_the_past_has_five_weeks_of_demand_and_a_week_of_the_rest(lake: Lake) -> None:
+def test_the_past_has_five_weeks_of_demand_and_of_the_rest_what_is_kept(lake: Lake) -> None:
     taken = lake.read(SAMPLES)["started_at"]
     assert len(taken) == PAST_MINUTES
     assert pc.max(taken).as_py() == ENDS_AT

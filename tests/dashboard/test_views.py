@@ -1,6 +1,7 @@
 """Each page over a lake as it would be: busy, empty, young, stale, damaged, hostile."""
 
 import json
+import os
 import shutil
 from datetime import timedelta
 from pathlib import Path
@@ -8,15 +9,18 @@ from typing import Any
 
 import pytest
 import streamlit as st
+import yaml
 from sqlalchemy import update
 from streamlit.testing.v1 import AppTest
 
 from lagwise.domain.humanise import plural
 from lagwise.domain.vocabulary import Status
 from lagwise.platform import health as heartbeats
+from lagwise.tables import ALL_TABLES
 from lagwise.tables.analysis import GROUP_HISTORY, GROUP_STATUS
 from lagwise.tables.raw import SAMPLES
 from lagwise.tables.repair import inspect, repair
+from lagwise.tables.rounds import TICKS
 from lagwise.tables.store import Lake
 from lagwise_alerts.operate import queries as alert_queries
 from lagwise_alerts.outbox.database import ALERTS, open_engine, transaction
@@ -150,6 +154,42 @@ def test_a_page_of_one_cluster_is_as_old_as_that_cluster(open_app: Open, busy: P
         app = open_app(view, **query)
         assert f"**Data as of {as_of} UTC**" in _text(app), (view, query)
         assert bool(app.error) == (as_of == "11:49:59"), (view, query)
+
+
+@pytest.mark.parametrize(
+    ("configured", "age_seconds", "as_of", "collected"),
+    [
+        (("prod", "staging"), 56, "11:59:09", "✓ collected 56 s ago (staging)"),
+        (("prod",), 56, "11:59:59", "✓ collected 6 s ago (prod)"),
+        (("prod",), 156, "11:57:29", "✕ collected 2 min 36 s ago (staging)"),
+        ((), 56, "11:59:09", "✓ collected 56 s ago (staging)"),
+    ],
+)
+def test_what_the_settings_do_not_name_dates_a_page_only_when_it_is_late(
+    open_app: Open,
+    tmp_path: Path,
+    configured: tuple[str, ...],
+    age_seconds: int,
+    as_of: str,
+    collected: str,
+) -> None:
+    """The made-up cluster of the demo is sampled once a minute, and makes no page look old between two samples."""
+    settings = Path(os.environ["LAGWISE_CONFIG"])
+    tree = yaml.safe_load(settings.read_text())
+    tree["clusters"] = [cluster for cluster in tree["clusters"] if cluster["name"] in configured]
+    settings.write_text(yaml.safe_dump(tree))
+    new = Scene(NOW)
+    old = Scene(NOW, sample_age=timedelta(seconds=age_seconds), promised=timedelta(seconds=30))
+    lake = Lake(str(tmp_path / "lake"))
+    lake.create(*ALL_TABLES)
+    for cluster, scene in (("prod", new), ("staging", old)):
+        lakes.append(lake, SAMPLES, (row for row in lakes._samples(scene) if row["cluster"] == cluster))
+    rows = [lakes._group_status(old if s.cluster == "staging" else new, s) for s in new.stories]
+    lakes.append(lake, GROUP_STATUS, rows)
+    lakes.append(lake, TICKS, lakes._ticks(new))
+    text = _text(open_app())
+    assert f"**Data as of {as_of} UTC**" in text
+    assert f"-badge[{collected}]" in text
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ from lagwise.config import load_config
 from lagwise.domain.capacity.assessment import NumberSource
 from lagwise.domain.capacity.verdict import CapacityVerdict
 from lagwise.domain.vocabulary import Status
-from lagwise.tables.analysis import GROUP_STATUS, STATUS_CHANGES
+from lagwise.tables.analysis import GROUP_HISTORY, GROUP_STATUS, STATUS_CHANGES
 from lagwise.tables.capacity import CAPACITY
 from lagwise.tables.store import Lake
 from lagwise_alerts.operate import queries
@@ -147,6 +147,7 @@ def test_the_demo_from_start_to_end(demo: Demo, browser: Browser) -> None:
         expect(page.get_by_role("heading", name=heading).first).to_be_visible()
         expect(page.get_by_text("Something went wrong")).to_have_count(0)
     _planners_find_what_they_come_for(visit, demo)
+    _the_made_up_groups_have_a_history(visit, demo)
     assert visit.troubles == []
     visit.close()
     family = demo.family()
@@ -208,6 +209,22 @@ def _planners_find_what_they_come_for(visit: Visit, demo: Demo) -> None:
     asked = [sys.executable, "-m", "lagwise", "size", "checkout", "--cluster", "made-up", "--json"]
     ran = subprocess.run([*asked, "--data", str(demo.data)], capture_output=True, text=True, check=True)
     assert json.loads(ran.stdout)["group"]["verdict"] == CapacityVerdict.TIGHT
+
+
+def _the_made_up_groups_have_a_history(visit: Visit, demo: Demo) -> None:
+    """A week of a group, with the week before it as a faint line, and a status that began when the history says."""
+    page = visit.open("/group?cluster=made-up&group=invoice-pdf&range=7d")
+    expect(page.get_by_role("heading", name="invoice-pdf")).to_be_visible()
+    expect(page.get_by_text("All of its numbers are invented.")).to_be_visible()
+    expect(page.get_by_text("a week before").first).to_be_attached()
+    expect(page.get_by_text("The charts begin at")).to_have_count(0)
+    lake = Lake(str(demo.data / "lake"))
+    history = [row for row in lake.read(GROUP_HISTORY).to_pylist() if row["group"] == "invoice-pdf"]
+    assert max(r["as_of"] for r in history) - min(r["as_of"] for r in history) > timedelta(days=14)
+    assert {Status.OK, Status.FALLING_BEHIND, Status.CATCHING_UP} <= {row["status"] for row in history}
+    (since,) = (row["since"] for row in lake.read(GROUP_STATUS).to_pylist() if row["group"] == "invoice-pdf")
+    latest = max(row["as_of"] for row in history if row["status"] != Status.OK)
+    assert latest < since == min(row["as_of"] for row in history if row["as_of"] > latest)
 
 
 def test_a_signal_ends_everything_within_ten_seconds(tmp_path: Path) -> None:

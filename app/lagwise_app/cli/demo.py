@@ -41,8 +41,9 @@ def demo(
     """Run everything on a real broker, Kafka or RocketMQ, with consumers that misbehave on purpose.
 
     Starts a broker on loopback, producers, consumers (healthy, falling behind, stalled, stopped, …) and the whole
-    product. Then compares the status of each group with the expected one. The first run downloads the broker's
-    jars. Needs Java 17 or newer.
+    product. Then compares the status of each group with the expected one, which it has within two minutes: in a live
+    table, or, where the output is no terminal, change by change with the table at the end. The first run downloads
+    the broker's jars. Needs Java 17 or newer.
 
     Capacity and forecasts need a past. For these, a second cluster, made-up, has five weeks of invented samples and
     keeps producing more. The analysis judges them as any others, before the pages open. No alert about its groups is

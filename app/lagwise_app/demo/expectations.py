@@ -4,7 +4,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from lagwise.domain.humanise import duration
 from lagwise_sandbox.scenarios import DemoScenario
+
+#: Within so long after the start of the workload every group shows its expected status. Before that, another one is no
+#: surprise: what goes wrong has to happen first, and to be seen.
+SETTLES_WITHIN_SECONDS = 120.0
 
 
 @dataclass(slots=True)
@@ -36,6 +41,11 @@ class ExpectedGroup:
     def expected_words(self) -> str:
         return " or ".join(self.expected)
 
+    @property
+    def is_settling(self) -> bool:
+        """Whether it is too early for the expected status."""
+        return self.elapsed_seconds < SETTLES_WITHIN_SECONDS
+
     def update(self, row: Mapping[str, Any] | None, elapsed_seconds: float) -> None:
         """Record the row at a moment."""
         self.row, self.elapsed_seconds = row, elapsed_seconds
@@ -63,6 +73,14 @@ class ExpectedGroups:
         by_name = {row["group"]: row for row in rows}
         for group in self.groups:
             group.update(by_name.get(group.scenario.group), elapsed_seconds)
+
+    @property
+    def words(self) -> str:
+        """How many have the expected status, and when all should have it."""
+        right = f"{sum(group.agrees for group in self.groups)} of {len(self.groups)} groups have the expected status"
+        if not self.all_agree and self.groups[0].is_settling:
+            right += f", all should within {duration(SETTLES_WITHIN_SECONDS)} of the start"
+        return right
 
     @property
     def all_agree(self) -> bool:

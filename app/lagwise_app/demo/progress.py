@@ -12,7 +12,7 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from lagwise.domain.humanise import count, duration
-from lagwise_app.demo.expectations import ExpectedGroup, ExpectedGroups
+from lagwise_app.demo.expectations import SETTLES_WITHIN_SECONDS, ExpectedGroup, ExpectedGroups
 from lagwise_app.demo.webhook_receiver import ReceivedAlert
 from lagwise_app.supervisor.display import process_table
 from lagwise_app.supervisor.supervisor import ProcessState, ProcessStatus
@@ -76,8 +76,7 @@ class DemoProgress:
         if self._live is not None:
             shown: list[RenderableType] = [groups_table(expected), Text(""), process_table(processes)]
             shown += [Text(""), *(alert_line(alert) for alert in alerts[-_ALERTS_SHOWN:])] if alerts else []
-            right = f"{sum(group.agrees for group in expected.groups)} of {len(expected.groups)} as expected"
-            shown.append(Text(f"\n{duration(int(elapsed))}: {right}. {footer}", style="dim"))
+            shown.append(Text(f"\n{duration(int(elapsed))}: {expected.words}. {footer}", style="dim"))
             self._live.update(Group(*shown))
             return
         for process in processes:
@@ -104,7 +103,15 @@ class DemoProgress:
         self._printed_statuses[group.scenario.group] = now
         line = Text(f"{elapsed:6.0f} s  ").append_text(plain(group.scenario.group)).append(" is ")
         line.append_text(status_text(*now))
-        self.console.print(line if group.agrees else line.append(f" (expected {group.expected_words})", style="dim"))
+        if not group.agrees:
+            when = f" within {duration(SETTLES_WITHIN_SECONDS)} of the start" if group.is_settling else ""
+            line.append(f" ({group.expected_words} expected{when})", style="dim")
+        self.console.print(line)
+
+    def show_end(self, expected: ExpectedGroups) -> None:
+        """Without a terminal, print the groups as they were at the end: in one they are there already."""
+        if not self.console.is_terminal:
+            self.console.print(groups_table(expected))
 
 
 @dataclass(slots=True)

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lagwise.config import Config, SparkSettings
+from lagwise.domain.humanise import plural
 from lagwise.links.first_commands import shell_word
 from lagwise.platform.errors import LagwiseError
 from lagwise.platform.program import program
@@ -23,7 +24,7 @@ from lagwise_app.demo.memory_use import MemoryUse
 from lagwise_app.demo.progress import DemoProgress
 from lagwise_app.demo.report import DemoOutcome, JudgedPast, document
 from lagwise_app.demo.webhook_receiver import WebhookReceiver
-from lagwise_app.supervisor.effective_settings import dashboard_address, with_dashboard_port
+from lagwise_app.supervisor.effective_settings import EFFECTIVE_SETTINGS, dashboard_address, with_dashboard_port
 from lagwise_app.supervisor.processes import running_product
 from lagwise_app.supervisor.supervisor import ProcessStatus, Supervisor
 from lagwise_app.terminal import lake_queries
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
 
 #: The file with the key of the webhook's signatures. In a file, `lagwise doctor` in another terminal can read it too.
 _KEY_FILE = "webhook.key"
+#: What the groups did is kept for so long: more than the week of a chart and the week before, its faint line.
+_LAKE = {"retention": {"minute_stats_days": 15}}
 _STEP_SECONDS = 0.25
 _READ_SECONDS = 1.0
 _MEMORY_SECONDS = 5.0
@@ -77,9 +80,22 @@ def run_demo(options: DemoOptions, signals: Signals) -> int:
 
         print_json(result)
     else:
+        progress.show_end(outcome.expected)
         progress.say(result["summary"])
+    if options.data is not None:
+        progress.say(_look_again(options.data))
     ended_by_user = options.for_seconds is None and signals.stop.is_set()
     return 0 if result["ok"] or ended_by_user else 1
+
+
+def _look_again(data: Path) -> str:
+    """Where the data is, and how to look at it when the demo has ended: with its own settings, which have the note on
+    what is made up."""
+    settings = shell_word(str(data.resolve() / EFFECTIVE_SETTINGS))
+    return (
+        f"the data is kept in {data.resolve()}; to look at it again: {program()} --config {settings} dashboard "
+        "(nothing is collected any more, so its pages call it stale)"
+    )
 
 
 def _run_on_cluster(
@@ -95,7 +111,12 @@ def _run_on_cluster(
         with running_product(config, dashboard=options.dashboard) as supervisor:
             if options.dashboard:
                 progress.say(f"dashboard: {dashboard_address(config.dashboard.host, config.dashboard.port)}")
-            progress.say(f"from another terminal: {program()} status --data {shell_word(config.data)}")
+            # Of the real cluster alone, so that it counts the groups that are counted here.
+            status = f"{program()} status --cluster {CLUSTER_NAME} --data {shell_word(config.data)}"
+            progress.say(f"from another terminal: {status}")
+            if options.past and options.dashboard:
+                made = f"{plural(len(made_up.GROUPS), 'group')} of the cluster {made_up.CLUSTER_NAME}"
+                progress.say(f"the dashboard also has {made}, whose samples are invented")
             run = _DemoRun(
                 options=options,
                 signals=signals,
@@ -148,7 +169,7 @@ def _past(options: DemoOptions, folder: Path) -> Iterator[_Past]:
         return
     from lagwise_app.demo.made_up.cluster import MadeUpCluster
 
-    config = Config.model_validate({"data": str(folder), "analysis": _analysis(options)})
+    config = Config.model_validate({"data": str(folder), "lake": _LAKE, "analysis": _analysis(options)})
     with MadeUpCluster(config, datetime.now(UTC)) as cluster:
         yield _Past(cluster)
 
@@ -166,6 +187,7 @@ def _settings(options: DemoOptions, cluster: Mapping[str, Any], folder: Path, we
         Config.model_validate(
             {
                 "data": str(folder),
+                "lake": _LAKE,
                 # Alerts watch these clusters only: nobody is notified of made-up groups.
                 "clusters": [{"name": CLUSTER_NAME, "interval_seconds": 3, **cluster}],
                 "analysis": _analysis(options),

@@ -4,9 +4,9 @@ Three things have an age: the collection of each cluster, the analysis, and what
 old while the first two work: a sample may wait for the lake, or for its turn.
 """
 
-import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
 import streamlit as st
@@ -22,6 +22,7 @@ from lagwise_dashboard.queries.base import Row
 from lagwise_dashboard.widgets.error_boundary import LAKE_ADVICE
 
 _NAMED = 3
+_LONG_AGO = datetime.min.replace(tzinfo=UTC)
 #: The container that the line is drawn in.
 _PLACE = "freshness_place"
 _START = timedelta(seconds=staleness.START_SECONDS)
@@ -49,6 +50,8 @@ class DataSource:
     now: datetime
     trouble: CollectionError | None = None
     has_just_started: bool = False
+    #: Whether the settings name the cluster.
+    is_configured: bool = True
 
     @property
     def _age(self) -> staleness.DataAge:
@@ -85,8 +88,14 @@ class Freshness:
 
     @property
     def as_of(self) -> datetime | None:
-        """The moment that the verdicts speak of; where clusters differ, the oldest."""
-        return min((v.at for v in self.verdicts if v.at is not None), default=None)
+        """The moment that the verdicts speak of; where clusters differ, the oldest of those that count."""
+        return min((v.at for v in _counted(self.verdicts) if v.at is not None), default=None)
+
+    @property
+    def oldest_collection(self) -> DataSource | None:
+        """The cluster that was collected the longest ago, of those that count."""
+        oldest_first = sorted(_counted(self.collections), key=lambda s: s.at or _LONG_AGO)
+        return oldest_first[0] if oldest_first else None
 
     def of_cluster(self, name: str) -> "Freshness":
         """How old everything is that a page of one cluster shows. Without verdicts on such a cluster it is all."""
@@ -120,6 +129,12 @@ class Freshness:
         return tuple(v for v in self.verdicts if v.stale and v.name not in late)
 
 
+def _counted(sources: Sequence[DataSource]) -> Sequence[DataSource]:
+    """Those by whose age all data is dated: the clusters of the settings, and others once they are late. What a lake
+    holds besides, such as the made-up cluster of the demo, is nobody's watch. Without any of the settings, all."""
+    return [s for s in sources if s.is_configured or s.is_late] or sources
+
+
 def read(now: datetime) -> Freshness:
     """How old everything is now that the page may show. A cluster that is configured and was never collected counts,
     too."""
@@ -127,7 +142,9 @@ def read(now: datetime) -> Freshness:
     return judge(newest, context.config(), now, context.started_at()).of_cluster(address.shown_cluster())
 
 
-def _collection(name: str, interval_seconds: float, sample: Row | None, now: datetime, *, is_new: bool) -> DataSource:
+def _collection(
+    name: str, interval_seconds: float, sample: Row | None, now: datetime, *, is_new: bool, is_configured: bool
+) -> DataSource:
     return DataSource(
         name,
         sample["read_at"] if sample else None,
@@ -136,6 +153,7 @@ def _collection(name: str, interval_seconds: float, sample: Row | None, now: dat
         now,
         _trouble(sample) if sample else None,
         has_just_started=is_new,
+        is_configured=is_configured,
     )
 
 
@@ -148,9 +166,11 @@ def judge(newest: health.Newest, config: Config, now: datetime, started_at: date
     is_new_to_the_analysis = is_new or (newest.first_sample_at is not None and now - newest.first_sample_at < _START)
     sampled: dict[str, Row] = {row["cluster"]: row for row in newest.samples}
     intervals = {cluster.name: cluster.interval_seconds for cluster in config.clusters}
+    configured = frozenset(intervals)
     intervals |= {name: sample["interval_seconds"] for name, sample in sampled.items()}
     collections = tuple(
-        _collection(name, interval, sampled.get(name), now, is_new=is_new) for name, interval in intervals.items()
+        _collection(name, interval, sampled.get(name), now, is_new=is_new, is_configured=name in configured)
+        for name, interval in intervals.items()
     )
     each, tick = config.analysis.interval_seconds, newest.tick
     analysis = DataSource(
@@ -169,6 +189,7 @@ def judge(newest: health.Newest, config: Config, now: datetime, started_at: date
             staleness.allowed_age_seconds(intervals.get(name, each), each),
             now,
             has_just_started=is_new_to_the_analysis,
+            is_configured=name in configured,
         )
         for name, as_of in newest.as_of.items()
     )
@@ -195,9 +216,7 @@ def place() -> None:
 def strip(freshness: Freshness) -> None:
     """One line beside the title: data as of when, and the ages. Where something is stale, a warning is drawn here."""
     now = freshness.now
-    oldest = max(
-        freshness.collections, key=lambda s: math.inf if s.age_seconds is None else s.age_seconds, default=None
-    )
+    oldest = freshness.oldest_collection
     as_of = freshness.as_of
     parts = ["**No data yet**" if as_of is None else f"**Data as of {time_zone.clock_markdown(as_of, now)}**"]
     if any(verdict.is_late for verdict in freshness.verdicts):

@@ -62,7 +62,9 @@ def provenance(outlook: Outlook, now: datetime, size_by: SizeBy = SizeBy.PEAK) -
     demand = outlook.demand
     if demand is None or not outlook.days:
         return why_not(outlook)
-    source = f"from {duration(demand['history_hours'] * 3_600.0)} of history, made {since(demand['as_of'], now)} ago"
+    # It is made of whole hours: how old it is says what it knows, not when it was worked out.
+    history = duration(demand["history_hours"] * 3_600.0)
+    source = f"from {history} of history up to the last whole hour, which ended {since(demand['as_of'], now)} ago"
     if size_by is SizeBy.OBJECTIVE:
         said = (
             "The chart shows what the objective takes, scaled by how much busier the busy hours become: "

@@ -15,7 +15,7 @@ from lagwise.domain.verdicts.loss import LOSS_CAUSES
 from lagwise.domain.verdicts.rollup import NUMBERS, RollupNames, parts_of, places_of
 from lagwise.domain.verdicts.status import REASONS, STATUSES
 from lagwise.tables.analysis import PARTITION_STATUS
-from lagwise_spark.jobs.round_inputs import GroupsNow
+from lagwise_spark.jobs.round_inputs import GroupsSeen
 from lagwise_spark.tasks.arrow_columns import Numbering, columns_of, combined, flags_of, places_among
 
 Group = tuple[str, str]
@@ -29,14 +29,14 @@ _ARITHMETIC = ("partition", "as_of", *NUMBERS)
 
 
 def verdicts_on_groups(
-    rows: pa.Table, now: GroupsNow, objective_of: Callable[[Group], float | None], labels_of: LabelsOf
+    rows: pa.Table, now: GroupsSeen, objective_of: Callable[[Group], float | None], labels_of: LabelsOf
 ) -> dict[Group, tuple[Mapping[str, Any], GroupVerdict]]:
     """Per (cluster, group): what the latest sample shows of it (nothing of a group that is gone), and its verdict.
 
     ``rows`` are the :data:`lagwise_spark.tasks.judging.VERDICTS`.
     """
     keys, view, place_of = _views(rows, now)
-    columns, names = _columns(rows, view)
+    columns, names = columns_to_roll_up(rows, view)
     parts = _labelled(parts_of(columns, names), keys, labels_of)
     places = places_of(columns, parts, names)
     verdicts: dict[Group, tuple[Mapping[str, Any], GroupVerdict]] = {}
@@ -56,7 +56,7 @@ def verdicts_on_groups(
     return verdicts
 
 
-def _views(rows: pa.Table, now: GroupsNow) -> tuple[list[Group], Array, dict[int, int]]:
+def _views(rows: pa.Table, now: GroupsSeen) -> tuple[list[Group], Array, dict[int, int]]:
     """All groups, the number of each row's, and the place of each in ``now``."""
     clusters, groups = Numbering(), Numbering()
     there = [
@@ -72,7 +72,8 @@ def _views(rows: pa.Table, now: GroupsNow) -> tuple[list[Group], Array, dict[int
     return names, number[count:], {view: place for place, view in enumerate(number[:count].tolist())}
 
 
-def _columns(rows: pa.Table, view: Array) -> tuple[Columns, RollupNames]:
+def columns_to_roll_up(rows: pa.Table, view: Array) -> tuple[Columns, RollupNames]:
+    """Verdicts on partitions as columns, each with the number of the group at a moment that it belongs to."""
     columns = columns_of(rows, PARTITION_STATUS.arrow, _ARITHMETIC) | {"view": view}
     for name, words in (("status", STATUSES), ("reason", REASONS), ("loss_cause", LOSS_CAUSES)):
         columns[name] = places_among(rows[name], [str(word) for word in words])

@@ -146,16 +146,16 @@ def telling_events(lake: Lake, news: Sequence[News], window_seconds: float) -> p
         over=[EVENTS],
         given={"clock": clock},
     )
-    return pa.concat_tables([_typed(EVENTS, rebalances), _typed(EVENTS, changes)])
+    return pa.concat_tables([typed(EVENTS, rebalances), typed(EVENTS, changes)])
 
 
 def newest_topics(lake: Lake) -> pa.Table:
     """The newest row of each topic."""
     sql = "select * from topics qualify row_number() over (partition by cluster, topic order by sampled_at desc) = 1"
-    return _typed(TOPICS, lake.query(sql, over=[TOPICS]))
+    return typed(TOPICS, lake.query(sql, over=[TOPICS]))
 
 
-def _typed(table: Table, rows: pa.Table) -> pa.Table:
+def typed(table: Table, rows: pa.Table) -> pa.Table:
     """Rows as the table declares them, without the partition column; columns that are missing are null."""
     schema = table.without_day
     for field in schema:

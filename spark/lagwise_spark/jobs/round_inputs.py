@@ -1,6 +1,7 @@
 """What a round's tasks are given: the files to read, and small tables that are the same for all of them."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import pairwise
 from typing import Any
@@ -148,21 +149,41 @@ def _nearest(numbers: Array, wanted: Array) -> Array:
     return np.where(is_below, numbers[below], numbers[above])
 
 
-class GroupsNow:
-    """What the latest samples show of groups: facts by cluster and group, and who is assigned what."""
+@dataclass(frozen=True, slots=True)
+class SampleMoment:
+    """A sample of a cluster, and the moment that it describes."""
 
-    def __init__(self, lake: Lake, news: Sequence[News]) -> None:
+    cluster: str
+    sample_id: str
+    as_of: datetime
+
+
+def groups_now(lake: Lake, news: Sequence[News]) -> "GroupsSeen":
+    """What the latest samples show."""
+    return GroupsSeen(
+        read.recent_groups(lake, news, WINDOWS_SECONDS[0]),
+        read.latest_members(lake, news),
+        read.telling_events(lake, news, WINDOWS_SECONDS[0]),
+        [SampleMoment(n.cluster, n.latest_id, n.as_of) for n in news],
+    )
+
+
+class GroupsSeen:
+    """What samples show of groups: facts by cluster, group and moment, and who is assigned what.
+
+    ``rows`` are those of `groups` over the shortest window before each of the ``moments``, ``members`` those of their
+    samples, and ``events`` those that verdicts go by.
+    """
+
+    def __init__(self, rows: pa.Table, members: pa.Table, events: pa.Table, moments: Sequence[SampleMoment]) -> None:
         self._clusters, self._groups = Numbering(), Numbering()
         self._samples = Numbering()
-        rows = read.recent_groups(lake, news, WINDOWS_SECONDS[0])
-        members = read.latest_members(lake, news)
-        events = read.telling_events(lake, news, WINDOWS_SECONDS[0])
         tables = (rows, members, events)
         for table in tables:
             self._clusters.of(table["cluster"])
             self._groups.of(pc.fill_null(table["group"], ""))
-        for n in news:
-            self._clusters.number(n.cluster)
+        for one in moments:
+            self._clusters.number(one.cluster)
         states, types, errors = Numbering(), Numbering(), Numbering()
         described = {
             "group": self._key(rows),
@@ -182,7 +203,8 @@ class GroupsNow:
         if parts is not None:
             owner = np.repeat(np.arange(len(parts)), parts.value_lengths().to_numpy(zero_copy_only=False))
             topics = parts.flatten().field("topic")
-        self._assigned = members.select(["cluster", "group"]).take(pa.array(owner)).append_column("topic", topics)
+        of_members = members.select(["cluster", "group", "sample_id"])
+        self._assigned = of_members.take(pa.array(owner)).append_column("topic", topics)
         membership = Membership(
             names=Names(states.names, types.names, errors.names),
             groups=taken(described, np.lexsort((described["at"], described["group"]))),
@@ -195,9 +217,10 @@ class GroupsNow:
             assigned={},
         )
         self.names = membership.names
-        views, cluster, group = self._views(rows, news)
+        views, cluster, group, moment = self._views(rows, moments)
         facts = group_facts(membership, views)
         is_there = facts["is_there"]
+        self.sample_ids = [moments[n].sample_id for n in moment[is_there]]
         self.columns: Columns = taken(facts, is_there)
         self.clusters = [self._clusters.names[n] for n in cluster[is_there]]
         self.groups = [self._groups.names[n] for n in group[is_there]]
@@ -207,15 +230,15 @@ class GroupsNow:
         # Room for names to come: the numbers stay what they are.
         return combined(numbers, (1 << 20, 1 << 40))
 
-    def _views(self, rows: pa.Table, news: Sequence[News]) -> tuple[Columns, Array, Array]:
+    def _views(self, rows: pa.Table, moments: Sequence[SampleMoment]) -> tuple[Columns, Array, Array, Array]:
+        """Each group at each moment of its cluster, and the numbers of these three."""
         keys = np.unique(self._key(rows))
-        cluster, group = keys >> 40, keys & ((1 << 40) - 1)
-        latest = np.full(len(self._clusters), -1, np.int64)
-        as_of = np.zeros(len(self._clusters), np.int64)
-        for n in news:
-            number = self._clusters.number(n.cluster)
-            latest[number], as_of[number] = self._samples.number(n.latest_id), micros_of(n.as_of)
-        return {"group": keys, "as_of": as_of[cluster], "sample": latest[cluster]}, cluster, group
+        of_moments = np.array([self._clusters.number(moment.cluster) for moment in moments], np.int64)
+        moment, key = np.nonzero(of_moments[:, None] == (keys >> 40)[None, :])
+        sample = np.array([self._samples.number(m.sample_id) for m in moments], np.int64)
+        as_of = np.array([micros_of(m.as_of) for m in moments], np.int64)
+        views = {"group": keys[key], "as_of": as_of[moment], "sample": sample[moment]}
+        return views, keys[key] >> 40, keys[key] & ((1 << 40) - 1), moment
 
     def row(self, place: int | None) -> dict[str, Any]:
         """What is known of one group, as it is shown; nothing where there is no such place."""
@@ -235,13 +258,14 @@ class GroupsNow:
             {
                 "cluster": pa.array(self.clusters, pa.string()),
                 "group": pa.array(self.groups, pa.string()),
+                "sample_id": pa.array(self.sample_ids, pa.string()),
                 **self.columns,
             }
         )
 
     @property
     def assigned(self) -> pa.Table:
-        """cluster, group, topic of which any partition is assigned to a member."""
+        """cluster, group, sample_id, topic of which any partition is assigned to a member."""
         return self._assigned
 
 
@@ -269,17 +293,27 @@ def limits_table(topics: pa.Table) -> pa.Table:
     return pa.table({"cluster": topics["cluster"], "topic": topics["topic"], **limits_of(settings)})
 
 
+def objectives_table(own: Mapping[tuple[str, str], float]) -> pa.Table:
+    """The lag objectives of groups that have one of their own."""
+    return pa.table(
+        {
+            "cluster": pa.array([cluster for cluster, _ in own], pa.string()),
+            "group": pa.array([group for _, group in own], pa.string()),
+            "lag_objective_seconds": pa.array(own.values(), pa.float64()),
+        }
+    )
+
+
 def round_inputs(
     lake: Lake,
     config: Config,
     news: Sequence[News],
     samples: Sequence[read.FinishedSample],
-    groups: GroupsNow,
+    groups: GroupsSeen,
     own_objectives: Mapping[tuple[str, str], float],
     older: pa.Table | None,
 ) -> RoundInputs:
     """The small tables of a round."""
-    keys = list(own_objectives)
     return RoundInputs(
         moments=[moment_of(n, config) for n in news],
         sample_ids=frozenset(sample.sample_id for sample in samples),
@@ -287,12 +321,6 @@ def round_inputs(
         assigned=groups.assigned,
         clients=groups.members.select(["cluster", "group", "member_id", "client_id", "host"]),
         limits=limits_table(read.newest_topics(lake)),
-        objectives=pa.table(
-            {
-                "cluster": pa.array([cluster for cluster, _ in keys], pa.string()),
-                "group": pa.array([group for _, group in keys], pa.string()),
-                "lag_objective_seconds": pa.array([own_objectives[key] for key in keys], pa.float64()),
-            }
-        ),
+        objectives=objectives_table(own_objectives),
         older=no_rows(WATERMARK_FIVE_MINUTES.without_day) if older is None else older,
     )

@@ -25,6 +25,7 @@ from lagwise_spark.jobs.findings import findings_of
 from lagwise_spark.jobs.groups_of_round import verdicts_on_groups
 from lagwise_spark.jobs.hours import finish_hours
 from lagwise_spark.jobs.observed import may_wait, observe
+from lagwise_spark.jobs.past_history import judge_past
 from lagwise_spark.jobs.progress import (
     News,
     five_minutes_of,
@@ -34,7 +35,8 @@ from lagwise_spark.jobs.progress import (
     read_progress,
 )
 from lagwise_spark.jobs.rebalances import sum_up
-from lagwise_spark.jobs.round_inputs import GroupsNow, files_of_round, ranges_of_round, round_inputs, samples_of_round
+from lagwise_spark.jobs.round_inputs import files_of_round, groups_now, ranges_of_round, round_inputs, samples_of_round
+from lagwise_spark.jobs.standings import standings
 from lagwise_spark.jobs.turns_of_round import in_their_turns
 from lagwise_spark.jobs.what_changed import backlogs_of
 from lagwise_spark.tasks.judging import judged_range
@@ -77,10 +79,14 @@ def _tick(context: SparkContext, lake: Lake, config: Config) -> TickCost | None:
     own_objectives = _own_objectives(lake, news, config)
     # Of the hours that are whole by now, all minutes have been written.
     news = finish_hours(context, lake, news)
-    groups_now = GroupsNow(lake, news)
+    stood = standings(lake)
+    for n, b in zip(news, before, strict=True):
+        if n.open_from > b.open_from:
+            stood = judge_past(context, lake, config, n, b.open_from, own_objectives, stood)
+    seen = groups_now(lake, news)
     older = older_history(lake, news, config.lake.retention.minute_stats_days, latest_from(news))
     samples = samples_of_round(lake, news)
-    inputs = round_inputs(lake, config, news, samples, groups_now, own_objectives, older)
+    inputs = round_inputs(lake, config, news, samples, seen, own_objectives, older)
     work = partial(judged_range, inputs, files_of_round(lake, news, samples))
     cores = context.defaultParallelism
     made = gathered(context, work, ranges_of_round(lake, news, cores))
@@ -89,7 +95,7 @@ def _tick(context: SparkContext, lake: Lake, config: Config) -> TickCost | None:
     objectives = {moment.cluster: moment.lag_objective_seconds for moment in inputs.moments}
     verdicts = verdicts_on_groups(
         rows,
-        groups_now,
+        seen,
         lambda group: own_objectives.get(group, objectives.get(group[0])),
         partial(read.labels, lake, news),
     )
@@ -100,7 +106,7 @@ def _tick(context: SparkContext, lake: Lake, config: Config) -> TickCost | None:
     changes = write.partition_changes(rows, lake)
     # The two right after one another: who reads in between sees a group that is a round behind its partitions.
     lake.replace_files(PARTITION_STATUS, files)
-    changes += write.groups(lake, verdicts, findings, backlogs, news)
+    changes += write.groups(lake, verdicts, findings, backlogs, news, stood)
     # Last, because nobody waits for it: verdicts do not go by it.
     if not may_wait(news, caught_up):
         news = observe(context, lake, news)

@@ -16,6 +16,7 @@ from lagwise.tables.engine_errors import as_lake_errors
 from lagwise.tables.schema import TIMESTAMP, Table
 from lagwise.tables.store import Lake
 from lagwise_spark.jobs.progress import News
+from lagwise_spark.jobs.standings import Standings, change_of
 
 Row = Mapping[str, Any]
 
@@ -101,16 +102,17 @@ def groups(
     findings: Mapping[tuple[str, str], Sequence[Finding]],
     backlogs: Mapping[tuple[str, str], Backlog],
     news: Sequence[News],
+    before: Standings,
 ) -> int:
-    """Write the groups' present state, its history and its changes; the number of changes is returned."""
+    """Write the groups' present state, its history and its changes, where ``before`` is how they stood until now; the
+    number of changes is returned."""
     of = {n.cluster: n for n in news}
-    before = {(row["cluster"], row["group"]): row for row in lake.read(GROUP_STATUS).to_pylist()}
     rows, changes = [], []
     for (cluster, group), (fact, verdict) in verdicts.items():
         previous = before.get((cluster, group))
-        unchanged = previous is not None and previous["status"] == str(verdict.status)
+        unchanged = previous is not None and previous.status == str(verdict.status)
         now = of[cluster].as_of
-        since = previous["since"] if previous is not None and unchanged else now
+        since = previous.since if previous is not None and unchanged else now
         lost = loss_findings(
             verdict.lost, now, records_lost=verdict.numbers.records_lost or 0, system=of[cluster].system
         )
@@ -129,18 +131,8 @@ def groups(
         )
         rows.append(row_of(record))
         if not unchanged:
-            changes.append(
-                {
-                    "cluster": cluster,
-                    "group": group,
-                    "topic": None,
-                    "partition": None,
-                    "at": now,
-                    "before": previous["status"] if previous is not None else None,
-                    "after": str(verdict.status),
-                    "reason": str(verdict.reason) if verdict.reason else None,
-                }
-            )
+            reason = str(verdict.reason) if verdict.reason else None
+            changes.append(change_of((cluster, group), now, previous, str(verdict.status), reason))
     lake.append(STATUS_CHANGES, STATUS_CHANGES.from_rows(changes))
     lake.append(GROUP_HISTORY, GROUP_HISTORY.from_rows(rows))
     lake.replace(GROUP_STATUS, GROUP_STATUS.from_rows(rows))

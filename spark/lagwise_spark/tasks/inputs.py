@@ -37,8 +37,8 @@ class RoundInputs:
     Attributes:
         moments: of every cluster that is judged.
         sample_ids: the samples that were written completely, from the first open minute's gap on.
-        facts: of groups at their moments (cluster, group, and :func:`..ownership.group_facts`).
-        assigned: cluster, group, topic of which any partition is assigned to a member.
+        facts: of groups at their moments (cluster, group, sample_id, and :func:`..ownership.group_facts`).
+        assigned: cluster, group, sample_id, topic of which any partition is assigned to a member.
         clients: cluster, group, member_id, client_id, host.
         limits: cluster, topic, and :func:`..retention.limits_of`.
         objectives: cluster, group, lag_objective_seconds of groups that have one of their own.
@@ -64,14 +64,19 @@ def _group_keys(names: Mapping[str, Numbering], rows: pa.Table) -> tuple[Array, 
     return names["cluster"].of(rows["cluster"]), names["group"].of(rows["group"])
 
 
-def facts_at(inputs: RoundInputs, names: Mapping[str, Numbering], cluster: Array, group: Array) -> dict[str, Array]:
+def facts_at(
+    inputs: RoundInputs, names: Mapping[str, Numbering], cluster: Array, group: Array, sample: Array | None = None
+) -> dict[str, Array]:
+    """The facts of groups; where there are those of several samples, in these."""
     rows = inputs.facts
-    of = _group_keys(names, rows)
-    sizes = (len(names["cluster"]), len(names["group"]))
-    place = places_in(combined(of, sizes), combined([cluster, group], sizes))
+    of, wanted = list(_group_keys(names, rows)), [cluster, group]
+    if sample is not None:
+        of, wanted = [*of, names["sample_id"].of(rows["sample_id"])], [*wanted, sample]
+    sizes = [len(names[name]) for name in ("cluster", "group", "sample_id")][: len(of)]
+    place = places_in(combined(of, sizes), combined(wanted, sizes))
     made = {}
     for field in rows.schema:
-        if field.name in ("cluster", "group"):
+        if field.name in ("cluster", "group", "sample_id"):
             continue
         values = columns_of(rows, rows.schema, [field.name])[field.name]
         null = (

@@ -291,11 +291,11 @@ def _rows(known: _Known, verdict: Columns) -> pa.Table:
     pair, was = verdict["pair"], verdict["was"]
     log_number, group = known.keys.pairs["log"][pair], known.keys.pairs["group"][pair]
     given = known.keys.of_pairs(pair) | {
-        "status": _words(verdict["status"], STATUSES),
-        "reason": _words(verdict["reason"], REASONS),
-        "loss_cause": _words(verdict["loss_cause"], LOSS_CAUSES),
-        "reasons": _reasons(verdict),
-        "previous_status": _words(was, STATUSES),
+        "status": words_of(verdict["status"], STATUSES),
+        "reason": words_of(verdict["reason"], REASONS),
+        "loss_cause": words_of(verdict["loss_cause"], LOSS_CAUSES),
+        "reasons": reasons_of(verdict),
+        "previous_status": words_of(was, STATUSES),
         "owner": known.keys.names["owner"].named(verdict["owner"]),
         **clients_at(known.inputs, known.keys.names, known.keys.logs["cluster"][log_number], group, verdict["owner"]),
     }
@@ -311,12 +311,13 @@ def _rows(known: _Known, verdict: Columns) -> pa.Table:
     return pa.Table.from_arrays(arrays, schema=UNDECIDED_ROWS)
 
 
-def _words(numbers: Array, words: Sequence[Any]) -> pa.Array:
+def words_of(numbers: Array, words: Sequence[Any]) -> pa.Array:
+    """What numbers stand for; null where they are negative."""
     names = pa.array([*map(str, words), None], pa.string())
     return names.take(pa.array(np.where(numbers < 0, len(words), numbers)))
 
 
-def _reasons(verdict: Columns) -> pa.Array:
+def reasons_of(verdict: Columns) -> pa.Array:
     """Every status that holds, worst first; the status itself is always one of them."""
     holds, status = verdict["holds"], verdict["status"]
     numbers = np.array([STATUSES.index(held) for held in HELD])
@@ -325,7 +326,7 @@ def _reasons(verdict: Columns) -> pa.Array:
     row, column = np.nonzero(grid.T)
     number = np.where(column < len(HELD), np.append(numbers, 0)[column], status[row])
     offsets = np.concatenate([[0], np.cumsum(grid.sum(axis=0))]).astype(np.int32)
-    return pa.ListArray.from_arrays(pa.array(offsets), _words(number, STATUSES))
+    return pa.ListArray.from_arrays(pa.array(offsets), words_of(number, STATUSES))
 
 
 def _days_at(days: Columns, cases: Columns) -> dict[str, Array]:
