@@ -221,7 +221,8 @@ def test_the_histories_are_rich_enough_to_prove_anything() -> None:
     """Guards the tests above: the made-up histories do contain firing, escalation, resolution and holds."""
     events: dict[str, int] = defaultdict(int)
 
-    @settings(max_examples=300)
+    # Hypothesis also draws constants of the modules that happen to be loaded, so that the counts differ a little.
+    @settings(max_examples=600)
     @given(ROUNDS)
     def play(rounds: list[Round]) -> None:
         player = Player(RULES)
