@@ -67,6 +67,12 @@ packages: ## Build wheel and source archive into dist
 lock: ## Pin and hash the packages of the container image anew (needs uv)
 	@uv pip compile -q pyproject.toml --extra all --python-version 3.11 --python-platform x86_64-manylinux_2_28 \
 		--generate-hashes --no-header --no-emit-index-url -o deploy/container/requirements.txt
+	@$(PYTHON) scripts/bill_of_materials.py --page
+
+.PHONY: bill-of-materials
+bill-of-materials: ## Write the bill of materials into dist (CycloneDX)
+	@scripts/setup.sh python
+	@$(PYTHON) scripts/bill_of_materials.py dist/lagwise.cdx.json
 
 .PHONY: manifests
 manifests: ## Render deploy/kubernetes from the Helm chart anew (needs helm)
