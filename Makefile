@@ -69,8 +69,8 @@ lock: ## Pin and hash the packages of the container image anew (needs uv)
 		--generate-hashes --no-header --no-emit-index-url -o deploy/container/requirements.txt
 	@$(PYTHON) scripts/bill_of_materials.py --page
 
-.PHONY: bill-of-materials
-bill-of-materials: ## Write the bill of materials into dist (CycloneDX)
+.PHONY: sbom
+sbom: ## Write the bill of materials into dist (CycloneDX)
 	@scripts/setup.sh python
 	@$(PYTHON) scripts/bill_of_materials.py dist/lagwise.cdx.json
 

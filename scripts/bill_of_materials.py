@@ -112,9 +112,9 @@ def page(packages: list[Package]) -> str:
 
 # Third-party software
 
-What `lagwise[all]` consists of, in the versions of the container, with the licenses that the packages declare. The
-dashboard also carries a copy of plotly.js {plotly_version()} (MIT). Java and the jars of the demo's brokers are not part of
-Lagwise. `make bill-of-materials` writes the same as CycloneDX, for tools that look for known vulnerabilities.
+What `lagwise[all]` consists of, in the versions of the container, with the licenses that the packages declare.
+The dashboard also carries a copy of plotly.js {plotly_version()} (MIT). Java and the jars of the demo's brokers are not
+part of Lagwise. `make sbom` writes the same as CycloneDX, for tools that look for known vulnerabilities.
 
 | package | version | license |
 |---|---|---|
