@@ -48,6 +48,11 @@ docs: ## Rewrite docs/reference from the code
 	@scripts/setup.sh python
 	@$(PYTHON) scripts/reference.py
 
+.PHONY: site
+site: ## Build the docs as a site with search, into site
+	@scripts/setup.sh python
+	@$(PYTHON) scripts/site.py site
+
 .PHONY: pictures
 pictures: ## Take the pictures of README and docs anew (a quarter of an hour)
 	@scripts/setup.sh
