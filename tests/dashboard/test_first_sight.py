@@ -239,6 +239,10 @@ def test_the_groups_stand_before_the_page_and_can_be_opened(held: Visit, browser
     row = held.page.locator(f"{_SIGHT} tbody tr").first
     expect(row).to_be_visible()
     before = row.bounding_box()
+    href = row.get_by_role("link").get_attribute("href")
+    row.click()
+    expect(held.page).to_have_url(f"{address}/{href}")
+    expect(held.page.locator(_SIGHT)).to_have_count(0)
     visit = Visit(browser, address)
     page = visit.open("/")
     after = page.get_by_role("grid").first.locator("tbody tr").first.bounding_box()
@@ -247,10 +251,6 @@ def test_the_groups_stand_before_the_page_and_can_be_opened(held: Visit, browser
     assert after is not None
     assert abs(before["y"] - after["y"]) < 6
     assert abs(before["height"] - after["height"]) < 2
-    href = row.get_by_role("link").get_attribute("href")
-    row.click()
-    expect(held.page).to_have_url(f"{address}/{href}")
-    expect(held.page.locator(_SIGHT)).to_have_count(0)
 
 
 @pytest.mark.browser

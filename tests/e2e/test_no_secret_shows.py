@@ -50,7 +50,7 @@ ANSWERS = ("/", "/_stcore/host-config", "/nothing", "/auth/login", "/oauth2callb
 #: Marks that a receiver must have got, or the test would be of settings that nothing reads.
 RECEIVED = {
     "webhook.url", "webhook.authorization", "am-webhook.url", "am.url", "pager.url", "pager.routing_key", "slack.url",
-    "teams.url", "apprise.url", "flink.url", "flink.token", "oauth", "store token",
+    "teams.url", "apprise.url", "flink.url", "flink.token", "otlp.url", "otlp.authorization", "oauth", "store token",
 }  # fmt: skip
 
 
@@ -114,6 +114,11 @@ def everything(its: Installation, broker: "KafkaBroker", echo: Echo, mails: Mail
         "token": marked.reference("flink.token"),
     }
     sql = {"name": "table", "type": "sql", "url": marked.reference("sql.url", sql_url), "query": "select 1"}
+    otlp = {
+        "url": f"{echo.url}/400/{marked.mark('otlp.url')}",
+        "authorization": marked.reference("otlp.login", f"Bearer {marked.mark('otlp.authorization')}"),
+        "interval_seconds": 5,
+    }
     key = marked.mark("ssl.key.pem")
     clusters: list[dict[str, Any]] = [
         {
@@ -190,7 +195,11 @@ def everything(its: Installation, broker: "KafkaBroker", echo: Echo, mails: Mail
             "heartbeat": {"url": f"{echo.url}/500/{marked.mark('heartbeat.url')}", "interval_seconds": 5},
         },
         "scaling": {"port": free_port(), "token": marked.reference("scaling.token", marked.mark("scaling.token"))},
-        "server": {"port": free_port(), "token": marked.reference("server.token", marked.mark("server.token"))},
+        "server": {
+            "port": free_port(),
+            "token": marked.reference("server.token", marked.mark("server.token")),
+            "metrics": {"otlp": otlp},
+        },
         "dashboard": {"port": free_port()},
     }
 
