@@ -1,0 +1,17 @@
+"""Which clusters and groups a caller may see."""
+
+from dataclasses import dataclass, field
+
+from lagwise.config import NameFilter
+
+
+@dataclass(frozen=True, slots=True)
+class Visibility:
+    """A group is visible if its cluster and its name are both selected. By default everything is."""
+
+    clusters: NameFilter = field(default_factory=NameFilter)
+    groups: NameFilter = field(default_factory=NameFilter)
+
+    def shows(self, cluster: str, group: str) -> bool:
+        """Whether the caller may see this group."""
+        return self.clusters.selects(cluster) and self.groups.selects(group)
