@@ -48,6 +48,11 @@ docs: ## Rewrite docs/reference from the code
 	@scripts/setup.sh python
 	@$(PYTHON) scripts/reference.py
 
+.PHONY: site
+site: ## Build the docs as a site with search, into site
+	@scripts/setup.sh python
+	@$(PYTHON) scripts/site.py site
+
 .PHONY: pictures
 pictures: ## Take the pictures of README and docs anew (a quarter of an hour)
 	@scripts/setup.sh
@@ -67,6 +72,12 @@ packages: ## Build wheel and source archive into dist
 lock: ## Pin and hash the packages of the container image anew (needs uv)
 	@uv pip compile -q pyproject.toml --extra all --python-version 3.11 --python-platform x86_64-manylinux_2_28 \
 		--generate-hashes --no-header --no-emit-index-url -o deploy/container/requirements.txt
+	@$(PYTHON) scripts/bill_of_materials.py --page
+
+.PHONY: sbom
+sbom: ## Write the bill of materials into dist (CycloneDX)
+	@scripts/setup.sh python
+	@$(PYTHON) scripts/bill_of_materials.py dist/lagwise.cdx.json
 
 .PHONY: manifests
 manifests: ## Render deploy/kubernetes from the Helm chart anew (needs helm)

@@ -50,6 +50,7 @@ _EXAMPLES: dict[str, Any] = {
     "maintenance[].start_time": "22:30",
     "maintenance[].end_time": "01:00",
     "heartbeat.url": "${env:LAGWISE_SECRET_HEARTBEAT_URL}",
+    "otlp.url": "http://127.0.0.1:4318/v1/metrics",
     "sign_in.auth_file": "/etc/lagwise/auth.toml",
 }
 

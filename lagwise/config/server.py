@@ -5,10 +5,23 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from lagwise.config.base import NameFilter, Settings
-from lagwise.config.values import Reference, Seconds
+from lagwise.config.values import IN_SECONDS, HttpAddress, Reference, Seconds
 
 #: Exporters whose metrics can be served under the same names and labels.
 NameSet = Literal["kafka_exporter", "kafka_lag_exporter", "kminion", "burrow"]
+
+
+class OtlpSettings(Settings):
+    """Metrics are also sent to a collector of OpenTelemetry, by OTLP over HTTP. Needs the extra `otlp`."""
+
+    url: HttpAddress
+    """Address to which metrics are posted, as in `http://127.0.0.1:4318/v1/metrics`; may be a reference."""
+    authorization: Reference | None = None
+    """Value of the header `Authorization` (`Bearer …`), as a reference; null sends none."""
+    interval_seconds: Annotated[float, Field(ge=5), IN_SECONDS] = 60.0
+    """How often all metrics are sent."""
+    timeout_seconds: Seconds = 10.0
+    """How long one request may take."""
 
 
 class MetricsSettings(Settings):
@@ -27,6 +40,8 @@ first; 0 is none. The same holds for partitions of topics."""
     stale_after_seconds: Seconds = 300.0
     """A group whose newest verdict is older than this has no metrics, so that old numbers are not taken for today's. \
 At least what the intervals of collector and analysis explain."""
+    otlp: OtlpSettings | None = None
+    """Lagwise's own metrics, sent to a collector of OpenTelemetry as well; null is off."""
 
 
 class ServerSettings(Settings):

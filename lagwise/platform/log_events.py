@@ -97,6 +97,8 @@ class LogEvent(StrEnum):
     """No heartbeat is sent, because part of Lagwise does not work."""
     METRICS_NOT_WRITTEN = "metrics_not_written"
     """The documents of metrics could not be written."""
+    METRICS_NOT_SENT = "metrics_not_sent"
+    """Metrics could not be sent by OTLP; the next interval tries again."""
     PAGE_ERROR = "page_error"
     """A page of the dashboard shows an error."""
 

@@ -57,7 +57,9 @@ def test_the_yaml_reference_is_accepted_uncommented_and_has_the_defaults(tmp_pat
     settings.write_text(uncommented())
     config, default = load_config(settings, environment={}), Config()
     assert [cluster.system for cluster in config.clusters] == ["kafka", "rocketmq"]
-    assert (config.lake, config.scaling, config.server, config.analysis.spark) == (
+    assert config.server.metrics.otlp is not None
+    server = config.server.model_copy(update={"metrics": config.server.metrics.model_copy(update={"otlp": None})})
+    assert (config.lake, config.scaling, server, config.analysis.spark) == (
         default.lake,
         default.scaling,
         default.server,
@@ -147,6 +149,9 @@ _OTHER = {
     "alerts.maintenance[].starts_at": "2026-11-20T00:00:00",
     "alerts.maintenance[].ends_at": "2026-11-29T00:00:00",
     "alerts.heartbeat.url": "https://other",
+    "server.metrics.otlp": "{url: https://other}",
+    "server.metrics.otlp.url": "https://other",
+    "server.metrics.otlp.authorization": "${env:OTHER}",
     "dashboard.sign_in.operators": "['a']",
     "dashboard.sign_in.viewers": "['a']",
     "clusters[].name": "other",
@@ -285,6 +290,7 @@ def test_the_documented_variable_sets_the_setting(key: str, tmp_path: Path) -> N
     tree = {
         "clusters": [{**cluster, "lag_objectives": [{"groups": {}, "lag_objective_seconds": 5}]}],
         "alerts": {"channels": [channel], "heartbeat": {"url": "https://h"}, "maintenance": [_window(key)]},
+        "server": {"metrics": {"otlp": {"url": "https://h"}}},
         "analysis": {"capacity": {"nodes": [{"cores": 2}]}},
         "dashboard": {"sign_in": {"auth_file": "/tmp/auth.toml"}},
     }

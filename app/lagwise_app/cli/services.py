@@ -204,6 +204,8 @@ def serve(settings: CommandSettings, data: str | None, host: str | None, port: i
     config = config.model_copy(update={"server": config.server.model_copy(update=address)})
     require_package("uvicorn")
     require_package("starlette")
+    if config.server.metrics.otlp is not None:
+        require_package("opentelemetry.exporter.otlp.proto.http")
     from lagwise_app.server.serve import serve_forever
 
     serve_forever(config, Signals().stop, config.state)

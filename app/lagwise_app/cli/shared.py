@@ -35,6 +35,7 @@ _EXTRAS = {
     "plotly": "dashboard",
     "starlette": "server",
     "uvicorn": "server",
+    "opentelemetry": "otlp",
 }
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
@@ -163,7 +164,7 @@ def require_package(module: str) -> None:
     except ModuleNotFoundError:
         found = False
     if not found:
-        raise MissingRequirement(f"this command needs {module}: install lagwise[{_EXTRAS[module]}]")
+        raise MissingRequirement(f"this command needs {module}: install lagwise[{_EXTRAS[module.partition('.')[0]]}]")
 
 
 def json_option(what: str, more: str = "") -> Callable[[_Command], _Command]:

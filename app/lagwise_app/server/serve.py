@@ -17,6 +17,9 @@ from lagwise.tables.tolerant import TolerantLake
 from lagwise_app.server.application import Counts, application
 from lagwise_app.server.metrics.documents import MetricsWriter, keep_current
 
+#: Name of a thread, what it does, and with what.
+Work = tuple[str, Callable[..., None], tuple[object, ...]]
+
 log = logging.getLogger("lagwise.server")
 
 _BEAT_SECONDS = 5.0
@@ -66,10 +69,14 @@ def serve_forever(config: Config, stop: threading.Event, state: Path) -> None:
                 thread.join(_END_SECONDS + 1)
 
 
-def _work(
-    server: uvicorn.Server, listener: socket.socket, writer: MetricsWriter, stop: threading.Event
-) -> tuple[tuple[str, Callable[..., None], tuple[object, ...]], ...]:
-    return ("server", server.run, ([listener],)), ("metrics", keep_current, (writer, stop))
+def _work(server: uvicorn.Server, listener: socket.socket, writer: MetricsWriter, stop: threading.Event) -> list[Work]:
+    work: list[Work] = [("server", server.run, ([listener],)), ("metrics", keep_current, (writer, stop))]
+    otlp = writer.config.server.metrics.otlp
+    if otlp is not None:
+        from lagwise_app.server.metrics.otlp import OtlpSender  # the extra `otlp`
+
+        work.append(("otlp", OtlpSender(writer, otlp).run, (stop,)))
+    return work
 
 
 def _listening(host: str, port: int) -> socket.socket:

@@ -60,9 +60,10 @@ class Document:
 
 @dataclass(frozen=True, slots=True)
 class Documents:
-    """All documents of one moment."""
+    """All documents of one moment, and the tables that they were written from."""
 
     by_key: Mapping[Key, Document]
+    tables: Mapping[str, pa.Table]
     #: When the first of their rows becomes stale.
     fresh_until: datetime
     #: Samples in all of them.
@@ -111,7 +112,7 @@ class MetricsWriter:
             if document.was_compressed and key in found:
                 found[key].compressed()  # so that the next scrape need not wait for it
         samples = sum(text.count(b"\n") - text.count(b"\n# ") - 1 for text in texts.values())
-        self.documents = Documents(found, chosen.fresh_until, samples)
+        self.documents = Documents(found, chosen.tables, chosen.fresh_until, samples)
 
 
 def _texts(chosen: Chosen, settings: MetricsSettings) -> list[tuple[Key, bytes]]:

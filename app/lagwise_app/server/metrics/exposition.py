@@ -36,7 +36,11 @@ def text_of(metrics: Iterable[Metric], tables: Mapping[str, pa.Table]) -> bytes:
         shared = metric.rows, tuple(metric.labels.items())
         if shared not in blocks:
             blocks[shared] = label_block({label: table[column] for label, column in metric.labels.items()})
-        values = pa.repeat("1", table.num_rows) if metric.value is None else as_text(table[metric.value])
+        values = (
+            pa.repeat("1", table.num_rows)
+            if metric.value is None
+            else as_numbers(table[metric.value]).cast(pa.string())
+        )
         samples = _samples(metric.name, blocks[shared], values)
         if samples:
             unit = f"# UNIT {metric.name} {_unit(metric.name)}\n" if _unit(metric.name) else ""
@@ -65,8 +69,8 @@ def escaped(column: pa.ChunkedArray) -> pa.Array:
     return texts
 
 
-def as_text(column: pa.ChunkedArray) -> pa.Array:
-    """Numbers as text, times as seconds since 1970. What is not a finite number is null: it is not known."""
+def as_numbers(column: pa.ChunkedArray) -> pa.Array:
+    """Numbers, of times the seconds since 1970. What is not a finite number is null: it is not known."""
     values = _in_one(column)
     if pa.types.is_timestamp(values.type):
         values = pc.divide(pc.cast(values, pa.timestamp("us", "UTC")).cast(pa.int64()).cast(pa.float64()), 1e6)
@@ -74,7 +78,7 @@ def as_text(column: pa.ChunkedArray) -> pa.Array:
         values = values.cast(pa.int8())
     if pa.types.is_floating(values.type):
         values = pc.if_else(pc.is_finite(values), values, None)
-    return values.cast(pa.string())
+    return values
 
 
 def _in_one(column: pa.ChunkedArray) -> pa.Array:
