@@ -5,9 +5,9 @@ from datetime import UTC, datetime
 import pytest
 
 from lagwise.config import NameFilter
+from lagwise.config.visibility import Visibility
 from lagwise.tables.store import Lake
 from lagwise_app.answers.groups import UnknownGroup, group, groups_in_trouble, partitions
-from lagwise_app.answers.visibility import Visibility
 from lagwise_app.terminal import lake_queries
 from tests.dashboard.lakes import Scene, write_to
 from tests.dashboard.stories import GROUPS_OF_THE_DEMO

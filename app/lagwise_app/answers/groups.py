@@ -2,9 +2,9 @@
 
 from typing import Any
 
+from lagwise.config.visibility import Visibility
 from lagwise.domain.vocabulary import is_quiet
 from lagwise.tables.store import Lake
-from lagwise_app.answers.visibility import Visibility
 from lagwise_app.terminal import lake_queries
 
 Row = dict[str, Any]

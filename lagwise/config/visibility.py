@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from lagwise.config import NameFilter
+from lagwise.config.base import NameFilter
 
 
 @dataclass(frozen=True, slots=True)
