@@ -12,6 +12,11 @@ class Visibility:
     clusters: NameFilter = field(default_factory=NameFilter)
     groups: NameFilter = field(default_factory=NameFilter)
 
+    @property
+    def is_unlimited(self) -> bool:
+        """Whether everything is visible, also what is not about a group."""
+        return self == Visibility()
+
     def shows(self, cluster: str, group: str) -> bool:
         """Whether the caller may see this group."""
         return self.clusters.selects(cluster) and self.groups.selects(group)

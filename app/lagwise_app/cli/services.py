@@ -178,7 +178,7 @@ def scaling(settings: CommandSettings, data: str | None, host: str | None, port:
     serve_forever(config, Signals().stop, config.state)
 
 
-@click.command(short_help="Run only the HTTP server for Prometheus.")
+@click.command(short_help="Run only the HTTP server for other programs.")
 @data_option
 @click.option("--host", metavar="ADDRESS", help="Address to listen on. Default: `server.host` in the settings.")
 @click.option(
@@ -186,14 +186,16 @@ def scaling(settings: CommandSettings, data: str | None, host: str | None, port:
 )
 @click.pass_obj
 def serve(settings: CommandSettings, data: str | None, host: str | None, port: int | None) -> None:
-    """Serve metrics about groups for Prometheus. Needs the extra `server`.
+    """Serve metrics for Prometheus, and answers about groups as JSON. Needs the extra `server`.
 
-    Answers GET /metrics with Lagwise's own metrics, and GET /metrics/EXPORTER with those of the exporters in
-    `server.metrics.name_sets`. `lagwise up` runs this server as well where `server.port` is set.
+    Answers GET /metrics with Lagwise's own metrics, GET /metrics/EXPORTER with those of the exporters in
+    `server.metrics.name_sets`, and GET /api/v1/groups and others (docs/api.md). `lagwise up` runs this server as well
+    where `server.port` is set.
 
     \b
       lagwise serve --port 8603
       curl http://127.0.0.1:8603/metrics
+      curl 'http://127.0.0.1:8603/api/v1/groups?status=stopped'
     """
     from lagwise.platform.health import SERVER
 
