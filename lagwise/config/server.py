@@ -84,10 +84,10 @@ class ServerSettings(Settings):
 `${file:/path}`. Who sends it may ask everything. Without it and without `tokens`, none is required."""
     tokens: tuple[TokenSettings, ...] = ()
     """Further tokens, one for each caller, with a role and limits."""
-    requests_per_second: Annotated[float, Field(gt=0)] = 50.0
+    requests_per_second: Annotated[float, Field(gt=0)] = 200.0
     """Requests that one token, or one address without a token, may send per second in the long run. More are answered \
 with 429 and `Retry-After`."""
-    burst_requests: Annotated[int, Field(ge=1)] = 1000
+    burst_requests: Annotated[int, Field(ge=1)] = 2000
     """Requests that it may send at once after a pause."""
     answer_timeout_seconds: Seconds = 10.0
     """How long an answer may take. A longer one becomes an error (503)."""

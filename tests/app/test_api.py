@@ -140,6 +140,16 @@ def test_who_may_ask_what(served: Served, path: str) -> None:
     assert (get(served, path, "all")[0], get(served, path, "admin")[0]) == (200, 200)
 
 
+@pytest.mark.parametrize(("story", "limited"), [(SEEN[0], 503), (HIDDEN[0], 404)])
+def test_who_may_ask_for_the_scaling_signal(served: Served, story: Story, limited: int) -> None:
+    """It is unknown here: nothing in this lake shows what a replica can do."""
+    path = f"/scaling/{story.cluster}/{story.group}"
+    assert [served.get(path)[0], get(served, path, "scrape")[0]] == [401, 403]
+    assert [get(served, path, who)[0] for who in ("limited", "all", "admin")] == [limited, 503, 503]
+    assert set(json.loads(get(served, path)[2])) == {"error"}
+    assert "watched" in json.loads(get(served, path)[2])["error"]
+
+
 def test_every_question_is_in_the_matrix() -> None:
     asked = {path.replace(OWN, f"{PREFIX}/clusters/{{cluster}}/groups/{{group}}") for path in MATRIX}
     assert {PREFIX + question.path for question in QUESTIONS} < asked

@@ -11,13 +11,15 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
+from lagwise_app.scaling.lake_cache import LakeCache
 from lagwise_app.server.api.problems import problem
 from lagwise_app.server.api.questions import Context
-from lagwise_app.server.api.routes import PREFIX, api_routes
-from lagwise_app.server.gate import Gate, RawPaths
+from lagwise_app.server.api.routes import api_routes
+from lagwise_app.server.gate import Gate, RawPaths, Refuse
 from lagwise_app.server.metrics.documents import MetricsWriter, current
 from lagwise_app.server.metrics.endpoint import in_plain_text, metrics_routes, why_none
 from lagwise_app.server.refusal import Refusal
+from lagwise_app.server.scaling import no_such_path, scaling_routes
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +28,7 @@ class Faces:
 
     writer: MetricsWriter
     context: Context
+    scaling: LakeCache
     clock: Callable[[], datetime] = lambda: datetime.now(UTC)
 
 
@@ -37,29 +40,40 @@ def application(gate: Gate, faces: Faces) -> ASGIApp:
             return JSONResponse({"ok": False, "why": why_none(faces.writer)}, 503)
         return JSONResponse({"ok": True})
 
-    return assembled(
-        [
-            Route("/readyz", readyz),
-            *metrics_routes(gate, faces.writer, faces.clock),
-            *api_routes(gate, faces.context),
-        ]
-    )
+    routes = [
+        Route("/readyz", readyz),
+        *metrics_routes(gate, faces.writer, faces.clock),
+        *api_routes(gate, faces.context),
+        *scaling_routes(gate, faces.scaling, faces.context.config.scaling.stale_after_seconds, faces.clock),
+    ]
+    return _assembled(routes, _no_route)
 
 
-def assembled(routes: list[Route]) -> ASGIApp:
-    """An application with these routes, and with the probe that says that it answers at all."""
+def scaling_application(gate: Gate, cache: LakeCache, stale_after_seconds: float) -> ASGIApp:
+    """The application of `lagwise scaling`, which tells autoscalers their number and nobody anything else."""
+    routes = scaling_routes(gate, cache, stale_after_seconds, lambda: datetime.now(UTC))
+    return _assembled(routes, no_such_path)
+
+
+def _assembled(routes: list[Route], no_route: Refuse) -> ASGIApp:
+    """An application with these routes, and with the probe that says that it answers at all. ``no_route`` is for a path
+    that has none, or another method than GET."""
+
+    async def unrouted(request: Request, error: Exception) -> Response:
+        assert isinstance(error, HTTPException)
+        return no_route(Refusal(error.status_code, error.detail), request)
+
     return RawPaths(
-        Starlette(routes=[Route("/healthz", healthz), *routes], exception_handlers={HTTPException: _no_route})
+        Starlette(routes=[Route("/healthz", _healthz), *routes], exception_handlers={HTTPException: unrouted})
     )
 
 
-async def healthz(_: Request) -> Response:
-    """Says that the server answers. Needs no token, and tells nothing else."""
+async def _healthz(_: Request) -> Response:
     return JSONResponse({"ok": True})
 
 
-async def _no_route(request: Request, error: Exception) -> Response:
-    """For a path that has no route, or another method than GET: in the format of the face that it was meant for."""
-    assert isinstance(error, HTTPException)
-    refuse = problem if request.scope["path"].startswith(PREFIX) else in_plain_text
-    return refuse(Refusal(error.status_code, error.detail), request)
+def _no_route(refusal: Refusal, request: Request) -> Response:
+    """In the format of the face that was meant."""
+    path = request.scope["path"]
+    refuse = problem if path.startswith("/api/") else no_such_path if path.startswith("/scaling/") else in_plain_text
+    return refuse(refusal, request)

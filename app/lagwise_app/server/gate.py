@@ -38,6 +38,10 @@ class Counts:
     answered = rejected = 0
     last_rejection = ""
 
+    def __str__(self) -> str:
+        text = f"{self.answered:,} answered, {self.rejected:,} rejected"
+        return f"{text}, last {self.last_rejection}" if self.rejected else text
+
 
 class Handler(Protocol):
     """Answers a request: a coroutine on the event loop, or a function that may read, in a thread. May raise Refusal."""

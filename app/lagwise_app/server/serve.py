@@ -14,11 +14,14 @@ from lagwise.config import Config
 from lagwise.platform import health
 from lagwise.platform.errors import ConfigError, LagwiseError
 from lagwise.platform.log_events import LogEvent, event
+from lagwise.platform.secrets import resolve
+from lagwise.tables.store import Lake
 from lagwise.tables.tolerant import TolerantLake
 from lagwise_app.answers.alerts import AlertAnswers
-from lagwise_app.server.access import Access, RateLimit
+from lagwise_app.scaling.lake_cache import LakeCache
+from lagwise_app.server.access import Access, Caller, RateLimit
 from lagwise_app.server.api.questions import Context
-from lagwise_app.server.application import Faces, application
+from lagwise_app.server.application import Faces, application, scaling_application
 from lagwise_app.server.gate import Counts, Gate
 from lagwise_app.server.metrics.documents import MetricsWriter, keep_current
 
@@ -57,7 +60,7 @@ def serve_forever(config: Config, stop: threading.Event, state: Path) -> None:
     listener = Listener(settings.host, settings.port or 0, "server", health.SERVER, "/metrics")
     try:
         run(
-            application(gate, Faces(writer, context)),
+            application(gate, Faces(writer, context, _scaling_cache(config))),
             listener,
             lambda address: _line(address, writer, counts),
             _work(writer, stop),
@@ -66,6 +69,24 @@ def serve_forever(config: Config, stop: threading.Event, state: Path) -> None:
         )
     finally:
         gate.close()
+
+
+def serve_scaling_forever(config: Config, stop: threading.Event, state: Path) -> None:
+    """The same for autoscalers only, with the address and the token of `scaling`."""
+    settings, counts = config.scaling, Counts()
+    token = [] if settings.token is None else [(resolve(settings.token), Caller("scaling.token"))]
+    limit = RateLimit(config.server.requests_per_second, config.server.burst_requests)
+    gate = Gate(Access(token), limit, counts, config.server.answer_timeout_seconds)
+    listener = Listener(settings.host, settings.port or 0, "scaling", health.SCALING, "/scaling/CLUSTER/GROUP")
+    app = scaling_application(gate, _scaling_cache(config), settings.stale_after_seconds)
+    try:
+        run(app, listener, lambda address: f"serves {address}/scaling: {counts}", [], stop, state)
+    finally:
+        gate.close()
+
+
+def _scaling_cache(config: Config) -> LakeCache:
+    return LakeCache(Lake(config.lake_uri, config.lake.resolved_storage_options()))
 
 
 def run(
@@ -136,5 +157,4 @@ def _address(listener: socket.socket) -> str:
 def _line(address: str, writer: MetricsWriter, counts: Counts) -> str:
     documents = writer.documents
     samples = "no samples yet" if documents is None else f"{documents.samples:,} samples"
-    text = f"serves {address}/metrics: {samples}, {counts.answered:,} answered, {counts.rejected:,} rejected"
-    return f"{text}, last {counts.last_rejection}" if counts.rejected else text
+    return f"serves {address}/metrics: {samples}, {counts}"
