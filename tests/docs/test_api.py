@@ -1,4 +1,4 @@
-"""The page on the API: its examples are run by curl against a server, and its table has every address."""
+"""The pages on the APIs: their examples are run by curl against a server, and their tables have every address."""
 
 import json
 import re
@@ -10,8 +10,13 @@ from pathlib import Path
 import pytest
 import yaml
 
+from lagwise.config import Config
 from lagwise.config.server import ServerSettings
+from lagwise.tables.store import Lake
+from lagwise_app.server.access import Access, RateLimit
 from lagwise_app.server.api.questions import QUESTIONS, Paging
+from lagwise_app.server.burrow import burrow_routes
+from lagwise_app.server.gate import Counts, Gate
 from tests.app.test_serve import Served, serving
 from tests.dashboard.lakes import Scene, write_to
 from tests.dashboard.stories import GROUPS_OF_THE_DEMO
@@ -19,7 +24,8 @@ from tests.docs.test_readme import blocks
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "api.md"
 TEXT = PAGE.read_text(encoding="utf-8")
-EXAMPLES = [line for line in blocks(PAGE) if line.startswith("curl ")]
+BURROW = PAGE.with_name("burrow-api.md")
+EXAMPLES = [line for page in (PAGE, BURROW) for line in blocks(page) if line.startswith("curl ")]
 
 
 @pytest.fixture(scope="module")
@@ -49,8 +55,9 @@ def test_an_example_is_answered(served: Served, example: str) -> None:
 
 
 def test_the_first_answers_are_those_that_are_shown(served: Served) -> None:
-    shown = dict(re.findall(r"^\$ curl '(\S+)'\n(\{.*)", TEXT, re.MULTILINE))
-    assert len(shown) == 2
+    pages = TEXT + BURROW.read_text(encoding="utf-8")
+    shown = dict(re.findall(r"^\$ curl '(\S+)'\n(\{.*)", pages, re.MULTILINE))
+    assert len(shown) == 4
     for address, beginning in shown.items():
         found = served.get(address.partition(":8603")[2], Authorization="Bearer documented")[2].decode()
         for said in re.findall(r'"\w+":(?:"[^"…]*"|\d+)', beginning):
@@ -66,6 +73,17 @@ def test_the_table_has_every_address_and_its_parameters() -> None:
     }
     assert found == expected
     assert f"is {Paging().limit} unless" in TEXT
+
+
+def test_the_table_of_burrow_has_every_address_and_no_other() -> None:
+    listed = re.findall(r"^\| `(/\S+)` \|", BURROW.read_text(encoding="utf-8"), re.MULTILINE)
+    named = {"{cluster:name}": "CLUSTER", "{group:name}": "GROUP", "{topic:name}": "TOPIC"}
+    gate = Gate(Access([]), RateLimit(1, 1), Counts(), 1)
+    paths = [route.path for route in burrow_routes(gate, Lake("nowhere"), Config())]
+    gate.close()
+    for template, name in named.items():
+        paths = [path.replace(template, name) for path in paths]
+    assert sorted(listed) == sorted(paths)
 
 
 def test_the_settings_are_valid() -> None:

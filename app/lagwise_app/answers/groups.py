@@ -1,16 +1,12 @@
-"""The groups that a caller may see, one of them, and its partitions. Rows have the columns of the lake's tables."""
+"""The groups that a caller may see, and one of them. Rows have the columns of the lake's tables."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
 
-import pyarrow as pa
-
 from lagwise.config.visibility import Visibility
 from lagwise.domain.vocabulary import is_quiet
-from lagwise.tables.analysis import GROUP_STATUS, PARTITION_STATUS
-from lagwise.tables.arrow_values import rows_of
+from lagwise.tables.analysis import GROUP_STATUS
 from lagwise.tables.store import Lake
 from lagwise_app.answers.kept import KeptResult
 from lagwise_app.terminal import lake_queries
@@ -46,12 +42,6 @@ def group(lake: Lake, cluster: str, name: str, visibility: Visibility) -> Row:
     raise UnknownGroup(cluster, name)
 
 
-def partitions(lake: Lake, cluster: str, name: str, visibility: Visibility) -> list[Row]:
-    """The partitions of one group, by topic and partition. Raises UnknownGroup and LakeError."""
-    group(lake, cluster, name, visibility)
-    return _PARTITIONS.of(lake).of(cluster, name)
-
-
 def matching(
     rows: Iterable[Row], *, clusters: Sequence[str] = (), statuses: Sequence[str] = (), search: str = ""
 ) -> list[Row]:
@@ -73,28 +63,4 @@ def _literal(text: str) -> str:
     return text.replace("[", "[[]")
 
 
-@dataclass(frozen=True, slots=True)
-class _Partitions:
-    """All rows of ``partition_status`` by cluster, group, topic and partition, and where those of each group are."""
-
-    rows: pa.Table
-    places: dict[tuple[str, str], tuple[int, int]]
-
-    def of(self, cluster: str, group: str) -> list[Row]:
-        return rows_of(self.rows.slice(*self.places.get((cluster, group), (0, 0))))
-
-
-def _read_partitions(lake: Lake) -> _Partitions:
-    columns = ", ".join(f'"{column}"' for column in lake_queries.PARTITION_COLUMNS)
-    question = f'select cluster, "group", {columns} from partition_status order by cluster, "group", topic, partition'  # noqa: S608 (own)
-    rows = lake.query(question, over=[PARTITION_STATUS])
-    places, start = {}, 0
-    for run in rows.group_by(["cluster", "group"], use_threads=False).aggregate([([], "count_all")]).to_pylist():
-        places[run["cluster"], run["group"]] = start, run["count_all"]
-        start += run["count_all"]
-    return _Partitions(rows.drop_columns(["cluster", "group"]), places)
-
-
 _GROUPS = KeptResult(GROUP_STATUS, lake_queries.groups)
-#: A round writes the partitions right before the groups.
-_PARTITIONS = KeptResult(PARTITION_STATUS, _read_partitions)

@@ -15,6 +15,7 @@ from lagwise_app.scaling.lake_cache import LakeCache
 from lagwise_app.server.api.problems import problem
 from lagwise_app.server.api.questions import Context
 from lagwise_app.server.api.routes import api_routes
+from lagwise_app.server.burrow import burrow_routes, in_burrow_s_words
 from lagwise_app.server.gate import Gate, RawPaths, Refuse
 from lagwise_app.server.metrics.documents import MetricsWriter, current
 from lagwise_app.server.metrics.endpoint import in_plain_text, metrics_routes, why_none
@@ -44,6 +45,7 @@ def application(gate: Gate, faces: Faces) -> ASGIApp:
         Route("/readyz", readyz),
         *metrics_routes(gate, faces.writer, faces.clock),
         *api_routes(gate, faces.context),
+        *burrow_routes(gate, faces.context.lake, faces.context.config),
         *scaling_routes(gate, faces.scaling, faces.context.config.scaling.stale_after_seconds, faces.clock),
     ]
     return _assembled(routes, _no_route)
@@ -72,8 +74,11 @@ async def _healthz(_: Request) -> Response:
     return JSONResponse({"ok": True})
 
 
+#: By the beginning of a path: who refuses what has no route, in the format of the face that was meant.
+_REFUSE_BELOW: dict[str, Refuse] = {"/api/": problem, "/v3/": in_burrow_s_words, "/scaling/": no_such_path}
+
+
 def _no_route(refusal: Refusal, request: Request) -> Response:
-    """In the format of the face that was meant."""
     path = request.scope["path"]
-    refuse = problem if path.startswith("/api/") else no_such_path if path.startswith("/scaling/") else in_plain_text
-    return refuse(refusal, request)
+    meant = (refuse for beginning, refuse in _REFUSE_BELOW.items() if path.startswith(beginning))
+    return next(meant, in_plain_text)(refusal, request)

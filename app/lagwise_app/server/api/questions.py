@@ -14,7 +14,7 @@ from lagwise.domain.vocabulary import Status
 from lagwise.platform.errors import ConfigError
 from lagwise.tables.store import Lake
 from lagwise_alerts.operate import Owner, load_rules, owner_of
-from lagwise_app.answers import groups, models
+from lagwise_app.answers import groups, models, partitions
 from lagwise_app.answers.alerts import AlertAnswers
 from lagwise_app.answers.story import story
 from lagwise_app.server.access import Caller
@@ -144,7 +144,7 @@ def one_group(context: Context, caller: Caller, path: Mapping[str, str], _: Para
 
 
 def list_partitions(context: Context, caller: Caller, path: Mapping[str, str], query: Paging) -> BaseModel:
-    found = groups.partitions(context.lake, path["cluster"], path["group"], caller.visibility)
+    found = partitions.partitions(context.lake, path["cluster"], path["group"], caller.visibility)
     return models.Partitions.model_validate(
         {"partitions": query.of(found), "total": len(found), "offset": query.offset}
     )
