@@ -35,39 +35,41 @@ class Faces:
 
 def application(gate: Gate, faces: Faces) -> ASGIApp:
     """The application of `lagwise serve`."""
+    return _with(routes(gate, faces), _no_route)
+
+
+def routes(gate: Gate, faces: Faces) -> list[Route]:
+    """Everything that `lagwise serve` answers."""
 
     async def readyz(_: Request) -> Response:
         if current(faces.writer, faces.clock()) is None:
             return JSONResponse({"ok": False, "why": why_none(faces.writer)}, 503)
         return JSONResponse({"ok": True})
 
-    routes = [
+    return [
+        Route("/healthz", _healthz),
         Route("/readyz", readyz),
         *metrics_routes(gate, faces.writer, faces.clock),
         *api_routes(gate, faces.context),
         *burrow_routes(gate, faces.context.lake, faces.context.config),
         *scaling_routes(gate, faces.scaling, faces.context.config.scaling.stale_after_seconds, faces.clock),
     ]
-    return _assembled(routes, _no_route)
 
 
 def scaling_application(gate: Gate, cache: LakeCache, stale_after_seconds: float) -> ASGIApp:
     """The application of `lagwise scaling`, which tells autoscalers their number and nobody anything else."""
-    routes = scaling_routes(gate, cache, stale_after_seconds, lambda: datetime.now(UTC))
-    return _assembled(routes, no_such_path)
+    signal = scaling_routes(gate, cache, stale_after_seconds, lambda: datetime.now(UTC))
+    return _with([Route("/healthz", _healthz), *signal], no_such_path)
 
 
-def _assembled(routes: list[Route], no_route: Refuse) -> ASGIApp:
-    """An application with these routes, and with the probe that says that it answers at all. ``no_route`` is for a path
-    that has none, or another method than GET."""
+def _with(routes: list[Route], no_route: Refuse) -> ASGIApp:
+    """An application with these routes. ``no_route`` is for a path that has none, or another method than GET."""
 
     async def unrouted(request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
         return no_route(Refusal(error.status_code, error.detail), request)
 
-    return RawPaths(
-        Starlette(routes=[Route("/healthz", _healthz), *routes], exception_handlers={HTTPException: unrouted})
-    )
+    return RawPaths(Starlette(routes=routes, exception_handlers={HTTPException: unrouted}))
 
 
 async def _healthz(_: Request) -> Response:
