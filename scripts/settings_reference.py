@@ -33,6 +33,8 @@ _EXAMPLES: dict[str, Any] = {
     "external_offsets[files].path": "/var/lib/billing/offsets.json",
     "external_offsets[flink].url": "http://jobmanager:8081",
     "nodes[].cores": 8.0,
+    "server.tokens[].name": "payments-team",
+    "server.tokens[].token": "${env:LAGWISE_SECRET_PAYMENTS_TEAM}",
     "channels[webhook].url": "https://hooks.example/lagwise",
     "channels[alertmanager_webhook].url": "https://receiver.example/alerts",
     "channels[alertmanager].url": "http://alertmanager:9093",

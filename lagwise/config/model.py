@@ -211,7 +211,7 @@ note stands on every page that may show the cluster, and in the capacity report 
 
 
 class ScalingSettings(Settings):
-    """The endpoint that autoscalers ask for the number of replicas."""
+    """What autoscalers are told about replicas, and an endpoint of their own for `lagwise scaling`."""
 
     host: str = "127.0.0.1"
     """Address to listen on."""

@@ -2,10 +2,11 @@
 
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, field_validator, model_validator
 
-from lagwise.config.base import NameFilter, Settings
-from lagwise.config.values import IN_SECONDS, HttpAddress, Reference, Seconds
+from lagwise.config.base import Entry, NameFilter, Settings
+from lagwise.config.values import IN_SECONDS, HttpAddress, Name, Reference, Seconds, check_unique
+from lagwise.config.visibility import Visibility
 
 #: Exporters whose metrics can be served under the same names and labels.
 NameSet = Literal["kafka_exporter", "kafka_lag_exporter", "kminion", "burrow"]
@@ -44,6 +45,33 @@ At least what the intervals of collector and analysis explain."""
     """Lagwise's own metrics, sent to a collector of OpenTelemetry as well; null is off."""
 
 
+class TokenSettings(Entry):
+    """A token for one caller of the HTTP server, which can be limited to clusters and groups."""
+
+    name: Name
+    """Name of the caller, for the log and the heartbeat."""
+    token: Reference
+    """The token, as a reference `${env:NAME}` or `${file:/path}`."""
+    role: Literal["viewer", "metrics"] = "viewer"
+    """`viewer` may ask everything about the groups that it may see, and fetch metrics if these are all groups; \
+`metrics` may only fetch metrics."""
+    clusters: NameFilter = NameFilter()
+    """Clusters that the caller may see."""
+    groups: NameFilter = NameFilter()
+    """Groups that the caller may see, in these clusters."""
+
+    @property
+    def visibility(self) -> Visibility:
+        """What the caller may see."""
+        return Visibility(self.clusters, self.groups)
+
+    @model_validator(mode="after")
+    def _metrics_are_of_all_groups(self) -> "TokenSettings":
+        if self.role == "metrics" and not self.visibility.is_unlimited:
+            raise ValueError("metrics are of all groups: a token with the role metrics cannot be limited to some")
+        return self
+
+
 class ServerSettings(Settings):
     """The HTTP server that other programs ask."""
 
@@ -53,6 +81,22 @@ class ServerSettings(Settings):
     """Port to listen on; null is off."""
     token: Reference | None = None
     """Token that callers must send as `Authorization: Bearer …`, as a reference `${env:NAME}` or \
-`${file:/path}`; null requires none."""
+`${file:/path}`. Who sends it may ask everything. Without it and without `tokens`, none is required: then everybody \
+may fetch metrics, and ask everything else if the server listens on a loopback address."""
+    tokens: tuple[TokenSettings, ...] = ()
+    """Further tokens, one for each caller, with a role and limits."""
+    requests_per_second: Annotated[float, Field(gt=0)] = 200.0
+    """Requests that one token, or one address without a token, may send per second in the long run. More are answered \
+with 429 and `Retry-After`."""
+    burst_requests: Annotated[int, Field(ge=1)] = 2000
+    """Requests that it may send at once after a pause."""
+    answer_timeout_seconds: Seconds = 10.0
+    """How long an answer may take. A longer one becomes an error (503)."""
     metrics: MetricsSettings = MetricsSettings()
     """The metrics for Prometheus."""
+
+    @field_validator("tokens")
+    @classmethod
+    def _names_are_unique(cls, tokens: tuple[TokenSettings, ...]) -> tuple[TokenSettings, ...]:
+        check_unique([one.name for one in tokens])
+        return tokens

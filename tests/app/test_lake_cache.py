@@ -21,9 +21,10 @@ from lagwise.tables.membership import ASSIGNMENTS
 from lagwise.tables.raw import GROUPS
 from lagwise.tables.schema import Table
 from lagwise.tables.store import Lake
+from lagwise_app.answers.groups import UnknownGroup
 from lagwise_app.scaling import history_windows
 from lagwise_app.scaling import lake_cache as scaling_memory
-from lagwise_app.scaling.lake_cache import REFRESH_SECONDS, LakeCache, NoAnswer, ScalingInputs, UnknownGroup
+from lagwise_app.scaling.lake_cache import REFRESH_SECONDS, LakeCache, NoAnswer, ScalingInputs
 from lagwise_app.scaling.signal import StaleData, signal
 from tests.app.judged import append, group, partition, row
 from tests.fixtures.object_store import Bucket

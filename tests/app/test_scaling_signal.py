@@ -23,9 +23,10 @@ from lagwise.tables.capacity import CAPACITY
 from lagwise.tables.membership import ASSIGNMENTS
 from lagwise.tables.raw import GROUPS
 from lagwise.tables.store import Lake
-from lagwise_app.scaling.lake_cache import LakeCache, TopicRate, UnknownGroup
-from lagwise_app.scaling.server import ScalingServer, serve_forever
+from lagwise_app.answers.groups import UnknownGroup
+from lagwise_app.scaling.lake_cache import LakeCache, TopicRate
 from lagwise_app.scaling.signal import DividedWork, StaleData, UndecidedSignal, divided_work, mixed_rate, signal
+from lagwise_app.server.serve import serve_scaling_forever
 from lagwise_app.supervisor.effective_settings import free_port
 from lagwise_app.supervisor.processes import product_processes
 from tests.app.judged import HOSTILE, append, group, partition, row
@@ -234,7 +235,7 @@ def serving(data: Path, **settings: Any) -> Iterator[Callable[..., tuple[int, di
     port = free_port()
     config = Config.model_validate({"data": str(data), "scaling": {"port": port, **settings}})
     stop = threading.Event()
-    thread = threading.Thread(target=serve_forever, args=(config, stop, data))
+    thread = threading.Thread(target=serve_scaling_forever, args=(config, stop, data))
     thread.start()
 
     def get(path: str, **headers: str) -> tuple[int, dict[str, Any]]:
@@ -340,8 +341,6 @@ def test_a_caller_that_goes_away_is_no_error(
             caller.send(b"GET /healthz HT")
             caller.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # a reset, not an end
         assert get("/healthz")[0] == 200
-        while any("process_request_thread" in thread.name for thread in threading.enumerate()):
-            threading.Event().wait(0.01)
     assert "Traceback" not in caplog.text + "".join(capfd.readouterr())
 
 
@@ -350,8 +349,9 @@ def test_a_port_that_is_taken(tmp_path: Path) -> None:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
+        config = Config.model_validate({"data": str(tmp_path), "scaling": {"port": port}})
         with pytest.raises(ConfigError, match=rf"cannot listen on 127\.0\.0\.1:{port} \(scaling\): Address already in"):
-            ScalingServer(Config.model_validate({"data": str(tmp_path), "scaling": {"port": port}}))
+            serve_scaling_forever(config, threading.Event(), tmp_path)
 
 
 def test_it_is_part_of_the_product_only_if_asked_for(tmp_path: Path) -> None:

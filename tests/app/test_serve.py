@@ -28,7 +28,7 @@ from lagwise.platform.errors import ConfigError
 from lagwise.tables.raw import WATERMARKS
 from lagwise.tables.rounds import TICKS
 from lagwise_app.cli import cli
-from lagwise_app.server.application import prefers_openmetrics, qualities
+from lagwise_app.server.metrics.endpoint import prefers_openmetrics, qualities
 from lagwise_app.server.serve import serve_forever
 from lagwise_app.supervisor.effective_settings import free_port
 from lagwise_app.supervisor.processes import product_processes
@@ -63,10 +63,10 @@ class Served:
 
 
 @contextmanager
-def started(data: Path, **settings: Any) -> Iterator[Served]:
+def started(data: Path, alerts: dict[str, Any] | None = None, /, **settings: Any) -> Iterator[Served]:
     """A server that listens, until the block ends."""
     port, stop, state = free_port(), threading.Event(), Path(tempfile.mkdtemp(dir=data))
-    config = Config.model_validate({"data": str(data), "server": {"port": port, **settings}})
+    config = Config.model_validate({"data": str(data), "server": {"port": port, **settings}, "alerts": alerts or {}})
     thread = threading.Thread(target=serve_forever, args=(config, stop, state))
     thread.start()
     try:
@@ -81,9 +81,9 @@ def started(data: Path, **settings: Any) -> Iterator[Served]:
 
 
 @contextmanager
-def serving(data: Path, sent: str = "", /, **settings: Any) -> Iterator[Served]:
-    """A server that has read the lake."""
-    with started(data, **settings) as served:
+def serving(data: Path, sent: str = "", alerts: dict[str, Any] | None = None, /, **settings: Any) -> Iterator[Served]:
+    """A server that has read the lake. ``sent`` is a token."""
+    with started(data, alerts, **settings) as served:
         until(lambda: served.get("/metrics", Authorization=f"Bearer {sent}")[0] != 503)
         yield served
 

@@ -21,8 +21,8 @@ PUBLIC = {
     "ScalingSettings.host",
     "ServerSettings.host", "SideTopicSettings.dead_letter", "SideTopicSettings.retry", "SignIn.claim",
     "SignIn.operators", "SignIn.viewers",
-    "SparkSettings.driver_memory", "SparkSettings.master", "SqlOffsets.query", "_AlertmanagerChannel.labels",
-    "_Channel.name",
+    "SparkSettings.driver_memory", "SparkSettings.master", "SqlOffsets.query", "TokenSettings.name",
+    "_AlertmanagerChannel.labels", "_Channel.name",
     "_Files.group", "_Files.path", "_SourceSettings.name",
 }  # fmt: skip
 

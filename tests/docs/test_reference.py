@@ -12,6 +12,7 @@ from click.testing import CliRunner
 from pydantic import BaseModel
 
 from lagwise.config import Config, load_config
+from lagwise.config.visibility import Visibility
 from lagwise.platform.errors import ConfigError
 from lagwise.tables import ALL_TABLES
 from lagwise_app.cli import cli
@@ -58,7 +59,9 @@ def test_the_yaml_reference_is_accepted_uncommented_and_has_the_defaults(tmp_pat
     config, default = load_config(settings, environment={}), Config()
     assert [cluster.system for cluster in config.clusters] == ["kafka", "rocketmq"]
     assert config.server.metrics.otlp is not None
-    server = config.server.model_copy(update={"metrics": config.server.metrics.model_copy(update={"otlp": None})})
+    assert [token.visibility for token in config.server.tokens] == [Visibility()]
+    metrics = config.server.metrics.model_copy(update={"otlp": None})
+    server = config.server.model_copy(update={"metrics": metrics, "tokens": ()})
     assert (config.lake, config.scaling, server, config.analysis.spark) == (
         default.lake,
         default.scaling,
@@ -162,6 +165,11 @@ _OTHER = {
     "clusters[].side_topics.dead_letter": "['(a)']",
     "scaling.token": "${env:X}",
     "server.token": "${env:X}",
+    "server.tokens": "[]",
+    "server.tokens[].name": "other",
+    "server.tokens[].token": "${env:OTHER}",
+    "server.tokens[].role": "metrics",
+    **{f"server.tokens[].{kind}.{part}": "['a']" for kind in ("clusters", "groups") for part in ("include", "exclude")},
     "server.metrics.name_sets": "[kminion]",
     "server.metrics.groups.include": "['a']",
     "server.metrics.groups.exclude": "['a']",
@@ -290,7 +298,7 @@ def test_the_documented_variable_sets_the_setting(key: str, tmp_path: Path) -> N
     tree = {
         "clusters": [{**cluster, "lag_objectives": [{"groups": {}, "lag_objective_seconds": 5}]}],
         "alerts": {"channels": [channel], "heartbeat": {"url": "https://h"}, "maintenance": [_window(key)]},
-        "server": {"metrics": {"otlp": {"url": "https://h"}}},
+        "server": {"metrics": {"otlp": {"url": "https://h"}}, "tokens": [{"name": "a", "token": "${env:X}"}]},
         "analysis": {"capacity": {"nodes": [{"cores": 2}]}},
         "dashboard": {"sign_in": {"auth_file": "/tmp/auth.toml"}},
     }

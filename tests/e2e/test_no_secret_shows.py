@@ -50,7 +50,7 @@ ANSWERS = ("/", "/_stcore/host-config", "/nothing", "/auth/login", "/oauth2callb
 #: Marks that a receiver must have got, or the test would be of settings that nothing reads.
 RECEIVED = {
     "webhook.url", "webhook.authorization", "am-webhook.url", "am.url", "pager.url", "pager.routing_key", "slack.url",
-    "teams.url", "apprise.url", "flink.url", "flink.token", "otlp.url", "otlp.authorization", "oauth", "store token",
+    "teams.url", "apprise.url", "flink.url", "flink.token", "oauth", "store token",
 }  # fmt: skip
 
 
@@ -114,11 +114,6 @@ def everything(its: Installation, broker: "KafkaBroker", echo: Echo, mails: Mail
         "token": marked.reference("flink.token"),
     }
     sql = {"name": "table", "type": "sql", "url": marked.reference("sql.url", sql_url), "query": "select 1"}
-    otlp = {
-        "url": f"{echo.url}/400/{marked.mark('otlp.url')}",
-        "authorization": marked.reference("otlp.login", f"Bearer {marked.mark('otlp.authorization')}"),
-        "interval_seconds": 5,
-    }
     key = marked.mark("ssl.key.pem")
     clusters: list[dict[str, Any]] = [
         {
@@ -198,7 +193,14 @@ def everything(its: Installation, broker: "KafkaBroker", echo: Echo, mails: Mail
         "server": {
             "port": free_port(),
             "token": marked.reference("server.token", marked.mark("server.token")),
-            "metrics": {"otlp": otlp},
+            "tokens": [{"name": "team", "token": marked.reference("server.tokens", marked.mark("server.tokens"))}],
+            "metrics": {
+                "otlp": {
+                    "url": f"{echo.url}/400/{marked.mark('otlp.url')}",
+                    "authorization": marked.reference("otlp.login", f"Bearer {marked.mark('otlp.authorization')}"),
+                    "interval_seconds": 5,
+                }
+            },
         },
         "dashboard": {"port": free_port()},
     }
@@ -301,6 +303,12 @@ def look_at_product(its: Installation, settings: Path, tree: dict[str, Any]) -> 
         answer = httpx.get(address, headers={"Authorization": f"Bearer {token}"})
         assert (answer.status_code == 401) is (name == "wrong")
         its.show(f"metrics {name} token", f"{answer.headers} {answer.text}")
+    for name, token in (("right", its.marked.mark("server.tokens")), ("wrong", "x")):
+        for path in ("api/v1/groups", "api/v1/alerts", "v3/kafka"):
+            address = f"http://127.0.0.1:{tree['server']['port']}/{path}"
+            answer = httpx.get(address, headers={"Authorization": f"Bearer {token}"})
+            assert (answer.status_code == 401) is (name == "wrong")
+            its.show(f"{path} {name} token", f"{answer.headers} {answer.text}")
     assert "answered 400" in its.run(settings, "alert", "deliveries", "--json")
     its.run(settings, "config", "--json")
     its.run(settings, "alert", "test-channel", "slack", exit_code=1)

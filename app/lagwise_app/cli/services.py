@@ -157,10 +157,11 @@ def dashboard(settings: CommandSettings, data: str | None) -> None:
 )
 @click.pass_obj
 def scaling(settings: CommandSettings, data: str | None, host: str | None, port: int | None) -> None:
-    """Serve the number of replicas that each group should have, for autoscalers.
+    """Serve the number of replicas that each group should have, for autoscalers. Needs the extra `server`.
 
-    Answers GET /scaling/CLUSTER/GROUP with JSON. KEDA's metrics-api scaler reads `replicas` from it. `lagwise up` runs
-    this endpoint as well where `scaling.port` is set.
+    Answers GET /scaling/CLUSTER/GROUP with JSON, and nothing else. KEDA's metrics-api scaler reads `replicas` from it.
+    `lagwise serve` answers the same; this endpoint is for an address and a token that autoscalers have to themselves.
+    `lagwise up` runs it as well where `scaling.port` is set.
 
     \b
       lagwise scaling --port 8602
@@ -173,12 +174,14 @@ def scaling(settings: CommandSettings, data: str | None, host: str | None, port:
     if address["port"] is None:
         raise ConfigError("no port to listen on: add --port, or set `scaling.port`")
     config = config.model_copy(update={"scaling": config.scaling.model_copy(update=address)})
-    from lagwise_app.scaling.server import serve_forever
+    require_package("uvicorn")
+    require_package("starlette")
+    from lagwise_app.server.serve import serve_scaling_forever
 
-    serve_forever(config, Signals().stop, config.state)
+    serve_scaling_forever(config, Signals().stop, config.state)
 
 
-@click.command(short_help="Run only the HTTP server for Prometheus.")
+@click.command(short_help="Run only the HTTP server for other programs.")
 @data_option
 @click.option("--host", metavar="ADDRESS", help="Address to listen on. Default: `server.host` in the settings.")
 @click.option(
@@ -186,14 +189,16 @@ def scaling(settings: CommandSettings, data: str | None, host: str | None, port:
 )
 @click.pass_obj
 def serve(settings: CommandSettings, data: str | None, host: str | None, port: int | None) -> None:
-    """Serve metrics about groups for Prometheus. Needs the extra `server`.
+    """Serve metrics for Prometheus, and answers about groups as JSON. Needs the extra `server`.
 
-    Answers GET /metrics with Lagwise's own metrics, and GET /metrics/EXPORTER with those of the exporters in
-    `server.metrics.name_sets`. `lagwise up` runs this server as well where `server.port` is set.
+    Answers GET /metrics with Lagwise's own metrics, GET /metrics/EXPORTER with those of the exporters in
+    `server.metrics.name_sets`, and GET /api/v1/groups and others (docs/api.md). `lagwise up` runs this server as well
+    where `server.port` is set.
 
     \b
       lagwise serve --port 8603
       curl http://127.0.0.1:8603/metrics
+      curl 'http://127.0.0.1:8603/api/v1/groups?status=stopped'
     """
     from lagwise.platform.health import SERVER
 

@@ -28,6 +28,7 @@ from lagwise.tables.engine_errors import in_a_line
 from lagwise.tables.membership import ASSIGNMENTS
 from lagwise.tables.schema import Table
 from lagwise.tables.store import Lake
+from lagwise_app.answers.groups import UnknownGroup
 from lagwise_app.scaling import history_windows
 from lagwise_app.scaling.history_windows import WINDOW_SECONDS, Key, RetainedSpan, tuples_of, window_start
 
@@ -53,10 +54,6 @@ _CAPACITY = f"""
     from capacity
 """  # noqa: S608 (own)
 _ASSIGNORS = 'select cluster, "group", assignor from assignments'
-
-
-class UnknownGroup(LookupError):
-    """The analysis has no group of this name."""
 
 
 class NoAnswer(Exception):
@@ -139,7 +136,7 @@ class LakeCache:
                 raise NoAnswer(self._read_error or "the lake is being read for the first time: ask again")
             status = self._present[GROUP_STATUS.name].get(key)
             if status is None:
-                raise UnknownGroup(f"no group {group!r} is known in cluster {cluster!r}")
+                raise UnknownGroup(cluster, group)
             as_of, members, state = status
             since = window_start(window_seconds, now)
             return ScalingInputs(

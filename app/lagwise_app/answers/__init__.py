@@ -1,0 +1,1 @@
+"""What other programs ask about groups, without HTTP: for servers of any protocol."""

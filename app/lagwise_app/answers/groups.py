@@ -1,0 +1,66 @@
+"""The groups that a caller may see, and one of them. Rows have the columns of the lake's tables."""
+
+from collections.abc import Iterable, Sequence
+from fnmatch import fnmatchcase
+from typing import Any
+
+from lagwise.config.visibility import Visibility
+from lagwise.domain.vocabulary import is_quiet
+from lagwise.tables.analysis import GROUP_STATUS
+from lagwise.tables.store import Lake
+from lagwise_app.answers.kept import KeptResult
+from lagwise_app.terminal import lake_queries
+
+Row = dict[str, Any]
+
+
+class UnknownGroup(LookupError):
+    """There is no such group, or the caller may not see it: the message is the same for both."""
+
+    def __init__(self, cluster: str, name: str) -> None:
+        super().__init__(f"no group {name!r} is known in cluster {cluster!r}")
+
+
+def visible_groups(lake: Lake, visibility: Visibility) -> list[Row]:
+    """All groups that the caller may see, worst first. Raises LakeError."""
+    rows = _GROUPS.of(lake)
+    return rows if visibility.is_unlimited else [r for r in rows if visibility.shows(r["cluster"], r["group"])]
+
+
+def groups_in_trouble(lake: Lake, visibility: Visibility) -> list[Row]:
+    """The visible groups that need attention, worst first. Raises LakeError."""
+    rows = visible_groups(lake, visibility)
+    return [row for row in rows if not is_quiet(row["status"], row["state"], row["reason"])]
+
+
+def group(lake: Lake, cluster: str, name: str, visibility: Visibility) -> Row:
+    """The verdict on one group, its sentence and its numbers. Raises UnknownGroup and LakeError."""
+    if visibility.shows(cluster, name):
+        for row in _GROUPS.of(lake):
+            if (row["cluster"], row["group"]) == (cluster, name):
+                return row
+    raise UnknownGroup(cluster, name)
+
+
+def matching(
+    rows: Iterable[Row], *, clusters: Sequence[str] = (), statuses: Sequence[str] = (), search: str = ""
+) -> list[Row]:
+    """The rows in one of the clusters and of one of the statuses, where given.
+
+    ``search`` is part of the group's name, in any case, or a shell pattern (``*``, ``?``) for all of it.
+    """
+    pattern = search.casefold() if set(search) & set("*?") else f"*{_literal(search.casefold())}*"
+    return [
+        row
+        for row in rows
+        if (not clusters or row["cluster"] in clusters)
+        and (not statuses or row["status"] in statuses)
+        and fnmatchcase(row["group"].casefold(), pattern)
+    ]
+
+
+def _literal(text: str) -> str:
+    return text.replace("[", "[[]")
+
+
+_GROUPS = KeptResult(GROUP_STATUS, lake_queries.groups)

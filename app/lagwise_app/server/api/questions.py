@@ -1,0 +1,191 @@
+"""What the API can be asked: the addresses, their parameters, and what answers them."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from lagwise.config import Config
+from lagwise.domain.staleness import DataAge, allowed_age_seconds
+from lagwise.domain.vocabulary import Status
+from lagwise.platform.errors import ConfigError
+from lagwise.tables.store import Lake
+from lagwise_alerts.operate import Owner, load_rules, owner_of
+from lagwise_app.answers import groups, models, partitions
+from lagwise_app.answers.alerts import AlertAnswers
+from lagwise_app.answers.story import story
+from lagwise_app.server.access import Caller
+from lagwise_app.server.refusal import Refusal
+
+Row = Mapping[str, Any]
+T = TypeVar("T")
+
+#: Interval of a cluster that is not in the settings, as in other places that show its age.
+_USUAL_INTERVAL_SECONDS = 15.0
+
+
+class Parameters(BaseModel):
+    """Parameters of a query."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class Paging(Parameters):
+    """Which part of a list."""
+
+    limit: Annotated[int, Field(ge=1, le=1000)] = 100
+    """At most this many."""
+    offset: Annotated[int, Field(ge=0)] = 0
+    """Leave out so many from the beginning."""
+
+    model_config = ConfigDict(use_attribute_docstrings=True)
+
+    def of(self, rows: Sequence[T]) -> Sequence[T]:
+        """The rows of this page."""
+        return rows[self.offset : self.offset + self.limit]
+
+
+class GroupsQuery(Paging):
+    """Which groups. Without parameters, all."""
+
+    cluster: list[str] = []
+    """Only groups of this cluster; may be given several times."""
+    status: list[Status] = []
+    """Only groups with this status; may be given several times."""
+    owner: str | None = None
+    """Only groups of this team, by `owners` in the file of the alert rules."""
+    search: Annotated[str, Field(max_length=300)] = ""
+    """Only groups whose name contains this, in any case; with `*` or `?`, a pattern for the whole name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What answers are read from. May be used from any thread."""
+
+    lake: Lake
+    config: Config
+    alerts: AlertAnswers
+    clock: Callable[[], datetime] = lambda: datetime.now(UTC)
+    _owners: dict[Path, tuple[tuple[int, int], tuple[Owner, ...]]] = field(default_factory=dict)
+
+    def owners(self) -> tuple[Owner, ...]:
+        """The owners of groups, read again when the file of the rules changes. Raises ConfigError."""
+        path = self.config.alerts.rules_file
+        if path is None:
+            return ()
+        try:
+            stat = path.stat()
+        except OSError as error:
+            raise ConfigError(f"cannot read {path}: {error.strerror}") from error
+        version = stat.st_mtime_ns, stat.st_size
+        kept = self._owners.get(path)
+        if kept is None or kept[0] != version:
+            channels = [channel.name for channel in self.config.alerts.channels]
+            kept = self._owners[path] = version, load_rules(path, channels).owners
+        return kept[1]
+
+
+Ask = Callable[[Context, Caller, Mapping[str, str], Any], BaseModel]
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """An address of the API. Names in braces are part of its path."""
+
+    path: str
+    #: Its name in the OpenAPI document, from which clients make the name of a function.
+    name: str
+    #: What it answers, in a line.
+    summary: str
+    answer: type[BaseModel]
+    ask: Ask
+    query: type[Parameters] = Parameters
+
+
+def list_groups(context: Context, caller: Caller, _: Mapping[str, str], query: GroupsQuery) -> BaseModel:
+    found = groups.matching(
+        groups.visible_groups(context.lake, caller.visibility),
+        clusters=query.cluster,
+        statuses=query.status,
+        search=query.search,
+    )
+    try:
+        owners = context.owners()
+    except ConfigError as error:
+        if query.owner is not None:
+            raise Refusal(503, "the file of the alert rules, which names the owners, cannot be used") from error
+        owners = ()
+    if query.owner is not None:
+        found = [row for row in found if _team(owners, row) == query.owner]
+    page = [_with_freshness(context, row, _team(owners, row)) for row in query.of(found)]
+    return models.Groups.model_validate({"groups": page, "total": len(found), "offset": query.offset})
+
+
+def one_group(context: Context, caller: Caller, path: Mapping[str, str], _: Parameters) -> BaseModel:
+    cluster, name = path["cluster"], path["group"]
+    row = groups.group(context.lake, cluster, name, caller.visibility)
+    told = story(context.lake, cluster, name, context.clock())
+    try:
+        team = _team(context.owners(), row)
+    except ConfigError:
+        team = None
+    return models.Group.model_validate(
+        {
+            **_with_freshness(context, row, team),
+            "findings": row["findings"] or [],
+            "current_members": told.members,
+            "events": told.events,
+            "status_changes": told.status_changes,
+        }
+    )
+
+
+def list_partitions(context: Context, caller: Caller, path: Mapping[str, str], query: Paging) -> BaseModel:
+    found = partitions.partitions(context.lake, path["cluster"], path["group"], caller.visibility)
+    return models.Partitions.model_validate(
+        {"partitions": query.of(found), "total": len(found), "offset": query.offset}
+    )
+
+
+def list_alerts(context: Context, caller: Caller, _: Mapping[str, str], query: Paging) -> BaseModel:
+    found = context.alerts.alerts(caller.visibility, context.clock())
+    return models.Alerts(alerts=list(query.of(found)), total=len(found), offset=query.offset)
+
+
+def list_silences(context: Context, caller: Caller, _: Mapping[str, str], query: Paging) -> BaseModel:
+    visible = groups.visible_groups(context.lake, caller.visibility)
+    known = {(row["cluster"], row["group"]) for row in visible}
+    found = context.alerts.silences(caller.visibility, context.clock(), known)
+    return models.Silences(silences=list(query.of(found)), total=len(found), offset=query.offset)
+
+
+def _team(owners: Sequence[Owner], row: Row) -> str | None:
+    owner = owner_of(owners, row["cluster"], row["group"])
+    return None if owner is None else owner.team
+
+
+def _with_freshness(context: Context, row: Row, team: str | None) -> dict[str, Any]:
+    intervals = {cluster.name: cluster.interval_seconds for cluster in context.config.clusters}
+    interval = intervals.get(row["cluster"], _USUAL_INTERVAL_SECONDS)
+    allowed = allowed_age_seconds(interval, context.config.analysis.interval_seconds)
+    return {**row, "is_stale": DataAge(row["as_of"], context.clock(), allowed).is_stale, "owner": team}
+
+
+_GROUP = "/clusters/{cluster}/groups/{group}"
+QUESTIONS = (
+    Question("/groups", "listGroups", "Groups, worst first", models.Groups, list_groups, GroupsQuery),
+    Question(_GROUP, "getGroup", "One group: verdict, numbers, members, events", models.Group, one_group),
+    Question(
+        f"{_GROUP}/partitions",
+        "listPartitions",
+        "The partitions of a group",
+        models.Partitions,
+        list_partitions,
+        Paging,
+    ),
+    Question("/alerts", "listAlerts", "Open alerts, the most severe first", models.Alerts, list_alerts, Paging),
+    Question("/silences", "listSilences", "Silences in force and to come", models.Silences, list_silences, Paging),
+)

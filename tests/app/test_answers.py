@@ -1,0 +1,69 @@
+"""What other programs are told about groups, over a real lake, and that nobody sees more than they may."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from lagwise.config import NameFilter
+from lagwise.config.visibility import Visibility
+from lagwise.tables.store import Lake
+from lagwise_app.answers.groups import UnknownGroup, group, groups_in_trouble
+from lagwise_app.answers.partitions import UnknownTopic, clusters, high_watermarks, partitions, readers, topics
+from lagwise_app.terminal import lake_queries
+from tests.dashboard.lakes import Scene, write_to
+from tests.dashboard.stories import GROUPS_OF_THE_DEMO
+
+pytestmark = pytest.mark.thorough
+
+FIRST = GROUPS_OF_THE_DEMO[0]
+
+
+@pytest.fixture(scope="module")
+def lake(tmp_path_factory: pytest.TempPathFactory) -> Lake:
+    folder = tmp_path_factory.mktemp("answers")
+    return write_to(folder, Scene(datetime.now(UTC), stories=GROUPS_OF_THE_DEMO, hours=0.1))
+
+
+def test_groups_in_trouble_come_worst_first_without_quiet_ones(lake: Lake) -> None:
+    found = groups_in_trouble(lake, Visibility())
+    assert found == sorted(found, key=lake_queries.worst_first)
+    assert found
+    assert {row["status"] for row in found}.isdisjoint({"ok", "ghost"})
+
+
+def test_every_group_has_its_own_partitions(lake: Lake) -> None:
+    for story in GROUPS_OF_THE_DEMO:
+        expected = lake_queries.partitions(lake, story.group, story.cluster)
+        found = partitions(lake, story.cluster, story.group, Visibility())
+        assert [{key: row[key] for key in lake_queries.PARTITION_COLUMNS} for row in found] == expected
+
+
+def test_one_group_and_its_partitions(lake: Lake) -> None:
+    row = group(lake, FIRST.cluster, FIRST.group, Visibility())
+    assert row["sentence"]
+    assert len(partitions(lake, FIRST.cluster, FIRST.group, Visibility())) == row["partitions"]
+
+
+@pytest.mark.parametrize(
+    "visibility",
+    [Visibility(clusters=NameFilter(include=("elsewhere",))), Visibility(groups=NameFilter(exclude=(FIRST.group,)))],
+)
+def test_a_hidden_group_is_like_an_unknown_one(lake: Lake, visibility: Visibility) -> None:
+    assert FIRST.group not in {row["group"] for row in groups_in_trouble(lake, visibility)}
+    for ask in (group, partitions):
+        with pytest.raises(UnknownGroup) as hidden:
+            ask(lake, FIRST.cluster, FIRST.group, visibility)
+        assert str(hidden.value) == f"no group {FIRST.group!r} is known in cluster {FIRST.cluster!r}"
+
+
+def test_clusters_and_topics_are_those_of_visible_groups(lake: Lake) -> None:
+    one = Visibility(groups=NameFilter(include=(FIRST.group,)))
+    assert clusters(lake, Visibility()) == sorted({story.cluster for story in GROUPS_OF_THE_DEMO})
+    assert (clusters(lake, one), topics(lake, FIRST.cluster, one)) == ([FIRST.cluster], [FIRST.topic])
+    assert readers(lake, FIRST.cluster, FIRST.topic, one) == [FIRST.group]
+    assert set(high_watermarks(lake, FIRST.cluster, FIRST.topic, one)) == set(range(FIRST.partitions))
+    hidden = next(s for s in GROUPS_OF_THE_DEMO if s.topic != FIRST.topic)
+    for ask in (readers, high_watermarks):
+        with pytest.raises(UnknownTopic):
+            ask(lake, hidden.cluster, hidden.topic, one)
+    assert topics(lake, "staging", one) == []
