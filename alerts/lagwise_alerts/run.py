@@ -15,6 +15,7 @@ from lagwise.domain.humanise import duration
 from lagwise.operational.leadership import Leadership, NotLeader
 from lagwise.operational.lease import Lease
 from lagwise.platform import health
+from lagwise.platform.error_codes import ErrorCode
 from lagwise.platform.errors import ConfigError, DatabaseError, DatabaseGone
 from lagwise.platform.log_events import LogEvent, event
 from lagwise.platform.log_throttle import LogThrottle
@@ -228,7 +229,7 @@ def alert_forever(config: Config, stop: threading.Event, state: Path) -> None:
                 else:
                     log_throttle.clear(LogEvent.LAKE_UNREADABLE, "the lake can be read again")
                 if report.rules_trouble is not None:
-                    log_throttle.warn(LogEvent.RULES_INVALID, report.rules_trouble)
+                    log_throttle.warn(LogEvent.RULES_INVALID, report.rules_trouble, code=ErrorCode.ALERT_RULES_INVALID)
                 else:
                     log_throttle.clear(LogEvent.RULES_INVALID, "the file of rules is valid again")
                 if not started:
@@ -251,7 +252,10 @@ def alert_forever(config: Config, stop: threading.Event, state: Path) -> None:
                 line = str(error)
                 same = "gone" if isinstance(error, DatabaseGone) else line
                 log_throttle.warn(
-                    LogEvent.DATABASE_UNREACHABLE, f"{line}; nothing is decided until it works", same=same
+                    LogEvent.DATABASE_UNREACHABLE,
+                    f"{line}; nothing is decided until it works",
+                    same=same,
+                    code=error.code,
                 )
             heart.beat(line, unless_by=None if waits_for is None else waits_for.process.pid)
             stop.wait(config.alerts.interval_seconds)

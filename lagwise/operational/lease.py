@@ -23,6 +23,7 @@ from sqlalchemy import BigInteger, Column, Connection, Engine, Integer, Row, Str
 
 from lagwise.operational.columns import AnyText, UtcDateTime, metadata
 from lagwise.operational.engine import make_database_folder, make_tables, transaction, waits_for_locks
+from lagwise.platform.error_codes import ErrorCode
 from lagwise.platform.errors import DatabaseError
 
 #: How often a lease is renewed, or looked at.
@@ -49,6 +50,8 @@ LEASES = Table(
 
 class NotHeld(DatabaseError):
     """The lease is not, or no longer, this process's."""
+
+    code = ErrorCode.ALREADY_RUNNING
 
 
 @dataclass(frozen=True, slots=True)

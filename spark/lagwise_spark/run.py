@@ -19,6 +19,7 @@ from lagwise.domain.humanise import plural
 from lagwise.operational.engine import open_engine
 from lagwise.operational.leadership import Leadership, NotLeader
 from lagwise.operational.lease import Lease
+from lagwise.platform.error_codes import ErrorCode, code_of_system
 from lagwise.platform.errors import LagwiseError, LakeError
 from lagwise.platform.health import ANALYSIS, Heart
 from lagwise.platform.log_events import LogEvent, event
@@ -111,11 +112,15 @@ def analyze_once(config: Config) -> TickCost:
         except LagwiseError:
             raise
         except Exception as error:  # Spark's own errors run over hundreds of lines
-            raise LagwiseError(f"the analysis failed: {reason_of(error)}") from error
+            raise LagwiseError(
+                f"the analysis failed: {reason_of(error)}", code=code_of_system(error, ErrorCode.PROCESS_FAILED)
+            ) from error
         finally:
             context.stop()
     if cost is None:
-        raise LagwiseError(f"nothing has been collected yet: run `{program()} collect --once` first")
+        raise LagwiseError(
+            f"nothing has been collected yet: run `{program()} collect --once` first", code=ErrorCode.NO_RESULTS
+        )
     return cost
 
 
@@ -254,7 +259,10 @@ def _wait_for_lake(place: _Place, config: Config, stop: threading.Event, heart: 
             return False
         except LakeError as error:
             log_throttle.warn(
-                LogEvent.LAKE_UNREADABLE, f"{error}; nothing is analysed before it can be used", same="lake"
+                LogEvent.LAKE_UNREADABLE,
+                f"{error}; nothing is analysed before it can be used",
+                same="lake",
+                code=error.code,
             )
             heart.beat(str(error))
         else:

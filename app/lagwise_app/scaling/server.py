@@ -23,6 +23,7 @@ from lagwise.config import Config
 from lagwise.domain.capacity.scaling import ScalingPolicy
 from lagwise.domain.sizing.ranges import OutOfRange
 from lagwise.platform import health
+from lagwise.platform.error_codes import ErrorCode
 from lagwise.platform.errors import ConfigError
 from lagwise.platform.log_events import LogEvent, event
 from lagwise.platform.secrets import resolve
@@ -91,7 +92,10 @@ class ScalingServer(ThreadingHTTPServer):
         try:
             super().__init__((scaling.host, scaling.port or 0), _Handler)
         except OSError as error:
-            raise ConfigError(f"cannot listen on {scaling.host}:{scaling.port} (scaling): {error.strerror}") from error
+            raise ConfigError(
+                f"cannot listen on {scaling.host}:{scaling.port} (scaling): {error.strerror}",
+                code=ErrorCode.CANNOT_LISTEN,
+            ) from error
 
     @property
     def address(self) -> str:

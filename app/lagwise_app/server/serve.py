@@ -10,6 +10,7 @@ import uvicorn
 
 from lagwise.config import Config
 from lagwise.platform import health
+from lagwise.platform.error_codes import ErrorCode
 from lagwise.platform.errors import ConfigError, LagwiseError
 from lagwise.platform.log_events import LogEvent, event
 from lagwise.platform.secrets import resolve
@@ -62,7 +63,7 @@ def serve_forever(config: Config, stop: threading.Event, state: Path) -> None:
                 if stop.wait(_BEAT_SECONDS):
                     break
                 if not all(thread.is_alive() for thread in threads):
-                    raise LagwiseError("the HTTP server has ended by itself")
+                    raise LagwiseError("the HTTP server has ended by itself", code=ErrorCode.PROCESS_FAILED)
         finally:
             server.should_exit = True
             for thread in threads:
@@ -84,7 +85,9 @@ def _listening(host: str, port: int) -> socket.socket:
     try:
         return socket.create_server((host, port), family=family, backlog=128)
     except OSError as error:
-        raise ConfigError(f"cannot listen on {host}:{port} (server): {error.strerror}") from error
+        raise ConfigError(
+            f"cannot listen on {host}:{port} (server): {error.strerror}", code=ErrorCode.CANNOT_LISTEN
+        ) from error
 
 
 def _address(listener: socket.socket) -> str:
