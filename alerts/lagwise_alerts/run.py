@@ -257,7 +257,7 @@ def alert_forever(config: Config, stop: threading.Event, state: Path) -> None:
                     same=same,
                     code=error.code,
                 )
-            heart.beat(line, unless_by=None if waits_for is None else waits_for.process.pid)
+            heart.beat(line, unless_by=None if waits_for is None else waits_for.process.pid_here)
             stop.wait(config.alerts.interval_seconds)
     finally:
         if started:

@@ -132,7 +132,7 @@ def _collect(
                 if pipeline is not None:
                     pipeline.close()
                     pipeline = None
-                heart.beat(name, f"{reason}; this process waits", waiting_for=holder.process.pid)
+                heart.beat(name, f"{reason}; this process waits", waiting_for=holder.process.pid_here)
                 stop.wait(RENEW_SECONDS)
                 schedule = FixedRate(interval_seconds, time.monotonic())
                 continue

@@ -73,6 +73,12 @@ class Process:
         """Whether its number counts here."""
         return self.machine is not None and self.machine == _machine()
 
+    @property
+    def pid_here(self) -> int | None:
+        """Its number if that counts here. In containers, every process is number 1 of its own system."""
+        is_here = self.is_of_this_machine() or (self.machine is None and self.host == socket.gethostname())
+        return self.pid if is_here and self.pid != os.getpid() else None
+
     def has_ended(self) -> bool:
         """Whether it certainly runs no more, which can only be known of a process of this machine."""
         if not self.is_of_this_machine():

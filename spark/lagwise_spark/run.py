@@ -149,7 +149,7 @@ def _leads(leadership: Leadership, stop: threading.Event, heart: Heart) -> bool:
         reason, holder = leadership.why_not(), leadership.lease.holder
         if reason is None:
             return True
-        heart.beat(f"{reason}; this process waits", unless_by=None if holder is None else holder.process.pid)
+        heart.beat(f"{reason}; this process waits", unless_by=None if holder is None else holder.process.pid_here)
         stop.wait(_WAIT_SECONDS)
     return False
 
