@@ -12,6 +12,7 @@ from random import Random
 
 from lagwise.config import Config
 from lagwise.domain.humanise import duration
+from lagwise.operational.heartbeats import beating
 from lagwise.operational.leadership import Leadership, NotLeader
 from lagwise.operational.lease import Lease
 from lagwise.platform import health
@@ -191,12 +192,17 @@ def alert_forever(config: Config, stop: threading.Event, state: Path) -> None:
     While another process runs the alerts of this database, this one waits, and takes over when that one is gone. Raises
     ConfigError at the start where the settings or the rules are invalid; nothing else ends it.
     """
+    with beating(state, health.ALERTS, config.database_url) as heart:
+        _alert(config, stop, heart)
+
+
+def _alert(config: Config, stop: threading.Event, heart: health.Heart) -> None:
     alerts = AlertProcess(config, watching_since=_now())
     workers = _workers(alerts, config, _now)
     outbox = Outbox(workers)
     heartbeat = config.alerts.heartbeat
     switch = DeadMansSwitch(heartbeat, config.alerts.interval_seconds) if heartbeat else None
-    log_throttle, heart = LogThrottle(log), health.Heart(state, health.ALERTS)
+    log_throttle = LogThrottle(log)
     where = ", ".join(f"{w.channel.name} ({w.channel.receiver})" for w in workers)
     log.info(
         "%d rules; channels: %s",

@@ -10,7 +10,7 @@ from lagwise.platform.error_codes import ErrorCode
 from lagwise.platform.errors import DatabaseError, NewerThanProgram
 
 #: The newest migration in ``migrations/versions``. Their numbers ascend.
-NEWEST = "0002"
+NEWEST = "0003"
 #: What a database is taken for that was made before Alembic: the next migration adds what it lacks.
 _BEFORE_ALEMBIC = "0001"
 #: The oldest version in ``lagwise_schema`` that can be migrated.

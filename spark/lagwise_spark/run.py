@@ -17,6 +17,7 @@ from pyspark import SparkContext
 from lagwise.config import Config
 from lagwise.domain.humanise import plural
 from lagwise.operational.engine import open_engine
+from lagwise.operational.heartbeats import beating
 from lagwise.operational.leadership import Leadership, NotLeader
 from lagwise.operational.lease import Lease
 from lagwise.platform.error_codes import ErrorCode, code_of_system
@@ -132,8 +133,7 @@ def analyze_forever(config: Config, stop: threading.Event, state: Path) -> None:
     the one that succeeds after them. The lake is maintained between rounds, because this process is the only one that
     rewrites files: while another one analyses this lake, this one waits, and takes over when that one is gone.
     """
-    heart = Heart(state, ANALYSIS)
-    with _place(config) as place:
+    with beating(state, ANALYSIS, config.database_url) as heart, _place(config) as place:
         place.leadership.start()
         try:
             while _leads(place.leadership, stop, heart):

@@ -22,6 +22,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 from lagwise.config import Config
 from lagwise.domain.capacity.scaling import ScalingPolicy
 from lagwise.domain.sizing.ranges import OutOfRange
+from lagwise.operational.heartbeats import beating
 from lagwise.platform import health
 from lagwise.platform.error_codes import ErrorCode
 from lagwise.platform.errors import ConfigError
@@ -184,12 +185,12 @@ def serve_forever(config: Config, stop: threading.Event, state: Path) -> None:
     thread = threading.Thread(target=server.serve_forever, args=(_POLL_SECONDS,), name="scaling", daemon=True)
     thread.start()
     log.info("answers on %s/CLUSTER/GROUP", server.address, extra=event(LogEvent.LISTENING))
-    heart = health.Heart(state, health.SCALING)
     try:
-        while True:
-            heart.beat(server.line)
-            if stop.wait(_BEAT_SECONDS):
-                break
+        with beating(state, health.SCALING, config.database_url) as heart:
+            while True:
+                heart.beat(server.line)
+                if stop.wait(_BEAT_SECONDS):
+                    break
     finally:
         server.shutdown()
         server.server_close()

@@ -9,6 +9,7 @@ from pathlib import Path
 import uvicorn
 
 from lagwise.config import Config
+from lagwise.operational.heartbeats import beating
 from lagwise.platform import health
 from lagwise.platform.error_codes import ErrorCode
 from lagwise.platform.errors import ConfigError, LagwiseError
@@ -56,14 +57,14 @@ def serve_forever(config: Config, stop: threading.Event, state: Path) -> None:
         for thread in threads:
             thread.start()
         log.info("answers on %s/metrics", address, extra=event(LogEvent.LISTENING))
-        heart = health.Heart(state, health.SERVER)
         try:
-            while True:
-                heart.beat(_line(address, writer, counts))
-                if stop.wait(_BEAT_SECONDS):
-                    break
-                if not all(thread.is_alive() for thread in threads):
-                    raise LagwiseError("the HTTP server has ended by itself", code=ErrorCode.PROCESS_FAILED)
+            with beating(state, health.SERVER, writer.config.database_url) as heart:
+                while True:
+                    heart.beat(_line(address, writer, counts))
+                    if stop.wait(_BEAT_SECONDS):
+                        break
+                    if not all(thread.is_alive() for thread in threads):
+                        raise LagwiseError("the HTTP server has ended by itself", code=ErrorCode.PROCESS_FAILED)
         finally:
             server.should_exit = True
             for thread in threads:
