@@ -2,6 +2,7 @@
 
 import logging
 import time
+from typing import Any
 
 from lagwise.platform.error_codes import ErrorCode
 from lagwise.platform.log_events import LogEvent, event
@@ -26,7 +27,7 @@ class LogThrottle:
         before, at = self._logged.get(trouble, (None, now))
         if before != key or now - at >= self._remind_after_seconds:
             self._logged[trouble] = (key, now)
-            fields = {} if code is None else {"code": code.value}
+            fields: dict[str, Any] = {} if code is None else {"code": code.value}
             self._log.warning("%s", line, extra=event(trouble, **fields))
 
     def clear(self, trouble: LogEvent, line: str) -> None:
