@@ -78,10 +78,11 @@ def cli() -> str:
     text = f"""{_GENERATED}
 # Commands
 
-Exit codes: 0 success; 1 failure, explained in one line on stderr; 2 the command line is wrong.
+Exit codes: 0 success; 1 failure, explained on stderr with an [error code](../errors.md); 2 the command line is wrong.
 What commands print with `--json` is stable: keys are added, never renamed or removed. Each prints one JSON document
 on stdout (`replay` one a line); times are ISO 8601 in UTC with a `Z`, lengths of time are seconds, and what is not
-known is `null`.
+known is `null`. A failure then is one JSON document on stderr: `{{"error": {{"code": "lake_newer", "message": "…"}}}}`;
+`code` is `null` where there is none.
 
 ## lagwise
 

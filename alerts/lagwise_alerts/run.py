@@ -12,9 +12,11 @@ from random import Random
 
 from lagwise.config import Config
 from lagwise.domain.humanise import duration
+from lagwise.operational.heartbeats import beating
 from lagwise.operational.leadership import Leadership, NotLeader
 from lagwise.operational.lease import Lease
 from lagwise.platform import health
+from lagwise.platform.error_codes import ErrorCode
 from lagwise.platform.errors import ConfigError, DatabaseError, DatabaseGone
 from lagwise.platform.log_events import LogEvent, event
 from lagwise.platform.log_throttle import LogThrottle
@@ -190,12 +192,17 @@ def alert_forever(config: Config, stop: threading.Event, state: Path) -> None:
     While another process runs the alerts of this database, this one waits, and takes over when that one is gone. Raises
     ConfigError at the start where the settings or the rules are invalid; nothing else ends it.
     """
+    with beating(state, health.ALERTS, config.database_url) as heart:
+        _alert(config, stop, heart)
+
+
+def _alert(config: Config, stop: threading.Event, heart: health.Heart) -> None:
     alerts = AlertProcess(config, watching_since=_now())
     workers = _workers(alerts, config, _now)
     outbox = Outbox(workers)
     heartbeat = config.alerts.heartbeat
     switch = DeadMansSwitch(heartbeat, config.alerts.interval_seconds) if heartbeat else None
-    log_throttle, heart = LogThrottle(log), health.Heart(state, health.ALERTS)
+    log_throttle = LogThrottle(log)
     where = ", ".join(f"{w.channel.name} ({w.channel.receiver})" for w in workers)
     log.info(
         "%d rules; channels: %s",
@@ -228,7 +235,7 @@ def alert_forever(config: Config, stop: threading.Event, state: Path) -> None:
                 else:
                     log_throttle.clear(LogEvent.LAKE_UNREADABLE, "the lake can be read again")
                 if report.rules_trouble is not None:
-                    log_throttle.warn(LogEvent.RULES_INVALID, report.rules_trouble)
+                    log_throttle.warn(LogEvent.RULES_INVALID, report.rules_trouble, code=ErrorCode.ALERT_RULES_INVALID)
                 else:
                     log_throttle.clear(LogEvent.RULES_INVALID, "the file of rules is valid again")
                 if not started:
@@ -251,9 +258,12 @@ def alert_forever(config: Config, stop: threading.Event, state: Path) -> None:
                 line = str(error)
                 same = "gone" if isinstance(error, DatabaseGone) else line
                 log_throttle.warn(
-                    LogEvent.DATABASE_UNREACHABLE, f"{line}; nothing is decided until it works", same=same
+                    LogEvent.DATABASE_UNREACHABLE,
+                    f"{line}; nothing is decided until it works",
+                    same=same,
+                    code=error.code,
                 )
-            heart.beat(line, unless_by=None if waits_for is None else waits_for.process.pid)
+            heart.beat(line, unless_by=None if waits_for is None else waits_for.process.pid_here)
             stop.wait(config.alerts.interval_seconds)
     finally:
         if started:

@@ -18,7 +18,7 @@ from lagwise_collectors.lake_delivery.deliver_from_spool import Delivery, Sink
 from lagwise_collectors.lake_delivery.spool import Spool
 from lagwise_collectors.merge_events import EventMerge, EventTail
 from lagwise_collectors.probe_service_times import ProbeMeasurements, new_measurements
-from lagwise_collectors.protocol import Snapshot, Source
+from lagwise_collectors.protocol import Snapshot, Source, code_of_kind
 from lagwise_collectors.sample_diff.compare_samples import PreviousSample, compare_samples
 
 log = logging.getLogger("lagwise.collectors")
@@ -131,7 +131,9 @@ class Pipeline:
                     outcome,
                     kind,
                     error["example"],
-                    extra=event(LogEvent.CLUSTER_READ_FAILED, cluster=self.name, kind=kind),
+                    extra=event(
+                        LogEvent.CLUSTER_READ_FAILED, cluster=self.name, kind=kind, code=code_of_kind(kind).value
+                    ),
                 )
         for kind in [kind for kind in self._samples_with_error if kind not in errors]:
             del self._samples_with_error[kind]

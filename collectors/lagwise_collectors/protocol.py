@@ -11,6 +11,7 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
+from lagwise.platform.error_codes import ErrorCode
 from lagwise.platform.errors import ClusterError
 from lagwise.tables.raw import ERRORS, GROUPS, SAMPLES
 from lagwise.tables.schema import Table, no_rows
@@ -66,11 +67,31 @@ class Snapshot:
         return self.with_rows(SAMPLES, changed)
 
 
+#: Kinds of trouble, of every system, that have an error code of their own.
+_CODES = {
+    "timeout": ErrorCode.CLUSTER_UNREACHABLE,
+    "unreachable": ErrorCode.CLUSTER_UNREACHABLE,
+    "host_not_found": ErrorCode.CLUSTER_UNREACHABLE,
+    "no_broker": ErrorCode.CLUSTER_UNREACHABLE,
+    "tls_failed": ErrorCode.CLUSTER_LOGIN_FAILED,
+    "authentication_failed": ErrorCode.CLUSTER_LOGIN_FAILED,
+    "not_authorized": ErrorCode.CLUSTER_RIGHT_MISSING,
+    "cluster_not_authorized": ErrorCode.CLUSTER_RIGHT_MISSING,
+    "group_not_authorized": ErrorCode.CLUSTER_RIGHT_MISSING,
+    "topic_not_authorized": ErrorCode.CLUSTER_RIGHT_MISSING,
+}
+
+
+def code_of_kind(kind: str) -> ErrorCode:
+    """The error code of a kind of trouble."""
+    return _CODES.get(kind, ErrorCode.CLUSTER_UNREADABLE)
+
+
 class Trouble(ClusterError):
     """What could not be read: ``kind`` is the short word of tables, logs and alerts, the message explains it."""
 
     def __init__(self, kind: str, detail: str) -> None:
-        super().__init__(detail)
+        super().__init__(detail, code=code_of_kind(kind))
         self.kind = kind
 
 

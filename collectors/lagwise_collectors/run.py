@@ -12,6 +12,7 @@ from typing import TypeGuard
 
 from lagwise.config import AnyCluster, Cluster, Config, RocketmqCluster
 from lagwise.operational.engine import Engine, open_engine
+from lagwise.operational.heartbeats import beating
 from lagwise.operational.leadership import Leadership
 from lagwise.operational.lease import RENEW_SECONDS, Lease
 from lagwise.platform import health
@@ -78,8 +79,12 @@ def collect_forever(config: Config, stop: threading.Event, state: Path) -> None:
     left to that process until it ends. The heartbeat ``collector`` is renewed after each round. Raises ConfigError like
     :func:`collect_once`.
     """
+    with beating(state, health.COLLECTOR, config.database_url) as heart:
+        _collect_all(config, stop, _Heart(heart, [cluster.name for cluster in config.clusters]))
+
+
+def _collect_all(config: Config, stop: threading.Event, heart: "_Heart") -> None:
     lake, engine = _lake(config), open_engine(config.database_url)
-    heart = _Heart(state, [cluster.name for cluster in config.clusters])
     sources = {cluster.name: _source_of(cluster, config) for cluster in config.clusters}
     tails = {c.name: IsolatedTail(c, _offsets_topic_state_of(c, config)) for c in config.clusters if _has_tail(c)}
     leaderships = {c.name: leadership_of(c, lake, engine) for c in config.clusters}
@@ -132,7 +137,7 @@ def _collect(
                 if pipeline is not None:
                     pipeline.close()
                     pipeline = None
-                heart.beat(name, f"{reason}; this process waits", waiting_for=holder.process.pid)
+                heart.beat(name, f"{reason}; this process waits", waiting_for=holder.process.pid_here)
                 stop.wait(RENEW_SECONDS)
                 schedule = FixedRate(interval_seconds, time.monotonic())
                 continue
@@ -166,8 +171,8 @@ def _collect(
 class _Heart:
     """The one heartbeat of all clusters."""
 
-    def __init__(self, state: Path, names: Sequence[str]) -> None:
-        self._heart = health.Heart(state, health.COLLECTOR)
+    def __init__(self, heart: health.Heart, names: Sequence[str]) -> None:
+        self._heart = heart
         self._lines = {name: f"{name}: first sample under way" for name in names}
         self._waiting_for: dict[str, int | None] = dict.fromkeys(names)
         self._lock = threading.Lock()

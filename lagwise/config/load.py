@@ -10,6 +10,7 @@ from pydantic import ValidationError
 from lagwise.config.errors import describe
 from lagwise.config.model import Config
 from lagwise.config.source import read_tree
+from lagwise.platform.error_codes import ErrorCode
 from lagwise.platform.errors import ConfigError
 from lagwise.platform.secrets import is_reference, resolve
 
@@ -52,7 +53,9 @@ def resolve_everything(config: Config) -> int:
     problems: list[str] = []
     resolved = _walk(config.model_dump(mode="json"), "", problems)
     if problems:
-        raise ConfigError("the settings name secrets that cannot be read:\n" + "\n".join(problems))
+        raise ConfigError(
+            "the settings name secrets that cannot be read:\n" + "\n".join(problems), code=ErrorCode.SECRET_UNREADABLE
+        )
     return resolved
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import yaml
 
+from lagwise.platform.error_codes import ErrorCode
 from lagwise.platform.errors import ConfigError
 
 ENVIRONMENT_PREFIX = "LAGWISE_"
@@ -33,11 +34,15 @@ def _read_yaml(path: Path) -> dict[str, Any]:
     try:
         tree = yaml.safe_load(path.read_text(encoding="utf-8"))
     except OSError as error:
-        raise ConfigError(f"cannot read the settings file {path}: {error.strerror}") from error
+        raise ConfigError(
+            f"cannot read the settings file {path}: {error.strerror}", code=ErrorCode.SETTINGS_UNREADABLE
+        ) from error
     except UnicodeDecodeError as error:
-        raise ConfigError(f"{path} is not UTF-8 text (byte {error.start})") from error
+        raise ConfigError(
+            f"{path} is not UTF-8 text (byte {error.start})", code=ErrorCode.SETTINGS_UNREADABLE
+        ) from error
     except _NOT_YAML as error:
-        raise ConfigError(f"{path} is not YAML: {_yaml_problem(error)}") from None
+        raise ConfigError(f"{path} is not YAML: {_yaml_problem(error)}", code=ErrorCode.SETTINGS_UNREADABLE) from None
     if tree is None:
         return {}
     if not isinstance(tree, dict):

@@ -16,6 +16,7 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, SQLAlch
 
 from lagwise.operational.columns import metadata
 from lagwise.platform.database_drivers import missing_driver, timeout_options
+from lagwise.platform.error_codes import ErrorCode, code_of_system
 from lagwise.platform.errors import ConfigError, DatabaseError, DatabaseGone
 from lagwise.platform.logs import clean
 from lagwise.platform.private_files import close, make_folder, opened
@@ -51,7 +52,7 @@ def open_engine(url: str) -> Engine:
             )
         engine = create_engine(parsed, connect_args={"timeout": BUSY_SECONDS})
     except ImportError as error:
-        raise ConfigError(f"database: {missing_driver(error)}") from None
+        raise ConfigError(f"database: {missing_driver(error)}", code=ErrorCode.DRIVER_MISSING) from None
     except ValueError:
         raise ConfigError(f"database: the port is not a number; {_SUCH_AS}") from None
     except (ArgumentError, NoSuchModuleError) as error:
@@ -104,7 +105,10 @@ def make_database_folder(engine: Engine) -> None:
         try:
             make_folder(path.parent)
         except OSError as error:
-            raise DatabaseError(f"cannot make the folder of the database {path}: {error.strerror}") from error
+            raise DatabaseError(
+                f"cannot make the folder of the database {path}: {error.strerror}",
+                code=code_of_system(error, ErrorCode.DATABASE_UNUSABLE),
+            ) from error
 
 
 def make_tables(connection: Connection, *tables: Table) -> None:
@@ -143,4 +147,8 @@ def _one_line(engine: Engine, error: SQLAlchemyError) -> DatabaseError:
     cause = error.orig if isinstance(error, DBAPIError) and error.orig is not None else error
     words = str(cause).strip().split("\n")[0] or type(cause).__name__
     is_gone = isinstance(error, DBAPIError) and (error.connection_invalidated or error.statement is None)
-    return (DatabaseGone if is_gone else DatabaseError)(f"cannot use the database {shown(engine)}: {clean(words)}")
+    kind = DatabaseGone if is_gone else DatabaseError
+    return kind(
+        f"cannot use the database {shown(engine)}: {clean(words)}",
+        code=code_of_system(cause, ErrorCode.DATABASE_UNREACHABLE if is_gone else ErrorCode.DATABASE_UNUSABLE),
+    )

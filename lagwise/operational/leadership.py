@@ -13,6 +13,7 @@ from contextlib import contextmanager
 
 from lagwise.operational import lease as leases
 from lagwise.operational.lease import Lease
+from lagwise.platform.error_codes import ErrorCode
 from lagwise.platform.errors import DatabaseGone, LagwiseError, LakeError
 from lagwise.platform.log_events import LogEvent, event
 from lagwise.platform.log_throttle import LogThrottle
@@ -25,6 +26,8 @@ _JOIN_SECONDS = 2.0
 
 class NotLeader(LagwiseError):
     """Another process leads, or may be leading. The message says which."""
+
+    code = ErrorCode.ALREADY_RUNNING
 
 
 class Leadership:
@@ -172,7 +175,7 @@ class Leadership:
                 does = "goes on" if self._may_go_on() else "waits"
                 same = f"gone, {does}" if isinstance(lease.trouble, DatabaseGone) else None
                 line = f"{lease.trouble}; whether another process runs {self._what} is unknown, and this one {does}"
-                self._log_throttle.warn(LogEvent.DATABASE_UNREACHABLE, line, same=same)
+                self._log_throttle.warn(LogEvent.DATABASE_UNREACHABLE, line, same=same, code=lease.trouble.code)
             return
         self._log_throttle.clear(LogEvent.DATABASE_UNREACHABLE, "the operational database is reachable again")
         if lease.holder is not None:

@@ -23,6 +23,7 @@ from sqlalchemy import BigInteger, Column, Connection, Engine, Integer, Row, Str
 
 from lagwise.operational.columns import AnyText, UtcDateTime, metadata
 from lagwise.operational.engine import make_database_folder, make_tables, transaction, waits_for_locks
+from lagwise.platform.error_codes import ErrorCode
 from lagwise.platform.errors import DatabaseError
 
 #: How often a lease is renewed, or looked at.
@@ -50,6 +51,8 @@ LEASES = Table(
 class NotHeld(DatabaseError):
     """The lease is not, or no longer, this process's."""
 
+    code = ErrorCode.ALREADY_RUNNING
+
 
 @dataclass(frozen=True, slots=True)
 class Process:
@@ -69,6 +72,12 @@ class Process:
     def is_of_this_machine(self) -> bool:
         """Whether its number counts here."""
         return self.machine is not None and self.machine == _machine()
+
+    @property
+    def pid_here(self) -> int | None:
+        """Its number if that counts here. In containers, every process is number 1 of its own system."""
+        is_here = self.is_of_this_machine() or (self.machine is None and self.host == socket.gethostname())
+        return self.pid if is_here and self.pid != os.getpid() else None
 
     def has_ended(self) -> bool:
         """Whether it certainly runs no more, which can only be known of a process of this machine."""

@@ -6,10 +6,11 @@ from pathlib import Path
 from sqlalchemy import Connection, Engine, MetaData, Table, inspect, select
 
 from lagwise.operational.engine import make_database_folder, shown, sqlite_file, transaction, wait_for_other_makers
+from lagwise.platform.error_codes import ErrorCode
 from lagwise.platform.errors import DatabaseError, NewerThanProgram
 
 #: The newest migration in ``migrations/versions``. Their numbers ascend.
-NEWEST = "0002"
+NEWEST = "0003"
 #: What a database is taken for that was made before Alembic: the next migration adds what it lacks.
 _BEFORE_ALEMBIC = "0001"
 #: The oldest version in ``lagwise_schema`` that can be migrated.
@@ -70,7 +71,8 @@ def _version(engine: Engine, connection: Connection) -> tuple[str | None, bool]:
             if version > NEWEST:
                 raise NewerThanProgram(
                     f"the database {shown(engine)} has version {version}, and this Lagwise knows versions up to "
-                    f"{NEWEST}: a newer Lagwise wrote it. Upgrade Lagwise, or name another database"
+                    f"{NEWEST}: a newer Lagwise wrote it. Upgrade Lagwise, or name another database",
+                    code=ErrorCode.DATABASE_NEWER,
                 )
             return str(version), True
     if not there.has_table("lagwise_schema"):
@@ -80,6 +82,8 @@ def _version(engine: Engine, connection: Connection) -> tuple[str | None, bool]:
     if before is not None and before < _OLDEST:
         raise DatabaseError(
             f"the database {shown(engine)} was written by a Lagwise long before the first release (its alert tables "
-            f"have version {before}, the oldest that can be migrated is {_OLDEST}): delete it, or name another database"
+            f"have version {before}, the oldest that can be migrated is {_OLDEST}): delete it, or name another "
+            "database",
+            code=ErrorCode.DATABASE_TOO_OLD,
         )
     return _BEFORE_ALEMBIC, False

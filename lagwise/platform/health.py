@@ -7,6 +7,7 @@ import contextlib
 import json
 import logging
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -50,9 +51,13 @@ def folder(state: Path) -> Path:
 
 
 class Heart:
-    """Writes the heartbeats of one process (its name) into a state folder. For one thread."""
+    """Writes the heartbeats of one process (its name) into a state folder. For one thread.
 
-    def __init__(self, state: Path, process: str) -> None:
+    ``tell`` is given every report, too.
+    """
+
+    def __init__(self, state: Path, process: str, tell: Callable[[str], None] = lambda _line: None) -> None:
+        self._tell = tell
         cost = "the process continues; its displayed state is stale"
         self._file = BestEffortFile(_file_of(state, process), log, cost)
         with contextlib.suppress(OSError):  # the first beat says so
@@ -65,14 +70,20 @@ class Heart:
         ``line`` is one line for people, escaped and redacted here. A folder that cannot be written is logged once, and
         ends nothing.
         """
+        self._tell(line)
         if unless_by is not None and (found := _parse(self._file.path)) is not None and found.pid == unless_by:
             return
         document = {
             "at": datetime.now(UTC).isoformat(timespec="milliseconds"),
             "pid": os.getpid(),
-            "line": escape(redact(line))[:_LONGEST_LINE],
+            "line": as_line(line),
         }
         self._file.write(json.dumps(document, ensure_ascii=False).encode())
+
+
+def as_line(report: str) -> str:
+    """A report as one line that may be shown."""
+    return escape(redact(report))[:_LONGEST_LINE]
 
 
 def read(state: Path) -> dict[str, Beat]:

@@ -11,6 +11,7 @@ import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
+from lagwise.platform.error_codes import ErrorCode
 from lagwise.platform.errors import MissingRequirement
 
 MINIMUM_JAVA = 17
@@ -46,7 +47,8 @@ def find_java(environment: Mapping[str, str] | None = None) -> Path:
 def _missing(why: str) -> MissingRequirement:
     """The error in one line: what is missing, what was found, and the command for each system."""
     return MissingRequirement(
-        f"Lagwise needs Java {MINIMUM_JAVA} or newer, and {why}. Install one, or set JAVA_HOME to one. {_INSTALL}"
+        f"Lagwise needs Java {MINIMUM_JAVA} or newer, and {why}. Install one, or set JAVA_HOME to one. {_INSTALL}",
+        code=ErrorCode.JAVA_MISSING,
     )
 
 

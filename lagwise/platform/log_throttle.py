@@ -2,7 +2,9 @@
 
 import logging
 import time
+from typing import Any
 
+from lagwise.platform.error_codes import ErrorCode
 from lagwise.platform.log_events import LogEvent, event
 
 
@@ -18,13 +20,15 @@ class LogThrottle:
         #: By event: what was logged last, and when.
         self._logged: dict[LogEvent, tuple[str, float]] = {}
 
-    def warn(self, trouble: LogEvent, line: str, *, same: str | None = None) -> None:
-        """Log a warning, unless the same was logged lately: the same line, or one with an equal ``same``."""
+    def warn(self, trouble: LogEvent, line: str, *, same: str | None = None, code: ErrorCode | None = None) -> None:
+        """Log a warning, unless the same was logged lately: the same line, or one with an equal ``same``. ``code`` is
+        that of an error that a person can mend."""
         key, now = line if same is None else same, time.monotonic()
         before, at = self._logged.get(trouble, (None, now))
         if before != key or now - at >= self._remind_after_seconds:
             self._logged[trouble] = (key, now)
-            self._log.warning("%s", line, extra=event(trouble))
+            fields: dict[str, Any] = {} if code is None else {"code": code.value}
+            self._log.warning("%s", line, extra=event(trouble, **fields))
 
     def clear(self, trouble: LogEvent, line: str) -> None:
         """The trouble is over: log that if the trouble had been logged."""

@@ -19,6 +19,7 @@ import unicodedata
 from datetime import UTC, datetime
 from typing import Any
 
+from lagwise.platform.errors import LagwiseError, with_code
 from lagwise.platform.log_events import ATTRIBUTE
 from lagwise.platform.secrets import redact
 
@@ -60,7 +61,8 @@ class OneLine(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """The record as one line; an exception's trace follows on lines of its own, each indented."""
-        line = f"{_at(record)} {self._process} {record.levelname} {record.name}: {clean(_message(record))}"
+        said = with_code(clean(_message(record)), _code(record))
+        line = f"{_at(record)} {self._process} {record.levelname} {record.name}: {said}"
         if record.exc_info and record.exc_info[1] is not None:
             error = record.exc_info[1]
             line += f" [{type(error).__name__}: {clean(str(error))}]"
@@ -71,7 +73,8 @@ class OneLine(logging.Formatter):
 
 class JsonLine(logging.Formatter):
     """One JSON object a line: ``time``, ``level``, ``process``, ``logger``, ``event``, ``message``, the fields of the
-    event, and for a defect ``error`` (its type and message) and ``trace`` (a list of lines).
+    event, the ``code`` of an error that a person can mend, and for a defect ``error`` (its type and message) and
+    ``trace`` (a list of lines).
 
     ``event`` is null in the records of other people's libraries.
     """
@@ -91,6 +94,8 @@ class JsonLine(logging.Formatter):
             **{name: redact(value) if isinstance(value, str) else value for name, value in fields.items()},
             "message": redact(_message(record)),
         }
+        if (code := _code(record)) is not None:
+            line["code"] = code
         if record.exc_info and record.exc_info[1] is not None:
             error = record.exc_info[1]
             line["error"] = {"type": type(error).__name__, "message": redact(str(error))}
@@ -150,6 +155,16 @@ def _print_trace(where: str, error: BaseException | None) -> None:
     text = where + "".join(traceback.format_exception(error))
     sys.stderr.write("".join(f"{clean(line)}\n" for line in text.splitlines()))
     sys.stderr.flush()
+
+
+def _code(record: logging.LogRecord) -> str | None:
+    """The code of the error that a record is about: as a field of its event, or of an error that the message quotes."""
+    fields: dict[str, Any] = getattr(record, ATTRIBUTE, {})
+    if fields.get("over"):
+        return None
+    quoted = record.args if isinstance(record.args, tuple) else ()
+    found = [error.code for error in quoted if isinstance(error, LagwiseError)]
+    return fields.get("code") or next((code.value for code in found if code is not None), None)
 
 
 def _message(record: logging.LogRecord) -> str:

@@ -17,6 +17,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from urllib.parse import quote, quote_plus, unquote, unquote_plus
 
+from lagwise.platform.error_codes import ErrorCode
 from lagwise.platform.errors import ConfigError
 
 #: librdkafka's settings that hold a secret (CONFIGURATION.md of librdkafka).
@@ -90,16 +91,24 @@ def resolve(value: str) -> str:
     if kind == "env":
         found = os.environ.get(name)
         if not found:
-            raise ConfigError(f"the environment variable {name}, named by {value} in the settings, is not set")
+            raise ConfigError(
+                f"the environment variable {name}, named by {value} in the settings, is not set",
+                code=ErrorCode.SECRET_UNREADABLE,
+            )
     else:
         try:
             found = Path(name).expanduser().read_text(encoding="utf-8").strip()
         except OSError as error:
-            raise ConfigError(f"cannot read the file named by {value} in the settings: {error.strerror}") from error
+            raise ConfigError(
+                f"cannot read the file named by {value} in the settings: {error.strerror}",
+                code=ErrorCode.SECRET_UNREADABLE,
+            ) from error
         except UnicodeDecodeError:
-            raise ConfigError(f"the file named by {value} in the settings is not UTF-8 text") from None
+            raise ConfigError(
+                f"the file named by {value} in the settings is not UTF-8 text", code=ErrorCode.SECRET_UNREADABLE
+            ) from None
         if not found:
-            raise ConfigError(f"the file named by {value} in the settings is empty")
+            raise ConfigError(f"the file named by {value} in the settings is empty", code=ErrorCode.SECRET_UNREADABLE)
     remember(found, *_passwords_in(found))
     return found
 

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from lagwise.platform.error_codes import ErrorCode, code_of_system
 from lagwise.platform.errors import LakeError
 
 #: Between the lines of delta-rs's errors.
@@ -25,4 +26,4 @@ def as_lake_errors(what: str) -> Iterator[None]:
     try:
         yield
     except (DeltaError, OSError) as error:
-        raise LakeError(f"{what}: {in_a_line(error)}") from error
+        raise LakeError(f"{what}: {in_a_line(error)}", code=code_of_system(error, ErrorCode.LAKE_UNUSABLE)) from error

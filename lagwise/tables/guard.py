@@ -7,6 +7,7 @@ software, and reading it is an error instead of wrong numbers.
 
 from deltalake import DeltaTable
 
+from lagwise.platform.error_codes import ErrorCode
 from lagwise.platform.errors import LakeError
 from lagwise.platform.program import program
 from lagwise.tables.column_changes import lacking_and_surplus
@@ -28,7 +29,8 @@ def check_protocol(delta: DeltaTable, location: str) -> None:
         named = ", ".join(foreign) or f"reader version {protocol.min_reader_version}"
         raise LakeError(
             f"the table {location} uses {named}, which Lagwise cannot read correctly: other software altered it. "
-            "Re-create it without, from raw if it is an analysis table."
+            "Re-create it without, from raw if it is an analysis table.",
+            code=ErrorCode.TABLE_ALTERED,
         )
 
 
@@ -39,5 +41,6 @@ def check_columns(delta: DeltaTable, table: Table, location: str) -> None:
         found = [f"lacks {', '.join(missing)}"] * bool(missing) + [f"also has {', '.join(surplus)}"] * bool(surplus)
         raise LakeError(
             f"the table {location} {' and '.join(found)}: another version of Lagwise made it. `{program()} migrate` "
-            "brings the lake of an older version up to date"
+            "brings the lake of an older version up to date",
+            code=ErrorCode.TABLE_OF_ANOTHER_VERSION,
         )

@@ -2,6 +2,7 @@
 
 from deltalake import DeltaTable
 
+from lagwise.platform.error_codes import ErrorCode
 from lagwise.platform.errors import NewerThanProgram
 from lagwise.tables.engine_errors import as_lake_errors
 from lagwise.tables.migrations_table import MIGRATIONS
@@ -31,6 +32,7 @@ def check_version(lake: Lake, newest: int = NEWEST) -> int:
     if version > newest:
         raise NewerThanProgram(
             f"the lake {lake.uri} has version {version}, and this Lagwise knows versions up to {newest}: a newer "
-            "Lagwise wrote it. Upgrade Lagwise, or name another folder with --data"
+            "Lagwise wrote it. Upgrade Lagwise, or name another folder with --data",
+            code=ErrorCode.LAKE_NEWER,
         )
     return version

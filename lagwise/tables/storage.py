@@ -7,6 +7,7 @@ from pathlib import Path
 import pyarrow.fs as pafs
 from deltalake.fs import DeltaStorageHandler
 
+from lagwise.platform.error_codes import ErrorCode, code_of_system
 from lagwise.platform.errors import LakeError
 from lagwise.platform.files import replace_file
 from lagwise.tables.engine_errors import in_a_line
@@ -71,4 +72,7 @@ class Storage:
         except FileNotFoundError:
             raise
         except OSError as error:
-            raise LakeError(f"cannot use {self._lake.uri}/{path}: {in_a_line(error)}") from error
+            raise LakeError(
+                f"cannot use {self._lake.uri}/{path}: {in_a_line(error)}",
+                code=code_of_system(error, ErrorCode.LAKE_UNUSABLE),
+            ) from error

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from lagwise.platform.error_codes import ErrorCode
 from lagwise.platform.errors import LagwiseError
 
 Row = dict[str, Any]
@@ -18,6 +19,8 @@ LINE = "line"
 
 class TraceError(LagwiseError):
     """A trace cannot be read; the message names the file and the line."""
+
+    code = ErrorCode.TRACE_INVALID
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,7 @@ from types import FrameType
 from typing import Any, Self
 
 from lagwise.platform.die_with_parent import dying_with_parent, end_with_parent
+from lagwise.platform.error_codes import ErrorCode
 from lagwise.platform.errors import LagwiseError
 from lagwise.platform.java import find_java
 from lagwise_sandbox import server_properties
@@ -71,14 +72,14 @@ class KafkaBroker(StartedInContext):
     def bootstrap(self) -> str:
         """``host:port`` for clients. Raises LagwiseError before the first start."""
         if self._ports is None:
-            raise LagwiseError("the sandbox's broker has no address before it is started")
+            raise RuntimeError("the sandbox's broker has no address before it is started")
         return f"127.0.0.1:{self._ports.client}"
 
     @property
     def log_file(self) -> Path:
         """Warnings and errors of the broker. Raises LagwiseError before the first start."""
         if self._data is None:
-            raise LagwiseError("the sandbox's broker has no log before it is started")
+            raise RuntimeError("the sandbox's broker has no log before it is started")
         return self._data / "broker.log"
 
     @property
@@ -122,7 +123,8 @@ class KafkaBroker(StartedInContext):
                     self._ports = None
                     continue
                 raise LagwiseError(
-                    f"the sandbox's broker did not start: {last_words(self.log_file)} (its log: {self.log_file})"
+                    f"the sandbox's broker did not start: {last_words(self.log_file)} (its log: {self.log_file})",
+                    code=ErrorCode.PROCESS_FAILED,
                 )
         except BaseException:
             self.kill()
@@ -198,7 +200,10 @@ class KafkaBroker(StartedInContext):
     def failure(self, what: str) -> LagwiseError:
         """What happened to the broker: the last meaningful line of its log, and where the log is."""
         self._failed = True
-        return LagwiseError(f"the sandbox's broker {what}: {last_words(self.log_file)} (its log: {self.log_file})")
+        return LagwiseError(
+            f"the sandbox's broker {what}: {last_words(self.log_file)} (its log: {self.log_file})",
+            code=ErrorCode.PROCESS_FAILED,
+        )
 
 
 def main(port: int = 0) -> int:
@@ -251,7 +256,9 @@ def _wait_for_coordinator(admin: Any, deadline: float) -> None:
             return
         except KafkaException as error:
             if time.monotonic() > deadline:
-                raise LagwiseError(f"the sandbox's group coordinator does not come up: {error}") from error
+                raise LagwiseError(
+                    f"the sandbox's group coordinator does not come up: {error}", code=ErrorCode.PROCESS_FAILED
+                ) from error
             time.sleep(0.05)
 
 

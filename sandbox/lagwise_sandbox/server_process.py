@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import IO, Self
 
 from lagwise.platform.die_with_parent import dying_with_parent
+from lagwise.platform.error_codes import ErrorCode
 from lagwise.platform.errors import LagwiseError
 from lagwise_sandbox.server_properties import Ports
 
@@ -94,7 +95,8 @@ def free_ports(wanted: int) -> Ports:
         except (OSError, OverflowError) as error:
             raise LagwiseError(
                 f"port {wanted} on 127.0.0.1 cannot be listened on ({getattr(error, 'strerror', None) or error}): "
-                "choose another, or 0 for any free one"
+                "choose another, or 0 for any free one",
+                code=ErrorCode.CANNOT_LISTEN,
             ) from error
         controller.bind(("127.0.0.1", 0))
         return Ports(client.getsockname()[1], controller.getsockname()[1])

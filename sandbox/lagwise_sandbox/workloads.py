@@ -17,6 +17,7 @@ import click
 
 from lagwise.platform import logs
 from lagwise.platform.die_with_parent import end_with_parent
+from lagwise.platform.error_codes import ErrorCode, code_of_system
 from lagwise.platform.errors import LagwiseError
 from lagwise_sandbox.scenarios import KILLED_AFTER_SECONDS, SCENARIOS, Behaviour, DemoScenario
 from lagwise_sandbox.server_process import end_processes
@@ -49,7 +50,10 @@ class DemoWorkload:
             self.log_file.parent.mkdir(parents=True, exist_ok=True)
             output = self.log_file.open("ab")
         except OSError as error:
-            raise LagwiseError(f"cannot write {self.log_file}: {error.strerror or error}") from error
+            raise LagwiseError(
+                f"cannot write {self.log_file}: {error.strerror or error}",
+                code=code_of_system(error, ErrorCode.FILE_NOT_WRITABLE),
+            ) from error
         with output:
             self._log_start = output.tell()
             self._process = _start_workload_process(self._bootstrap, output=output)
@@ -87,7 +91,7 @@ def main(bootstrap: str, only: str | None) -> None:
     try:
         chosen = [scenario for scenario in SCENARIOS if only in (None, scenario.group)]
         if not chosen:
-            raise LagwiseError(f"there is no group {only!r} in the demo")
+            raise LagwiseError(f"there is no group {only!r} in the demo", code=ErrorCode.UNKNOWN_NAME)
         run(bootstrap, chosen, stop, alone=only is not None)
     except LagwiseError as error:
         sys.exit(f"workload: {error}")

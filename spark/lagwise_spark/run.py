@@ -17,8 +17,10 @@ from pyspark import SparkContext
 from lagwise.config import Config
 from lagwise.domain.humanise import plural
 from lagwise.operational.engine import open_engine
+from lagwise.operational.heartbeats import beating
 from lagwise.operational.leadership import Leadership, NotLeader
 from lagwise.operational.lease import Lease
+from lagwise.platform.error_codes import ErrorCode, code_of_system
 from lagwise.platform.errors import LagwiseError, LakeError
 from lagwise.platform.health import ANALYSIS, Heart
 from lagwise.platform.log_events import LogEvent, event
@@ -111,11 +113,15 @@ def analyze_once(config: Config) -> TickCost:
         except LagwiseError:
             raise
         except Exception as error:  # Spark's own errors run over hundreds of lines
-            raise LagwiseError(f"the analysis failed: {reason_of(error)}") from error
+            raise LagwiseError(
+                f"the analysis failed: {reason_of(error)}", code=code_of_system(error, ErrorCode.PROCESS_FAILED)
+            ) from error
         finally:
             context.stop()
     if cost is None:
-        raise LagwiseError(f"nothing has been collected yet: run `{program()} collect --once` first")
+        raise LagwiseError(
+            f"nothing has been collected yet: run `{program()} collect --once` first", code=ErrorCode.NO_RESULTS
+        )
     return cost
 
 
@@ -127,8 +133,7 @@ def analyze_forever(config: Config, stop: threading.Event, state: Path) -> None:
     the one that succeeds after them. The lake is maintained between rounds, because this process is the only one that
     rewrites files: while another one analyses this lake, this one waits, and takes over when that one is gone.
     """
-    heart = Heart(state, ANALYSIS)
-    with _place(config) as place:
+    with beating(state, ANALYSIS, config.database_url) as heart, _place(config) as place:
         place.leadership.start()
         try:
             while _leads(place.leadership, stop, heart):
@@ -144,7 +149,7 @@ def _leads(leadership: Leadership, stop: threading.Event, heart: Heart) -> bool:
         reason, holder = leadership.why_not(), leadership.lease.holder
         if reason is None:
             return True
-        heart.beat(f"{reason}; this process waits", unless_by=None if holder is None else holder.process.pid)
+        heart.beat(f"{reason}; this process waits", unless_by=None if holder is None else holder.process.pid_here)
         stop.wait(_WAIT_SECONDS)
     return False
 
@@ -254,7 +259,10 @@ def _wait_for_lake(place: _Place, config: Config, stop: threading.Event, heart: 
             return False
         except LakeError as error:
             log_throttle.warn(
-                LogEvent.LAKE_UNREADABLE, f"{error}; nothing is analysed before it can be used", same="lake"
+                LogEvent.LAKE_UNREADABLE,
+                f"{error}; nothing is analysed before it can be used",
+                same="lake",
+                code=error.code,
             )
             heart.beat(str(error))
         else:

@@ -16,6 +16,7 @@ from typing import IO
 from pyspark import SparkConf, SparkContext
 
 from lagwise.config import SparkSettings
+from lagwise.platform.error_codes import ErrorCode
 from lagwise.platform.errors import MissingRequirement
 from lagwise.platform.files import why
 from lagwise.platform.java import find_java
@@ -94,7 +95,9 @@ def _started(conf: dict[str, str], log_file: Path) -> SparkContext:
             context = SparkContext.getOrCreate(SparkConf().setAll(list(conf.items())))
     except Exception as error:  # py4j and pyspark raise many kinds; each means the same to the user
         reason = clean(str(error).strip().splitlines()[0])[:200]
-        raise MissingRequirement(f"Spark did not start ({reason}). Its own output is in {log_file}") from error
+        raise MissingRequirement(
+            f"Spark did not start ({reason}). Its own output is in {log_file}", code=ErrorCode.SPARK_NOT_STARTED
+        ) from error
     context.setLogLevel("ERROR")
     return context
 

@@ -6,7 +6,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from random import Random
@@ -68,7 +68,7 @@ def lake_at(folder: Path) -> LakeWriter:
 
 def environment() -> dict[str, str]:
     kept = {name: value for name, value in os.environ.items() if "proxy" not in name.lower()}
-    return kept | {"PYTHONPATH": str(ROOT)}
+    return kept | {"PYTHONPATH": os.pathsep.join(sys.path)}
 
 
 @pytest.fixture
@@ -309,9 +309,11 @@ def _as_shown(engine: Engine, statuses: dict[str, str]) -> bool:
     return all(statuses[alert.subject.group or ""] == alert.status for alert in queries.open_alerts(engine))
 
 
-def start(config: Path, tmp_path: Path, lease_times: float = 1.0) -> subprocess.Popen[bytes]:
-    """The alert process; its leases last so many times what they do."""
-    command = [sys.executable, str(CHILD), "forever", str(config), str(lease_times)]
+def start(
+    config: Path, tmp_path: Path, lease_times: float = 1.0, within: Sequence[str] = ()
+) -> subprocess.Popen[bytes]:
+    """The alert process; its leases last so many times what they do. ``within`` is a command that starts it."""
+    command = [*within, sys.executable, str(CHILD), "forever", str(config), str(lease_times)]
     with (tmp_path / "log").open("ab") as log:
         return subprocess.Popen(command, stdout=log, stderr=log, env=environment(), cwd=ROOT)
 

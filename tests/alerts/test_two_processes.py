@@ -6,14 +6,14 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 from sqlalchemy import select
 
-from lagwise.operational.lease import LEASES
+from lagwise.operational.lease import HOLD_SECONDS, LEASES
 from lagwise.platform import health
 from lagwise.platform.errors import DatabaseError
 from lagwise_alerts.operate import queries
@@ -31,11 +31,11 @@ HURRY = 0.2
 class Child:
     """An alert process with a state folder of its own."""
 
-    def __init__(self, name: str, tmp_path: Path, database: str, to: Receiver) -> None:
+    def __init__(self, name: str, tmp_path: Path, database: str, to: Receiver, within: Sequence[str] = ()) -> None:
         self.state = tmp_path / name
         lake, channels = tmp_path / "data", {"ops": to.url}
         self.config = settings(self.state, lake, channels, database, interval_seconds=0.2, grouping=SINGLY)
-        self.process = start(self.config, tmp_path, HURRY)
+        self.process = start(self.config, tmp_path, HURRY, within)
 
     def line(self) -> str:
         beat = health.read(self.state).get("alerts")
@@ -131,7 +131,7 @@ def test_one_works_and_the_others_wait_their_turn(
         refused = subprocess.run(command, capture_output=True, text=True, env=environment(), check=False)
         assert refused.returncode == 1
         assert f"lagwise: process {first.process.pid} on " in refused.stderr
-        assert refused.stderr.endswith(" UTC) runs the alerts: stop that one first\n")
+        assert refused.stderr.endswith(" UTC) runs the alerts: stop that one first [already_running]\n")
         trouble("b")
 
         first.process.kill()  # at once, because it is seen to have ended
@@ -154,3 +154,55 @@ def test_one_works_and_the_others_wait_their_turn(
         assert len({one.key for one in to.got}) == len(to.got)
     log = (tmp_path / "log").read_text()
     assert "Traceback" not in log
+
+
+#: Starts a process as a container does: it is number 1 of its own system, and its host has the name of the other one's.
+#: A kill of this command kills it.
+POD = ("unshare", "--user", "--map-root-user", "--pid", "--fork", "--mount-proc", "--kill-child")
+
+
+def _has_namespaces() -> bool:
+    return subprocess.run([*POD, "true"], capture_output=True, check=False).returncode == 0
+
+
+class Pod(Child):
+    """An alert process that is number 1, as in a container."""
+
+    def __init__(self, name: str, tmp_path: Path, database: str, to: Receiver) -> None:
+        super().__init__(name, tmp_path, database, to, POD)
+
+    def beat(self) -> health.Beat | None:
+        return health.read(self.state).get("alerts")
+
+    def line(self) -> str:
+        beat = self.beat()
+        return beat.line if beat else ""
+
+
+@pytest.mark.skipif(not _has_namespaces(), reason="needs namespaces of processes")
+def test_of_two_pods_whose_processes_have_the_same_number_and_host_one_works(tmp_path: Path, database: str) -> None:
+    writer = lake_at(tmp_path / "data")
+    pods: list[Pod] = []
+    with Receiver() as to:
+        try:
+            pods.append(Pod("first", tmp_path, database, to))
+            writer.all_well(datetime.now(UTC), {"a": "stopped"})
+            until(lambda: len(to.got) == 1, "the message about a")
+            pods.append(Pod("second", tmp_path, database, to))
+            first, second = pods
+            until(lambda: "process 1 on " in second.line(), "the second to wait for the first")
+            assert [pod.beat().pid for pod in pods] == [1, 1]  # type: ignore[union-attr]
+            waited_at = second.beat().at  # type: ignore[union-attr]
+            until(lambda: second.beat().at > waited_at, "the one that waits to show that it lives")  # type: ignore[union-attr]
+            assert "process 1 on " in second.line()
+
+            first.process.kill()
+            killed_at = time.monotonic()
+            writer.all_well(datetime.now(UTC), {"a": "stopped", "b": "stopped"})
+            until(lambda: len(to.got) == 2, "the second to take over")
+            assert time.monotonic() - killed_at > HURRY * HOLD_SECONDS, "before, the first might still have acted"
+            assert [one.document["group"] for one in to.got] == ["a", "b"]
+        finally:
+            for pod in pods:
+                pod.process.kill()
+                pod.process.wait()

@@ -104,7 +104,7 @@ def test_acknowledge_a_group_and_see_it() -> None:
 def test_a_group_name_in_several_clusters_needs_a_cluster() -> None:
     shown = lagwise("ack", "billing", "--data", "data")
     assert shown.exit_code == 1
-    assert shown.stderr == "lagwise: group 'billing' fires in a, b: choose one with --cluster\n"
+    assert shown.stderr == "lagwise: group 'billing' fires in a, b: choose one with --cluster [ambiguous_name]\n"
     assert "no firing alert has the incident or group 'nobody'" in lagwise("ack", "nobody", "--data", "data").stderr
 
 

@@ -257,7 +257,18 @@ def test_no_data_yet_is_no_error(tmp_path: Path) -> None:
 def test_an_unknown_group_is_one_line_and_exit_code_1(data: str) -> None:
     shown = lagwise("lag", "nobody", "--data", data)
     assert (shown.exit_code, shown.stdout) == (1, "")
-    assert shown.stderr == "lagwise: no group 'nobody' has been analysed; `lagwise status --all` lists the groups\n"
+    said = "no group 'nobody' has been analysed; `lagwise status --all` lists the groups"
+    assert shown.stderr == f"lagwise: {said} [unknown_name]\n"
+    as_json = lagwise("lag", "nobody", "--data", data, "--json")
+    assert (as_json.exit_code, as_json.stdout) == (1, "")
+    assert json.loads(as_json.stderr) == {"error": {"code": "unknown_name", "message": said}}
+
+
+def test_an_error_of_the_system_has_a_code_too(tmp_path: Path) -> None:
+    (tmp_path / "full").symlink_to("/dev/full")
+    work = ("--t1", "12ms", "--t2", "3ms", "--cores", "8", "--peak", "2000", "--partitions", "480")
+    shown = lagwise("size", *work, "--csv", str(tmp_path / "full"))
+    assert (shown.exit_code, shown.stderr) == (1, "lagwise: [Errno 28] No space left on device [disk_full]\n")
 
 
 @pytest.mark.parametrize("arguments", [("nonsense",), ("lag",), ("status", "--nonsense"), ("collect", "--json")])

@@ -341,10 +341,12 @@ def test_one_of_several(data: Path) -> None:
     assert document(data, "new", "--t1", "1ms", "--t2", "1ms", "--cores", "2")["feasible"]
 
 
-def forecast(data: Path, mean_of_day: Callable[[int], float], days: int = 90, **of_demand: Any) -> None:
+def forecast(
+    data: Path, mean_of_day: Callable[[int], float], days: int = 90, *, cluster: str = "shop", **of_demand: Any
+) -> None:
     """Of `orders`; the peak at the horizon is its last day's."""
     lake, now = Lake(str(data / "lake")), datetime.now(UTC)
-    about = {"cluster": "shop", "topic": "orders"}
+    about = {"cluster": cluster, "topic": "orders"}
     peak = {"peak_per_second": 18_000.0, "forecast_peak_per_second": mean_of_day(days), "busy_hour_per_second": 1_000.0}
     append(lake, DEMAND, row(DEMAND, **about, as_of=now, peak_at=now, horizon_days=days, **peak | of_demand))
     hours = [

@@ -171,11 +171,11 @@ def test_nothing_matches(data: str) -> None:
 @pytest.mark.parametrize(
     ("options", "code", "says"),
     [
-        (["--cluster", "prd"], 1, "lagwise: no cluster is named 'prd'; known clusters: prod, test\n"),
+        (["--cluster", "prd"], 1, "lagwise: no cluster is named 'prd'; known clusters: prod, test [unknown_name]\n"),
         (
             ["--owner", "nobody"],
             1,
-            "the alert rules have no team 'nobody' under `owners`; known teams: payments, web\n",
+            "the alert rules have no team 'nobody' under `owners`; known teams: payments, web [unknown_name]\n",
         ),
         (["--status", "fine"], 2, "'fine' is not one of 'losing_data'"),
         (["--watch", "--json"], 2, "--watch and --json cannot be combined"),
@@ -193,7 +193,7 @@ def test_a_damaged_table_is_named_with_what_to_do(data: str) -> None:
     shown = asked("--data", data)
     assert (shown.exit_code, shown.stdout) == (1, "")
     assert str(Path(data, "lake", GROUP_STATUS.path)) in shown.stderr
-    assert shown.stderr.endswith("`lagwise doctor --repair` quarantines damaged files\n")
+    assert shown.stderr.endswith("`lagwise doctor --repair` quarantines damaged files [table_unreadable]\n")
 
 
 def test_verdicts_without_samples_are_stale(data: str) -> None:

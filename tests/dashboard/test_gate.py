@@ -138,7 +138,7 @@ def test_a_sign_in_that_cannot_be_put_up_is_not_served(with_sign_in: tuple[Path,
     assert ran.returncode == 1
     assert _errors(ran.stderr) == [
         f"lagwise: dashboard.sign_in.auth_file: [auth] in {tmp_path / 'auth.toml'} needs redirect_uri, cookie_secret, "
-        "client_id, client_secret, server_metadata_url, each a non-empty text"
+        "client_id, client_secret, server_metadata_url, each a non-empty text [sign_in_incomplete]"
     ]
     with socket.socket() as probe:
         assert probe.connect_ex(("127.0.0.1", port)) != 0
@@ -152,5 +152,5 @@ def test_an_address_that_is_taken_is_one_line(address: str, tmp_path: Path) -> N
     assert ran.returncode == 1
     assert _errors(ran.stderr) == [
         f"lagwise: cannot listen on 127.0.0.1:{port} (dashboard): Address already in use; another dashboard may be "
-        "running there; choose another dashboard.port"
+        "running there; choose another dashboard.port [cannot_listen]"
     ]

@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import socket
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -10,11 +11,13 @@ from typing import Any
 import pytest
 import streamlit as st
 import yaml
-from sqlalchemy import update
+from sqlalchemy import insert, update
 from streamlit.testing.v1 import AppTest
 
 from lagwise.domain.humanise import plural
 from lagwise.domain.vocabulary import Status
+from lagwise.operational.heartbeats import HEARTBEATS, SILENT_SECONDS
+from lagwise.operational.migrate import migrate_database
 from lagwise.platform import health as heartbeats
 from lagwise.tables import ALL_TABLES
 from lagwise.tables.analysis import GROUP_HISTORY, GROUP_STATUS
@@ -592,6 +595,23 @@ def test_health_when_all_is_well(open_app: Open, busy: Path) -> None:
     lake = table(app, "lake")
     assert lake["Rows"][lake["Table"].index("analysis/group_status")] == str(len(GROUPS_OF_THE_DEMO))
     assert _column(tables(app)[2], "Report") == ["prod: 16 groups"]
+
+
+def test_health_shows_the_processes_of_all_machines(open_app: Open, busy: Path) -> None:
+    _beat(busy, "collector", "prod: 16 groups")
+    engine = open_engine(f"sqlite:///{busy / 'lagwise.db'}")
+    migrate_database(engine)
+    hosts = {"node-7": NOW - timedelta(seconds=9), "node-8": NOW - timedelta(seconds=SILENT_SECONDS + 1)}
+    with transaction(engine) as connection:
+        for pod, (host, at) in enumerate(hosts.items()):
+            row = {"id": pod, "process": "analysis", "at": at, "line": "a round", "host": host, "pid": 1}
+            connection.execute(insert(HEARTBEATS).values(**row, machine=host, started=1))
+    engine.dispose()
+    shown = table(open_app("health"), "processes")
+    assert shown["Process"] == ["analysis", "analysis", "collector"]
+    assert shown["Host"] == ["node-7", "node-8", socket.gethostname()]
+    assert shown["State"] == ["✓ reports", "✕ silent", "✓ reports"]
+    assert shown["PID"] == ["1", "1", str(os.getpid())]
 
 
 def test_health_says_what_to_do(open_app: Open, tmp_path: Path) -> None:

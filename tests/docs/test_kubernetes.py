@@ -4,6 +4,7 @@ Few machines have Helm. So the chart is rendered into deploy/kubernetes, which i
 the rendering is current. Tests marked `long` render the chart anew, in all sizes.
 """
 
+import json
 import shutil
 import subprocess
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import Any
 import kubernetes_validate
 import pytest
 import yaml
+from jsonschema import Draft7Validator
 
 from lagwise import __version__
 from lagwise.config import load_config
@@ -155,6 +157,60 @@ def test_sizes_change_what_the_chart_has(size: str) -> None:
     assert set(changed.get("parts", {})) <= PARTS == set(values["parts"])
     for part in changed.get("parts", {}).values():
         assert set(part) <= {"replicas", "resources"}
+
+
+SCHEMA = Draft7Validator(json.loads((CHART / "values.schema.json").read_text(encoding="utf-8")))  # Helm's draft
+
+
+def values_with(changed: dict[str, Any], base: dict[str, Any] | None = None) -> dict[str, Any]:
+    """The values of the chart with others in their place, as Helm merges them."""
+    merged = dict(yaml.safe_load((CHART / "values.yaml").read_text(encoding="utf-8")) if base is None else base)
+    for key, value in changed.items():
+        is_map = isinstance(value, dict) and isinstance(merged.get(key), dict)
+        merged[key] = values_with(value, merged[key]) if is_map else value
+    return merged
+
+
+def test_the_schema_is_one_and_knows_every_value() -> None:
+    SCHEMA.check_schema(SCHEMA.schema)
+    known = SCHEMA.schema["properties"]
+    values = values_with({})
+    assert set(known) - {"global"} == set(values)
+    for name, value in values.items():
+        if isinstance(value, dict) and "properties" in known[name] and name != "settings":
+            assert set(known[name]["properties"]) == set(value), name
+
+
+@pytest.mark.parametrize("size", [None, *SIZES])
+def test_the_values_of_every_size_obey_the_schema(size: str | None) -> None:
+    changed = yaml.safe_load((CHART / f"values-{size}.yaml").read_text(encoding="utf-8")) if size else {}
+    assert [error.message for error in SCHEMA.iter_errors(values_with(changed))] == []
+
+
+@pytest.mark.parametrize(
+    ("wrong", "place"),
+    [
+        ({"replicas": 2}, []),
+        ({"parts": {"collector": {"replicas": 1, "resources": {}}}}, ["parts"]),
+        ({"parts": {"alert": {"replicas": "2"}}}, ["parts", "alert", "replicas"]),
+        ({"parts": {"alert": {"replica": 2}}}, ["parts", "alert"]),
+        (
+            {"parts": {"serve": {"resources": {"limits": {"memory": "1 GB"}}}}},
+            ["parts", "serve", "resources", "limits", "memory"],
+        ),
+        ({"image": {"pullPolicy": "Sometimes"}}, ["image", "pullPolicy"]),
+        ({"secret": "My Secret"}, ["secret"]),
+        ({"lake": {"size": "big"}}, ["lake", "size"]),
+        ({"lake": {"accessModes": []}}, ["lake", "accessModes"]),
+        ({"settings": {"dashboard": {"host": "127.0.0.1"}}}, ["settings", "dashboard", "host"]),
+        ({"settings": {"server": {"port": 0}}}, ["settings", "server", "port"]),
+        ({"settings": {"state_dir": "state"}}, ["settings", "state_dir"]),
+        ({"networkPolicy": {"egressPorts": ["9092"]}}, ["networkPolicy", "egressPorts", 0]),
+    ],
+    ids=lambda value: json.dumps(value) if isinstance(value, dict) else "",
+)  # fmt: skip
+def test_values_that_are_wrong_are_refused_where_they_are(wrong: dict[str, Any], place: list[str | int]) -> None:
+    assert [list(error.absolute_path) for error in SCHEMA.iter_errors(values_with(wrong))] == [place]
 
 
 needs_helm = pytest.mark.skipif(shutil.which("helm") is None, reason="needs helm")

@@ -12,7 +12,10 @@ from pathlib import Path
 import pytest
 
 from lagwise.platform import health, logs
+from lagwise.platform.error_codes import ErrorCode
+from lagwise.platform.errors import LakeError
 from lagwise.platform.log_events import LogEvent, event
+from lagwise.platform.log_throttle import LogThrottle
 from lagwise.platform.secrets import resolve
 
 
@@ -171,6 +174,31 @@ def test_json_lines_name_their_event_and_keep_the_rest_on_one_line(logged: Calla
     assert "pw" not in written.replace("[redacted]", "")
     assert written.isascii()
     assert "\x1b" not in written
+
+
+def test_a_line_about_an_error_that_a_person_can_mend_has_its_code(logged: Callable[[], str]) -> None:
+    def log() -> None:
+        error = LakeError("the disk is full", code=ErrorCode.DISK_FULL)
+        logging.getLogger("lagwise.x").warning("no: %s", error, extra=event(LogEvent.LAKE_UNREADABLE))
+        throttle = LogThrottle(logging.getLogger("lagwise.x"))
+        throttle.warn(LogEvent.DATABASE_UNREACHABLE, "gone", code=ErrorCode.DATABASE_UNREACHABLE)
+        throttle.clear(LogEvent.DATABASE_UNREACHABLE, "back")
+
+    logs.configure("collector")
+    log()
+    assert [line.partition("lagwise.x: ")[2] for line in logged().splitlines()] == [
+        "no: the disk is full [disk_full]",
+        "gone [database_unreachable]",
+        "back",
+    ]
+    logs.configure("collector", as_json=True)
+    log()
+    lines = [json.loads(line) for line in logged().splitlines()]
+    assert [(line["message"], line.get("code")) for line in lines] == [
+        ("no: the disk is full", "disk_full"),
+        ("gone", "database_unreachable"),
+        ("back", None),
+    ]
 
 
 def test_people_see_the_message_of_a_json_line() -> None:

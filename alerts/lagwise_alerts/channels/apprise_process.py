@@ -15,6 +15,7 @@ import threading
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
+from lagwise.platform.error_codes import ErrorCode
 from lagwise.platform.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -81,7 +82,9 @@ def service_of(url: str, silence_seconds: float) -> "apprise.Apprise":
     try:
         import apprise
     except ModuleNotFoundError:
-        raise ConfigError("channels of the type apprise need Apprise: install lagwise[apprise]") from None
+        raise ConfigError(
+            "channels of the type apprise need Apprise: install lagwise[apprise]", code=ErrorCode.EXTRA_MISSING
+        ) from None
     # Apprise writes nothing to disk, starts no event loop, and expands no escapes or emojis in the text.
     asset = apprise.AppriseAsset(
         async_mode=False,

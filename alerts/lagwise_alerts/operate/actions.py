@@ -13,6 +13,7 @@ from enum import StrEnum
 
 from sqlalchemy import Connection, Engine, delete, insert, select, update
 
+from lagwise.platform.error_codes import ErrorCode
 from lagwise.platform.errors import OperatorError
 from lagwise_alerts.model import Alert, AlertKind, AlertState, Severity
 from lagwise_alerts.notify.mute_state import Acknowledgement, Matcher, Silence
@@ -92,7 +93,9 @@ def unsilence(engine: Engine, silence_id: int, *, by: Operator, now: datetime) -
         row = connection.execute(select(SILENCES).where(SILENCES.c.id == silence_id)).one_or_none()
         if row is None or row.ends_at <= now:
             over = "there is no silence" if row is None else "this silence has already ended:"
-            raise OperatorError(f"{over} {silence_id}; `lagwise alert list` shows the active silences")
+            raise OperatorError(
+                f"{over} {silence_id}; `lagwise alert list` shows the active silences", code=ErrorCode.UNKNOWN_NAME
+            )
         ended = {"starts_at": min(row.starts_at, now), "ends_at": now}
         changed = update(SILENCES).where(SILENCES.c.id == silence_id).values(ended).returning(SILENCES)
         made = silence_of(connection.execute(changed).one())
@@ -142,7 +145,9 @@ def writing(engine: Engine, *, locks: bool = True) -> Iterator[Connection]:
     path = sqlite_file(engine)
     if path is not None and not path.exists():
         raise OperatorError(
-            f"there is no database {path}: name the folder of the running Lagwise with --data, or start `lagwise alert`"
+            f"there is no database {path}: name the folder of the running Lagwise with --data, or start "
+            "`lagwise alert`",
+            code=ErrorCode.DATABASE_MISSING,
         )
     create_tables(engine)
     with transaction(engine) as connection:
@@ -155,7 +160,9 @@ def _load_firing(connection: Connection, incident_id: str) -> Alert:
     row = connection.execute(select(ALERTS).where(ALERTS.c.incident_id == incident_id)).one_or_none()
     if row is None or row.state is not AlertState.FIRING:
         state = "there is no alert" if row is None else f"the alert is {row.state}, not firing:"
-        raise OperatorError(f"{state} {incident_id}; `lagwise alert list` shows the firing alerts")
+        raise OperatorError(
+            f"{state} {incident_id}; `lagwise alert list` shows the firing alerts", code=ErrorCode.UNKNOWN_NAME
+        )
     return alert_of(row)
 
 

@@ -10,6 +10,7 @@ from typing import Any
 from lagwise.config import Config
 from lagwise.config.channels import AnyChannel
 from lagwise.domain.group_record import GroupNumbers, sent_numbers
+from lagwise.platform.error_codes import ErrorCode
 from lagwise.platform.errors import ConfigError
 from lagwise.platform.timestamps import timestamp
 from lagwise_alerts.channels import Message, make_channel
@@ -105,4 +106,6 @@ def _channel_named(config: Config, name: str) -> AnyChannel:
         if channel.name == name:
             return channel
     known = ", ".join(channel.name for channel in config.alerts.channels) or "none"
-    raise ConfigError(f"the settings have no channel {name!r} under alerts.channels; known: {known}")
+    raise ConfigError(
+        f"the settings have no channel {name!r} under alerts.channels; known: {known}", code=ErrorCode.UNKNOWN_NAME
+    )

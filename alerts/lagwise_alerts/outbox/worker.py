@@ -111,7 +111,9 @@ class Worker:
                 wait = _PAUSE_SECONDS  # the rounds use the same server, and log it once for all channels
             except DatabaseError as error:
                 self._log_throttle.warn(
-                    LogEvent.DATABASE_UNREACHABLE, f"channel {self.channel.name}: {error}; deliveries wait"
+                    LogEvent.DATABASE_UNREACHABLE,
+                    f"channel {self.channel.name}: {error}; deliveries wait",
+                    code=error.code,
                 )
                 wait = _PAUSE_SECONDS
             except Exception:

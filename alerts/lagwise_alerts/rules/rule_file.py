@@ -20,6 +20,7 @@ from lagwise.config import NameFilter
 from lagwise.config.errors import describe
 from lagwise.config.values import Name
 from lagwise.platform.durations import parse_duration
+from lagwise.platform.error_codes import ErrorCode
 from lagwise.platform.errors import ConfigError
 from lagwise_alerts.model import AlertKind, AlertSubject, Severity
 from lagwise_alerts.rules.flapping import Flapping
@@ -174,7 +175,10 @@ def load_rules(path: Path | None, channels: Sequence[str] = ()) -> RuleBook:
     try:
         file = RuleFile.model_validate(_read_tree(path))
     except ValidationError as error:
-        raise ConfigError(f"the alert rules in {where} cannot be used:\n" + describe(error, RuleFile)) from None
+        raise ConfigError(
+            f"the alert rules in {where} cannot be used:\n" + describe(error, RuleFile),
+            code=ErrorCode.ALERT_RULES_INVALID,
+        ) from None
     parts: tuple[tuple[str, Sequence[Rule | Owner]], ...] = (("owners", file.owners), ("rules", file.rules))
     unknown = [
         f"  {part}.{i}.channels.{j}: the settings have no channel {name!r}; known: {', '.join(channels) or 'none'}"
@@ -184,7 +188,9 @@ def load_rules(path: Path | None, channels: Sequence[str] = ()) -> RuleBook:
         if name not in channels
     ]
     if unknown:
-        raise ConfigError(f"the alert rules in {where} cannot be used:\n" + "\n".join(unknown))
+        raise ConfigError(
+            f"the alert rules in {where} cannot be used:\n" + "\n".join(unknown), code=ErrorCode.ALERT_RULES_INVALID
+        )
     return RuleBook(
         rules=file.rules,
         channels=tuple(channels),
@@ -203,9 +209,15 @@ def _read_tree(path: Path | None) -> dict[str, Any]:
             text = path.expanduser().read_text(encoding="utf-8")
         tree = yaml.safe_load(text)
     except OSError as error:
-        raise ConfigError(f"cannot read the alert rules {path}: {error.strerror}") from error
+        raise ConfigError(
+            f"cannot read the alert rules {path}: {error.strerror}", code=ErrorCode.ALERT_RULES_INVALID
+        ) from error
     except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise ConfigError(f"the alert rules {path} are not YAML: {' '.join(str(error).split())}") from error
+        raise ConfigError(
+            f"the alert rules {path} are not YAML: {' '.join(str(error).split())}", code=ErrorCode.ALERT_RULES_INVALID
+        ) from error
     if not isinstance(tree, dict):
-        raise ConfigError(f"the alert rules {path} must be keys and values: version and rules")
+        raise ConfigError(
+            f"the alert rules {path} must be keys and values: version and rules", code=ErrorCode.ALERT_RULES_INVALID
+        )
     return tree

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lagwise.domain.humanise import plural
+from lagwise.platform.error_codes import ErrorCode
 from lagwise.platform.errors import LakeError
 from lagwise.platform.logs import clean
 from lagwise_app.cli.shared import CommandSettings, bootstrap_option, data_option, json_option, open_lake
@@ -165,7 +166,10 @@ def _require_lake(lake: "Lake") -> None:
                 return
         except LakeError:
             return  # a table whose log is damaged
-    raise LakeError(f"no lake at {lake.uri}: give the folder with --data, or its settings with --config")
+    raise LakeError(
+        f"no lake at {lake.uri}: give the folder with --data, or its settings with --config",
+        code=ErrorCode.LAKE_MISSING,
+    )
 
 
 @contextmanager

@@ -6,6 +6,7 @@ import click
 
 from lagwise.domain.humanise import duration
 from lagwise.platform import health as heartbeats
+from lagwise.platform.error_codes import ErrorCode
 from lagwise.platform.errors import LagwiseError
 from lagwise_app.cli.option_types import duration_type
 from lagwise_app.cli.shared import CommandSettings, data_option
@@ -37,8 +38,8 @@ def health(settings: CommandSettings, process: str, within_seconds: float, data:
     """
     beat = heartbeats.read(settings.load(data=data).state).get(process)
     if beat is None:
-        raise LagwiseError(f"{process} has no heartbeat on this machine")
+        raise LagwiseError(f"{process} has no heartbeat on this machine", code=ErrorCode.NO_HEARTBEAT)
     age = beat.age_seconds(datetime.now(UTC))
     if age > within_seconds:
-        raise LagwiseError(f"the last heartbeat of {process} is {duration(age)} old")
+        raise LagwiseError(f"the last heartbeat of {process} is {duration(age)} old", code=ErrorCode.NO_HEARTBEAT)
     click.echo(f"{process}: {beat.line} ({duration(age)} ago)")

@@ -4,6 +4,7 @@ from dataclasses import asdict
 
 import click
 
+from lagwise.platform.error_codes import ErrorCode
 from lagwise.platform.errors import ConfigError
 from lagwise.platform.java import find_java
 from lagwise.platform.logs import clean
@@ -48,7 +49,9 @@ def up(settings: CommandSettings, bootstrap: str | None, data: str | None) -> No
 
     config = with_dashboard_port(settings.load(bootstrap=bootstrap, data=data))
     if not config.clusters:
-        raise ConfigError("no cluster to watch: add --bootstrap HOST:PORT, or `clusters` in the settings")
+        raise ConfigError(
+            "no cluster to watch: add --bootstrap HOST:PORT, or `clusters` in the settings", code=ErrorCode.NO_CLUSTER
+        )
     require_clients(config)
     for module in ("pyspark", "streamlit"):
         require_package(module)
@@ -80,7 +83,9 @@ def collect(settings: CommandSettings, bootstrap: str | None, data: str | None, 
 
     config = settings.load_for(COLLECTOR, bootstrap=bootstrap, data=data)
     if not config.clusters:
-        raise ConfigError("no cluster to read: add --bootstrap HOST:PORT, or `clusters` in the settings")
+        raise ConfigError(
+            "no cluster to read: add --bootstrap HOST:PORT, or `clusters` in the settings", code=ErrorCode.NO_CLUSTER
+        )
     require_clients(config)
     from lagwise_collectors import run
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from lagwise.domain.humanise import plural
+from lagwise.platform.error_codes import ErrorCode, code_of_system
 from lagwise.platform.errors import (
     ConfigError,
     LagwiseError,
@@ -16,6 +17,7 @@ from lagwise.platform.errors import (
     MissingRequirement,
     NewerThanProgram,
     UnreadableTable,
+    with_code,
 )
 from lagwise.platform.log_events import LogEvent, event
 from lagwise.platform.logs import clean, debugging
@@ -37,6 +39,9 @@ _EXTRAS = {
     "uvicorn": "server",
     "opentelemetry": "otlp",
 }
+
+#: Under this name a context remembers that ``--json`` was given.
+_AS_JSON = "lagwise_app.cli.as_json"
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
@@ -119,24 +124,28 @@ class LagwiseGroup(click.Group):
         except (click.ClickException, click.exceptions.Exit, click.Abort, BrokenPipeError):
             raise  # click handles them; a closed pipe (`lagwise status | head`) is not an error of Lagwise
         except OSError as error:
-            self._fail(ctx, error, clean(str(error)))
+            self._fail(ctx, error, clean(str(error)), code_of_system(error))
         except LagwiseError as error:
-            self._fail(ctx, error, _lines(error))
+            self._fail(ctx, error, _lines(error), error.code)
         except ModuleNotFoundError as error:
             extra = _EXTRAS.get((error.name or "").partition(".")[0])
             if extra is None:
                 raise
-            missing = MissingRequirement(f"this command needs {error.name}: install lagwise[{extra}]")
-            self._fail(ctx, missing, str(missing))
-        except Exception as error:
-            self._fail(
-                ctx, error, f"unexpected {type(error).__name__}: {clean(str(error))} (--debug shows the stack trace)"
+            missing = MissingRequirement(
+                f"this command needs {error.name}: install lagwise[{extra}]", code=ErrorCode.EXTRA_MISSING
             )
+            self._fail(ctx, missing, str(missing), missing.code)
+        except Exception as error:
+            said = f"unexpected {type(error).__name__}: {clean(str(error))} (--debug shows the stack trace)"
+            self._fail(ctx, error, said, None)
 
-    def _fail(self, ctx: click.Context, error: BaseException, message: str) -> None:
+    def _fail(self, ctx: click.Context, error: BaseException, message: str, code: ErrorCode | None) -> None:
         if debugging():
             raise error
-        click.echo(f"lagwise: {message}", err=True)
+        if ctx.meta.get(_AS_JSON):
+            print_json({"error": {"code": code, "message": message}}, err=True)
+        else:
+            click.echo(f"lagwise: {with_code(message, code)}", err=True)
         ctx.exit(1)
 
 
@@ -164,12 +173,22 @@ def require_package(module: str) -> None:
     except ModuleNotFoundError:
         found = False
     if not found:
-        raise MissingRequirement(f"this command needs {module}: install lagwise[{_EXTRAS[module.partition('.')[0]]}]")
+        raise MissingRequirement(
+            f"this command needs {module}: install lagwise[{_EXTRAS[module.partition('.')[0]]}]",
+            code=ErrorCode.EXTRA_MISSING,
+        )
 
 
 def json_option(what: str, more: str = "") -> Callable[[_Command], _Command]:
     """The option ``--json``. Its help says: Print ``what`` as JSON. ``more`` is a further sentence."""
-    return click.option("--json", "as_json", is_flag=True, help=f"Print {what} as JSON. {more}".rstrip())
+    return click.option(
+        "--json", "as_json", is_flag=True, callback=_remember_json, help=f"Print {what} as JSON. {more}".rstrip()
+    )
+
+
+def _remember_json(context: click.Context, _parameter: click.Parameter, as_json: bool) -> bool:
+    context.meta[_AS_JSON] = as_json  # the commands' contexts share it, so that an error is reported as JSON, too
+    return as_json
 
 
 def data_option(command: _Command) -> _Command:

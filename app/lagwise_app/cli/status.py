@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from lagwise.domain.vocabulary import DISPLAY_ORDER
+from lagwise.platform.error_codes import ErrorCode
 from lagwise.platform.errors import LagwiseError
 from lagwise.platform.logs import clean
 from lagwise_app.cli.shared import CommandSettings, data_option, json_option, open_lake
@@ -112,7 +113,9 @@ def status(
 def _check_clusters(names: Sequence[str], known: set[str]) -> None:
     for name in names:
         if name not in known:
-            raise LagwiseError(f"no cluster is named {clean(name)!r}; known clusters: {_listed(known)}")
+            raise LagwiseError(
+                f"no cluster is named {clean(name)!r}; known clusters: {_listed(known)}", code=ErrorCode.UNKNOWN_NAME
+            )
 
 
 def _owned_by(teams: Sequence[str], config: "Config") -> Callable[[str, str], bool]:
@@ -125,7 +128,8 @@ def _owned_by(teams: Sequence[str], config: "Config") -> Callable[[str, str], bo
     for team in teams:
         if team not in known:
             raise LagwiseError(
-                f"the alert rules have no team {clean(team)!r} under `owners`; known teams: {_listed(known)}"
+                f"the alert rules have no team {clean(team)!r} under `owners`; known teams: {_listed(known)}",
+                code=ErrorCode.UNKNOWN_NAME,
             )
 
     def is_owned(cluster: str, group: str) -> bool:

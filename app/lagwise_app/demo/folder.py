@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from lagwise.platform.error_codes import ErrorCode, code_of_system
 from lagwise.platform.errors import LagwiseError
 from lagwise.platform.logs import clean
 from lagwise.platform.private_files import make_folder
@@ -58,7 +59,10 @@ def _make(wanted: Path | None) -> Path:
         return wanted.resolve()
     except OSError as error:
         where = clean(str(wanted or tempfile.gettempdir()))
-        raise LagwiseError(f"the demo cannot write its data to {where}: {error.strerror}") from error
+        raise LagwiseError(
+            f"the demo cannot write its data to {where}: {error.strerror}",
+            code=code_of_system(error, ErrorCode.FILE_NOT_WRITABLE),
+        ) from error
 
 
 def _claim(path: Path) -> None:
@@ -68,7 +72,8 @@ def _claim(path: Path) -> None:
         if left and not (path / _MARKER).exists():
             raise LagwiseError(
                 f"{clean(str(path))} holds {clean(left[0].name)!r}, which no demo wrote: choose an empty or a new "
-                "folder with --data"
+                "folder with --data",
+                code=ErrorCode.REQUEST_REJECTED,
             )
         if left:
             number = 1 + max(
@@ -80,7 +85,10 @@ def _claim(path: Path) -> None:
                 one.rename(earlier / one.name)
         (path / _MARKER).write_text("This folder belongs to `lagwise demo`.\n", encoding="utf-8")
     except OSError as error:
-        raise LagwiseError(f"the demo cannot write its data to {clean(str(path))}: {error.strerror}") from error
+        raise LagwiseError(
+            f"the demo cannot write its data to {clean(str(path))}: {error.strerror}",
+            code=code_of_system(error, ErrorCode.FILE_NOT_WRITABLE),
+        ) from error
 
 
 def _has_logs(path: Path) -> bool:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from lagwise.config import Config, SparkSettings
 from lagwise.domain.humanise import plural
 from lagwise.links.first_commands import shell_word
+from lagwise.platform.error_codes import ErrorCode
 from lagwise.platform.errors import LagwiseError
 from lagwise.platform.program import program
 from lagwise.tables.store import Lake
@@ -266,7 +267,9 @@ class _DemoRun:
 
     def _check_alive(self) -> None:
         if not self.cluster.is_broker_alive():
-            raise LagwiseError("the demo's broker died; is the machine short of memory?")
+            raise LagwiseError("the demo's broker died; is the machine short of memory?", code=ErrorCode.PROCESS_FAILED)
         if not self.cluster.is_workload_alive():
-            raise LagwiseError(f"the demo's workload died; its log is {self.cluster.log_file}")
+            raise LagwiseError(
+                f"the demo's workload died; its log is {self.cluster.log_file}", code=ErrorCode.PROCESS_FAILED
+            )
         self.past.check()

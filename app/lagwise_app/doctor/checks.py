@@ -15,7 +15,7 @@ import psutil
 
 from lagwise.config import Config
 from lagwise.platform.die_with_parent import dying_with_parent
-from lagwise.platform.errors import LagwiseError
+from lagwise.platform.errors import LagwiseError, with_code
 from lagwise.platform.private_files import is_open_to_others
 from lagwise_app.doctor.diagnosis import Diagnosis, failed, ok, removed_afterwards, warning
 from lagwise_app.doctor.lake_check import check_lake
@@ -61,7 +61,7 @@ def diagnoses(
         try:
             yield from check(config)
         except LagwiseError as error:
-            yield failed(name, str(error))
+            yield failed(name, with_code(str(error), error.code))
         except Exception as error:  # an unexpected error is a finding too
             yield failed(name, f"{type(error).__name__}: {error}")
 
@@ -221,7 +221,7 @@ def _clusters(config: Config) -> Iterator[Diagnosis]:
                 yield _access(cluster.name, found)
         except LagwiseError as error:
             advice = f"check the settings of the cluster {cluster.name}: bootstrap and librdkafka"
-            yield failed(f"cluster {cluster.name}", str(error), advice)
+            yield failed(f"cluster {cluster.name}", with_code(str(error), error.code), advice)
 
 
 def _spark(config: Config) -> Iterator[Diagnosis]:

@@ -18,6 +18,7 @@ import duckdb
 
 from lagwise.domain.capacity.scaling import Load, Members
 from lagwise.domain.sizing.downstream import MEMBERS_INPUT
+from lagwise.platform.error_codes import ErrorCode
 from lagwise.platform.errors import LakeError
 from lagwise.platform.log_events import LogEvent, event
 from lagwise.platform.logs import clean
@@ -210,7 +211,7 @@ class LakeCache:
         versions = {table.name: self._lake.version(table) for table in _PRESENT}
         versions |= {window.table.name: self._lake.version(window.table) for window in (self._loads, self._members)}
         if versions[GROUP_STATUS.name] is None:
-            raise LakeError(f"no analysis has written to {self._lake.uri}")
+            raise LakeError(f"no analysis has written to {self._lake.uri}", code=ErrorCode.NO_RESULTS)
         new = {name for name, version in versions.items() if self._versions.get(name, -1) != version}
         present = {table.name: read(self._rows(table, question)) for table, (question, read) in _PRESENT.items()
                    if table.name in new}  # fmt: skip

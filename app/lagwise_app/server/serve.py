@@ -11,7 +11,9 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from lagwise.config import Config
+from lagwise.operational.heartbeats import beating
 from lagwise.platform import health
+from lagwise.platform.error_codes import ErrorCode
 from lagwise.platform.errors import ConfigError, LagwiseError
 from lagwise.platform.log_events import LogEvent, event
 from lagwise.platform.secrets import resolve
@@ -47,6 +49,8 @@ class Listener:
     process: str
     #: The path that the log names.
     path: str
+    #: The operational database, which has its heartbeat, too.
+    database_url: str
 
 
 def serve_forever(config: Config, stop: threading.Event, state: Path) -> None:
@@ -57,7 +61,7 @@ def serve_forever(config: Config, stop: threading.Event, state: Path) -> None:
     limit = RateLimit(settings.requests_per_second, settings.burst_requests)
     gate = Gate(Access.of(settings), limit, counts, settings.answer_timeout_seconds)
     context = Context(lake, config, AlertAnswers(config))
-    listener = Listener(settings.host, settings.port or 0, "server", health.SERVER, "/metrics")
+    listener = Listener(settings.host, settings.port or 0, "server", health.SERVER, "/metrics", config.database_url)
     try:
         run(
             application(gate, Faces(writer, context, _scaling_cache(config))),
@@ -77,7 +81,8 @@ def serve_scaling_forever(config: Config, stop: threading.Event, state: Path) ->
     token = [] if settings.token is None else [(resolve(settings.token), Caller("scaling.token"))]
     limit = RateLimit(config.server.requests_per_second, config.server.burst_requests)
     gate = Gate(Access(token), limit, counts, config.server.answer_timeout_seconds)
-    listener = Listener(settings.host, settings.port or 0, "scaling", health.SCALING, "/scaling/CLUSTER/GROUP")
+    path = "/scaling/CLUSTER/GROUP"
+    listener = Listener(settings.host, settings.port or 0, "scaling", health.SCALING, path, config.database_url)
     app = scaling_application(gate, _scaling_cache(config), settings.stale_after_seconds)
     try:
         run(app, listener, lambda address: f"serves {address}/scaling: {counts}", [], stop, state)
@@ -117,14 +122,14 @@ def run(
         for thread in threads:
             thread.start()
         log.info("answers on %s%s", address, at.path, extra=event(LogEvent.LISTENING))
-        heart = health.Heart(state, at.process)
         try:
-            while True:
-                heart.beat(line(address))
-                if stop.wait(_BEAT_SECONDS):
-                    break
-                if not all(thread.is_alive() for thread in threads):
-                    raise LagwiseError("the HTTP server has ended by itself")
+            with beating(state, at.process, at.database_url) as heart:
+                while True:
+                    heart.beat(line(address))
+                    if stop.wait(_BEAT_SECONDS):
+                        break
+                    if not all(thread.is_alive() for thread in threads):
+                        raise LagwiseError("the HTTP server has ended by itself", code=ErrorCode.PROCESS_FAILED)
         finally:
             server.should_exit = True
             for thread in threads:
@@ -146,7 +151,9 @@ def _listening(at: Listener) -> socket.socket:
     try:
         return socket.create_server((at.host, at.port), family=family, backlog=128)
     except OSError as error:
-        raise ConfigError(f"cannot listen on {at.host}:{at.port} ({at.section}): {error.strerror}") from error
+        raise ConfigError(
+            f"cannot listen on {at.host}:{at.port} ({at.section}): {error.strerror}", code=ErrorCode.CANNOT_LISTEN
+        ) from error
 
 
 def _address(listener: socket.socket) -> str:

@@ -17,6 +17,7 @@ from lagwise.domain.sizing.advice import SizingAdvice
 from lagwise.domain.sizing.downstream import DownstreamFull
 from lagwise.domain.sizing.group_workload import as_planned, downstream_of, known_values
 from lagwise.domain.sizing.workload import SizeBy, Unit
+from lagwise.platform.error_codes import ErrorCode
 from lagwise.platform.errors import LagwiseError
 from lagwise.platform.logs import clean
 from lagwise.platform.program import program
@@ -110,20 +111,27 @@ def _capacity_row(lake: Lake, group: str, cluster: str | None, topic: str | None
     if not rows and lake.open(CAPACITY) is None:
         raise LagwiseError(
             f"no capacity in the lake at {lake.uri}: `{program()} up` fills a lake; choose another with --data or "
-            "`data` in the settings. Without GROUP, give all numbers as options"
+            "`data` in the settings. Without GROUP, give all numbers as options",
+            code=ErrorCode.NO_RESULTS,
         )
     if not rows:
         about = f"group {clean(group)!r}" + (f" on topic {clean(topic)!r}" if topic else "")
         raise LagwiseError(
             f"the capacity of {about} is not known yet; `{program()} status` lists the groups, and the analysis "
-            "works it out a few minutes after it first sees a group. Without GROUP, give all numbers as options"
+            "works it out a few minutes after it first sees a group. Without GROUP, give all numbers as options",
+            code=ErrorCode.NO_RESULTS,
         )
     if len({row["cluster"] for row in rows}) > 1:
         names = ", ".join(sorted({row["cluster"] for row in rows}))
-        raise LagwiseError(f"group {clean(group)!r} is in several clusters ({clean(names)}): choose one with --cluster")
+        raise LagwiseError(
+            f"group {clean(group)!r} is in several clusters ({clean(names)}): choose one with --cluster",
+            code=ErrorCode.AMBIGUOUS_NAME,
+        )
     if len(rows) > 1:
         names = ", ".join(sorted(row["topic"] for row in rows))
-        raise LagwiseError(f"group {clean(group)!r} reads {clean(names)}: choose one with --topic")
+        raise LagwiseError(
+            f"group {clean(group)!r} reads {clean(names)}: choose one with --topic", code=ErrorCode.AMBIGUOUS_NAME
+        )
     return dict(rows[0])
 
 

@@ -12,6 +12,7 @@ import yaml
 
 from lagwise.config import Cluster, Config, validated
 from lagwise.config.source import setting_variables
+from lagwise.platform.error_codes import ErrorCode, code_of_system
 from lagwise.platform.errors import ConfigError, LagwiseError
 from lagwise.platform.files import replace_file, why
 from lagwise.platform.logs import clean
@@ -29,10 +30,16 @@ def overridden(config: Config, *, bootstrap: str | None, data: str | None) -> Co
     if bootstrap is not None:
         if len(config.clusters) > 1:
             names = ", ".join(c.name for c in config.clusters)
-            raise ConfigError(f"--bootstrap sets one cluster, but the settings have several ({names}): leave it out")
+            raise ConfigError(
+                f"--bootstrap sets one cluster, but the settings have several ({names}): leave it out",
+                code=ErrorCode.REQUEST_REJECTED,
+            )
         if config.clusters and not isinstance(config.clusters[0], Cluster):
             name = config.clusters[0].name
-            raise ConfigError(f"--bootstrap sets a Kafka cluster, but {name} in the settings is not one: leave it out")
+            raise ConfigError(
+                f"--bootstrap sets a Kafka cluster, but {name} in the settings is not one: leave it out",
+                code=ErrorCode.REQUEST_REJECTED,
+            )
         cluster = config.clusters[0].model_dump(exclude_unset=True) if config.clusters else {}
         changes["clusters"] = [cluster | {"bootstrap": bootstrap}]
     return validated(config.model_dump(exclude_unset=True) | changes, where="the command line")
@@ -117,7 +124,10 @@ def write_settings(config: Config, file: str = EFFECTIVE_SETTINGS) -> Path:
         make_state_folder(state)
         replace_file(target, text.encode())
     except OSError as error:
-        raise LagwiseError(f"cannot write to the state folder {clean(str(state))}: {why(error)}") from error
+        raise LagwiseError(
+            f"cannot write to the state folder {clean(str(state))}: {why(error)}",
+            code=code_of_system(error, ErrorCode.FILE_NOT_WRITABLE),
+        ) from error
     return target
 
 

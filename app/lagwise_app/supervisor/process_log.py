@@ -6,6 +6,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO
 
+from lagwise.platform.error_codes import ErrorCode, code_of_system
 from lagwise.platform.errors import LagwiseError
 from lagwise.platform.files import why
 from lagwise.platform.logs import clean, message_of
@@ -45,7 +46,10 @@ class ProcessLog:
             try:
                 self._open_file()
             except OSError as error:
-                raise LagwiseError(f"cannot write the log {clean(str(self.path))}: {why(error)}") from error
+                raise LagwiseError(
+                    f"cannot write the log {clean(str(self.path))}: {why(error)}",
+                    code=code_of_system(error, ErrorCode.FILE_NOT_WRITABLE),
+                ) from error
 
     def start_run(self) -> None:
         """Begin a new run of the process: :meth:`last_line` forgets the previous one."""

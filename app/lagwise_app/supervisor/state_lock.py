@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
+from lagwise.platform.error_codes import ErrorCode, code_of_system
 from lagwise.platform.errors import LagwiseError
 from lagwise.platform.files import why
 from lagwise.platform.logs import clean
@@ -27,7 +28,10 @@ def locked(state: Path) -> Iterator[None]:
         make_state_folder(state)
         file = opened(state / "lagwise.lock", "a+b")
     except OSError as error:
-        raise LagwiseError(f"cannot write to the state folder {clean(str(state))}: {why(error)}") from error
+        raise LagwiseError(
+            f"cannot write to the state folder {clean(str(state))}: {why(error)}",
+            code=code_of_system(error, ErrorCode.FILE_NOT_WRITABLE),
+        ) from error
     with file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -37,7 +41,8 @@ def locked(state: Path) -> Iterator[None]:
             holder = clean(written.strip()) or "another process"
             raise LagwiseError(
                 f"Lagwise already runs on {clean(str(state))}: {holder}. Stop it first, or choose another folder with "
-                "--data"
+                "--data",
+                code=ErrorCode.ALREADY_RUNNING,
             ) from None
         with contextlib.suppress(OSError):  # a full disk does not affect the lock itself
             holder = f"process {os.getpid()} on {socket.gethostname()}, since {datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC"

@@ -9,9 +9,12 @@ import click
 from lagwise.platform.timestamps import timestamp
 
 
-def print_json(document: object) -> None:
-    """Print one JSON document on one line: times as ISO 8601 in UTC with a Z, no NaN, no control characters."""
-    click.echo(json.dumps(document, default=_plain, allow_nan=False))  # ASCII: control characters come out escaped
+def print_json(document: object, *, err: bool = False) -> None:
+    """Print one JSON document on one line, on stdout or with ``err`` on stderr: times as ISO 8601 in UTC with a Z, no
+    NaN, no control characters."""
+    click.echo(
+        json.dumps(document, default=_plain, allow_nan=False), err=err
+    )  # ASCII: control characters come out escaped
 
 
 def _plain(value: object) -> object:

@@ -8,6 +8,7 @@ from typing import Any
 from lagwise.config import Config
 from lagwise.domain.staleness import DataAge, age_seconds, allowed_age_seconds
 from lagwise.domain.vocabulary import display_rank
+from lagwise.platform.error_codes import ErrorCode
 from lagwise.platform.errors import LagwiseError
 from lagwise.platform.logs import clean
 from lagwise.platform.program import program
@@ -125,15 +126,21 @@ def group(lake: Lake, name: str, cluster: str | None) -> dict[str, Any]:
     """The row of one group. Raises LagwiseError where there is none, or one in several clusters."""
     found = [r for r in groups(lake) if r["group"] == name and cluster in (None, r["cluster"])]
     if not found and lake.open(GROUP_STATUS) is None:
-        raise LagwiseError(f"the lake {clean(lake.uri)} has no results: no analysis has written to it yet")
+        raise LagwiseError(
+            f"the lake {clean(lake.uri)} has no results: no analysis has written to it yet", code=ErrorCode.NO_RESULTS
+        )
     if not found:
         where = f" in cluster {clean(cluster)}" if cluster else ""
         raise LagwiseError(
-            f"no group {clean(name)!r}{where} has been analysed; `{program()} status --all` lists the groups"
+            f"no group {clean(name)!r}{where} has been analysed; `{program()} status --all` lists the groups",
+            code=ErrorCode.UNKNOWN_NAME,
         )
     if len(found) > 1:
         names = ", ".join(sorted(r["cluster"] for r in found))
-        raise LagwiseError(f"group {clean(name)!r} is in several clusters ({clean(names)}): choose one with --cluster")
+        raise LagwiseError(
+            f"group {clean(name)!r} is in several clusters ({clean(names)}): choose one with --cluster",
+            code=ErrorCode.AMBIGUOUS_NAME,
+        )
     return found[0]
 
 

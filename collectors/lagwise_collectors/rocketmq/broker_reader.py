@@ -71,7 +71,7 @@ class BrokerReader:
         names = sorted(view.groups & set(groups))
         answers = self._ask(view, [requests.group_connections(name) for name in names])
         for name, answer in zip(names, answers, strict=True):
-            if isinstance(answer, RocketmqTrouble) and answer.code == CONSUMER_NOT_ONLINE:
+            if isinstance(answer, RocketmqTrouble) and answer.response_code == CONSUMER_NOT_ONLINE:
                 view.online[name] = None
                 continue
             found = _parsed(answer, requests.online_group_of)
@@ -107,7 +107,7 @@ class BrokerReader:
     def _ask(self, view: BrokerView, asked: Sequence[Request]) -> list[Answer]:
         """The answers. Raises RocketmqTrouble where none of them arrived: no later request would succeed either."""
         answers = self._client.ask_all(view.broker.address, asked)
-        lost = [answer for answer in answers if isinstance(answer, RocketmqTrouble) and answer.code is None]
+        lost = [answer for answer in answers if isinstance(answer, RocketmqTrouble) and answer.response_code is None]
         if lost and len(lost) == len(answers):
             raise lost[0]
         return answers

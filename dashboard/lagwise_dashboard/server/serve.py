@@ -20,6 +20,7 @@ import streamlit.logger
 
 from lagwise.config import Config
 from lagwise.config.auth_file import check_auth_file
+from lagwise.platform.error_codes import ErrorCode
 from lagwise.platform.errors import ConfigError, MissingRequirement
 from lagwise_dashboard import context
 from lagwise_dashboard.server import streamlit_options
@@ -92,7 +93,9 @@ def _require_gate(config: Config) -> None:
         return
     check_auth_file(config.dashboard.sign_in.auth_file)
     if importlib.util.find_spec("authlib") is None:
-        raise MissingRequirement("dashboard.sign_in needs authlib: install lagwise[dashboard]")
+        raise MissingRequirement(
+            "dashboard.sign_in needs authlib: install lagwise[dashboard]", code=ErrorCode.EXTRA_MISSING
+        )
 
 
 def _require_address(host: str, port: int) -> None:
@@ -103,7 +106,9 @@ def _require_address(host: str, port: int) -> None:
             probe.bind((host, port))
         except OSError as error:
             advice = "another dashboard may be running there; choose another dashboard.port"
-            raise ConfigError(f"cannot listen on {host}:{port} (dashboard): {error.strerror}; {advice}") from error
+            raise ConfigError(
+                f"cannot listen on {host}:{port} (dashboard): {error.strerror}; {advice}", code=ErrorCode.CANNOT_LISTEN
+            ) from error
 
 
 def _prepare(app: DashboardApp) -> None:

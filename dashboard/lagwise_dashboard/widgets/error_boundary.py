@@ -7,7 +7,7 @@ from secrets import token_hex
 
 import streamlit as st
 
-from lagwise.platform.errors import ConfigError, DatabaseError, LagwiseError, LakeError
+from lagwise.platform.errors import ConfigError, DatabaseError, LagwiseError, LakeError, with_code
 from lagwise.platform.log_events import LogEvent, event
 from lagwise.platform.logs import clean
 from lagwise_dashboard import escaping
@@ -39,7 +39,10 @@ def boundary() -> Iterator[None]:
     except LagwiseError as error:
         log.warning("the page shows an error: %s", error, extra=event(LogEvent.PAGE_ERROR))
         advice = next((text for kind, text in _WHAT_TO_DO if isinstance(error, kind)), "")
-        st.error(f"{escaping.markdown(clean(str(error)))}\n\n{advice}".strip(), icon=":material/error:")
+        st.error(
+            f"{escaping.markdown(with_code(clean(str(error)), error.code))}\n\n{advice}".strip(),
+            icon=":material/error:",
+        )
     except Exception:
         reference = token_hex(3)
         log.exception("a page failed (reference %s)", reference, extra=event(LogEvent.DEFECT, reference=reference))

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Self
 
 from lagwise.platform.die_with_parent import dying_with_parent
+from lagwise.platform.error_codes import ErrorCode
 from lagwise.platform.errors import LagwiseError
 from lagwise.platform.java import find_java
 from lagwise_sandbox.jars import Progress, rocketmq_classpath
@@ -60,7 +61,7 @@ class Rocketmq(StartedInContext):
     def data(self) -> Path:
         """Where its files and logs are. Raises LagwiseError before the start."""
         if self._data is None:
-            raise LagwiseError("the sandbox's RocketMQ has no files before it is started")
+            raise RuntimeError("the sandbox's RocketMQ has no files before it is started")
         return self._data
 
     @property
@@ -128,7 +129,10 @@ class Rocketmq(StartedInContext):
             stdin=subprocess.DEVNULL,
         )
         if ran.returncode != 0:
-            raise LagwiseError(f"mqadmin {arguments[0]} failed: {(ran.stderr or ran.stdout).strip()[-300:]}")
+            raise LagwiseError(
+                f"mqadmin {arguments[0]} failed: {(ran.stderr or ran.stdout).strip()[-300:]}",
+                code=ErrorCode.PROCESS_FAILED,
+            )
         return ran.stdout
 
     def stop(self) -> None:
@@ -173,7 +177,9 @@ class Rocketmq(StartedInContext):
         deadline = time.monotonic() + _START_SECONDS
         while b"boot success" not in log.read_bytes() or (listed and name not in self._brokers_listed()):
             if self._processes[name].poll() is not None or time.monotonic() > deadline:
-                raise LagwiseError(f"the sandbox's RocketMQ {name} did not start: {last_words(log)}")
+                raise LagwiseError(
+                    f"the sandbox's RocketMQ {name} did not start: {last_words(log)}", code=ErrorCode.PROCESS_FAILED
+                )
             time.sleep(0.1)
 
     def _brokers_listed(self) -> set[str]:

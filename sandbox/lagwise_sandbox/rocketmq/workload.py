@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Self
 
 from lagwise.platform.die_with_parent import dying_with_parent
+from lagwise.platform.error_codes import ErrorCode
 from lagwise.platform.errors import LagwiseError, MissingRequirement
 from lagwise_sandbox.rocketmq.servers import Rocketmq
 from lagwise_sandbox.server_process import StartedInContext
@@ -78,4 +79,6 @@ class RocketmqWorkload(StartedInContext):
                 "the sandbox's RocketMQ consumers are Java source, and this Java has no compiler: install a JDK "
                 "(Debian and Ubuntu: apt-get install openjdk-17-jdk-headless)"
             )
-        return LagwiseError(f"the sandbox's RocketMQ workload did not start: {said.strip()[-300:]}")
+        return LagwiseError(
+            f"the sandbox's RocketMQ workload did not start: {said.strip()[-300:]}", code=ErrorCode.PROCESS_FAILED
+        )

@@ -8,6 +8,7 @@ from typing import TypeVar
 import pyarrow as pa
 from pyspark import SparkContext
 
+from lagwise.platform.error_codes import ErrorCode
 from lagwise.platform.errors import MissingRequirement
 from lagwise_spark.tasks.error_text import reason_of
 
@@ -68,7 +69,8 @@ def _python_of_executors(name: str, packages: str) -> Iterator[None]:
             raise MissingRequirement(
                 f"{name} needs Python {sys.version_info.major}.{sys.version_info.minor} with {packages} on Spark's "
                 "executors: install them there, and name that Python in analysis.spark.conf as spark.pyspark.python "
-                f"({reason_of(error)})"
+                f"({reason_of(error)})",
+                code=ErrorCode.EXECUTORS_INCOMPLETE,
             ) from error
         raise
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from lagwise.platform.error_codes import ErrorCode
 from lagwise.platform.errors import LagwiseError
 from lagwise.platform.logs import clean
 from lagwise_app.cli.option_types import duration_type
@@ -33,7 +34,9 @@ def operator(name: str | None) -> "Operator":
     try:
         return Operator(name or getpass.getuser(), Via.CLI)
     except (OSError, KeyError):
-        raise LagwiseError("the user of this terminal has no name: give yours with --by NAME") from None
+        raise LagwiseError(
+            "the user of this terminal has no name: give yours with --by NAME", code=ErrorCode.REQUEST_REJECTED
+        ) from None
 
 
 @click.command("list", short_help="Show open alerts and silences.")
@@ -200,11 +203,15 @@ def _named_alerts(firing: "list[Alert]", name: str, cluster: str | None) -> "lis
     found = exact or [one for one in firing if one.subject.group == name and cluster in (None, one.subject.cluster)]
     if not found:
         raise LagwiseError(
-            f"no firing alert has the incident or group {clean(name)!r}; `lagwise alert list` shows those that fire"
+            f"no firing alert has the incident or group {clean(name)!r}; `lagwise alert list` shows those that fire",
+            code=ErrorCode.UNKNOWN_NAME,
         )
     clusters = sorted({one.subject.cluster or "" for one in found})
     if len(clusters) > 1:
-        raise LagwiseError(f"group {clean(name)!r} fires in {clean(', '.join(clusters))}: choose one with --cluster")
+        raise LagwiseError(
+            f"group {clean(name)!r} fires in {clean(', '.join(clusters))}: choose one with --cluster",
+            code=ErrorCode.AMBIGUOUS_NAME,
+        )
     return found
 
 

@@ -15,6 +15,7 @@ import psutil
 
 from lagwise.config import Config
 from lagwise.platform.die_with_parent import dying_with_parent
+from lagwise.platform.error_codes import ErrorCode
 from lagwise.platform.errors import LagwiseError
 from lagwise.tables.store import Lake
 from lagwise_app.demo.made_up.samples import MadeUpSamples
@@ -92,7 +93,9 @@ class MadeUpCluster:
             self._doing = "taking made-up samples"
             self._go_on(Lake(self._config.lake_uri))
         except Exception as error:  # whatever it is, the demo says it and ends
-            self._failure = LagwiseError(f"{self._doing} failed: {error}; --no-past leaves them out")
+            self._failure = LagwiseError(
+                f"{self._doing} failed: {error}; --no-past leaves them out", code=ErrorCode.PROCESS_FAILED
+            )
             self._failure.__cause__ = error
         finally:
             self._judged.set()
@@ -119,7 +122,10 @@ class MadeUpCluster:
                 process.wait()
                 return
         if process.returncode:
-            raise LagwiseError(f"{module[0]} ended with {process.returncode}: {last_words(log)} (its log: {log})")
+            raise LagwiseError(
+                f"{module[0]} ended with {process.returncode}: {last_words(log)} (its log: {log})",
+                code=ErrorCode.PROCESS_FAILED,
+            )
 
     def _go_on(self, lake: Lake) -> None:
         """Take each sample when it is due, as a collector does; those that are overdue at once."""

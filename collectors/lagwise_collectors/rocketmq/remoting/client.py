@@ -70,7 +70,7 @@ class RocketmqClient:
         kept = self._connections.get(address)
         if kept is not None and not kept.broken:
             answers = kept.ask_all(requests, within_seconds=within_seconds)
-            if not (kept.broken and all(isinstance(a, RocketmqTrouble) and a.code is None for a in answers)):
+            if not (kept.broken and all(isinstance(a, RocketmqTrouble) and a.response_code is None for a in answers)):
                 return answers
         try:
             connection = self._connections[address] = Connection(address, self._reach)

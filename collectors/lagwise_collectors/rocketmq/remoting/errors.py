@@ -37,11 +37,11 @@ ADVICE = {
 
 
 class RocketmqTrouble(Trouble):
-    """A request, or a whole server, that failed: ``code`` is RocketMQ's where it answered."""
+    """A request, or a whole server, that failed: ``response_code`` is RocketMQ's where it answered."""
 
-    def __init__(self, kind: str, detail: str, code: int | None = None) -> None:
+    def __init__(self, kind: str, detail: str, response_code: int | None = None) -> None:
         super().__init__(kind, detail)
-        self.code = code
+        self.response_code = response_code
 
 
 class MalformedResponse(RocketmqTrouble):

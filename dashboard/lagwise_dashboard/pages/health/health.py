@@ -1,17 +1,22 @@
 """Is Lagwise itself healthy? Age of the data, errors, durations, size of the lake, and what to do when
 something is off."""
 
+import contextlib
+import socket
 from datetime import datetime, timedelta
 
 import pyarrow as pa
 import streamlit as st
 
 from lagwise.domain import humanise
+from lagwise.operational.heartbeats import SILENT_SECONDS, SharedBeat, read_heartbeats
+from lagwise.operational.lease import Process
 from lagwise.platform import health as heartbeats
+from lagwise.platform.errors import DatabaseError
 from lagwise.platform.logs import clean
 from lagwise.tables.maintenance import COMPACT_FROM_FILES
 from lagwise.tables.quarantine import DAMAGED_FILES, QUARANTINE, QuarantinedFiles
-from lagwise_dashboard import context, escaping, plot_theme, tables
+from lagwise_dashboard import alert_reader, context, escaping, plot_theme, tables
 from lagwise_dashboard.cache import ask
 from lagwise_dashboard.pages.health import troubles
 from lagwise_dashboard.queries import health as queries
@@ -209,22 +214,39 @@ def _compaction(sizes: list[Row]) -> str:
 
 
 def _processes(now: datetime) -> None:
-    beats = heartbeats.read(context.config().state)
     st.subheader("Processes", anchor=False)
+    beats = _beats(now)
     if not beats:
-        st.caption(
-            "No process has written a heartbeat to the state folder of this machine. That is normal if the processes "
-            "run on other machines."
-        )
+        st.caption("No process has reported to the operational database, or to the state folder of this machine.")
         return
-    st.caption("The last report of each process on this machine.")
+    st.caption(
+        "The last report of each process, on whatever machine. One that has reported nothing for "
+        f"{humanise.duration(SILENT_SECONDS)} was killed, or hangs."
+    )
     columns = [
-        tables.text("Process", [b.process for b in beats.values()]),
-        tables.ago("Reported", [b.at for b in beats.values()], now),
-        tables.number("PID", [b.pid for b in beats.values()]),
-        tables.text("Report", [b.line for b in beats.values()], width=200, wraps=True),
+        tables.text("State", ["✕ silent" if b.is_silent(now) else "✓ reports" for b in beats]),
+        tables.text("Process", [b.process for b in beats]),
+        tables.text("Host", [b.where.host for b in beats]),
+        tables.ago("Reported", [b.at for b in beats], now),
+        tables.number("PID", [b.where.pid for b in beats]),
+        tables.text("Report", [b.line for b in beats], width=200, wraps=True),
     ]
-    grid.show(columns, name="processes", label="Processes of Lagwise on this machine and their last reports")
+    grid.show(columns, name="processes", label="Processes of Lagwise and their last reports")
+
+
+def _beats(now: datetime) -> list[SharedBeat]:
+    """Those of the database; of this machine also those that could not be written there."""
+    shared: list[SharedBeat] = []
+    with contextlib.suppress(DatabaseError):  # which every page reports
+        shared = read_heartbeats(alert_reader.engine(), now)
+    host = socket.gethostname()
+    known = {(beat.process, beat.where.host, beat.where.pid) for beat in shared}
+    local = [
+        SharedBeat(beat.process, beat.at, beat.line, Process(host, beat.pid, None, None))
+        for beat in heartbeats.read(context.config().state).values()
+        if (beat.process, host, beat.pid) not in known
+    ]
+    return sorted([*shared, *local], key=lambda beat: (beat.process, beat.where.host, beat.at))
 
 
 page.show("Is Lagwise itself healthy?", body)
