@@ -11,7 +11,7 @@ from lagwise.platform import health as heartbeats
 from lagwise.platform.logs import clean
 from lagwise.tables.maintenance import COMPACT_FROM_FILES
 from lagwise.tables.quarantine import DAMAGED_FILES, QUARANTINE, QuarantinedFiles
-from lagwise_dashboard import context, escaping, plot_theme, tables
+from lagwise_dashboard import context, escaping, gate, plot_theme, tables
 from lagwise_dashboard.cache import ask
 from lagwise_dashboard.pages.health import troubles
 from lagwise_dashboard.queries import health as queries
@@ -34,6 +34,8 @@ def body() -> None:
         if not _collected(now):
             _processes(now)
             return
+    if not gate.sees_everything():
+        return  # the rest counts what is of all groups
     left, right = st.columns([3, 2])
     with left, boundary():
         _lake()
@@ -209,6 +211,8 @@ def _compaction(sizes: list[Row]) -> str:
 
 
 def _processes(now: datetime) -> None:
+    if not gate.sees_everything():
+        return
     beats = heartbeats.read(context.config().state)
     st.subheader("Processes", anchor=False)
     if not beats:
