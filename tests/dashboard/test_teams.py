@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Engine
 
-from lagwise.links import pages
+from lagwise.links import pages, parameters
 from lagwise_alerts.operate import Matcher, Operator, Via, actions, saved_views
 from lagwise_alerts.outbox.database import open_engine
 from tests.dashboard import alerts, lakes, planning
@@ -103,7 +103,7 @@ def test_no_page_names_what_its_reader_may_not_see(page: str, address: str) -> N
     assert seen_by["both"] >= seen_by["money"] | seen_by["shop"]
 
 
-@pytest.mark.parametrize("page", [page.path for page in pages.PAGES if "group" in page.parameters])
+@pytest.mark.parametrize("page", [page.path for page in pages.PAGES if parameters.GROUP in page.uses])
 def test_a_link_to_a_hidden_group_reads_like_one_to_an_unknown_group(page: str, address: str) -> None:
     claims, _ = READERS["money"]
     hidden = drawn_for(claims, address, page, "cluster=prod&group=fraud-scoring")
