@@ -19,7 +19,7 @@ from lagwise.config import Config
 from lagwise.config.auth_file import check_auth_file
 from lagwise.config.operating import Access, Role, SignIn
 from lagwise.config.visibility import EVERYTHING, NOTHING, Visibilities
-from lagwise_alerts.operate import Operator, Via
+from lagwise_alerts.operate import Alert, Operator, Silence, Via
 from lagwise_dashboard import context, escaping
 
 #: The headers with which browsers open a page's socket; scripts cannot add any. Every other header was added on the
@@ -59,6 +59,14 @@ class Person:
             return True
         return self.may_act and cluster is not None and group is not None and self.acts_on.shows(cluster, group)
 
+    def may_act_on_alert(self, alert: Alert) -> bool:
+        """Whether they acknowledge and silence it."""
+        return self.may_act_on(alert.subject.cluster, alert.subject.group)
+
+    def may_act_on_silence(self, silence: Silence) -> bool:
+        """Whether they end it."""
+        return self.may_act_on(*(silence.matcher.one_group or (None, None)))
+
 
 def current() -> Person | None:
     """The person at the other end; None if they have yet to sign in. Raises ConfigError."""
@@ -79,6 +87,12 @@ def identified(config: Config, claims: Mapping[str, Any]) -> Person:
     name = next((str(claims[key]) for key in ("email", "preferred_username", "name", "sub") if claims.get(key)), "?")
     advice = "`dashboard.sign_in` says who has it"
     return Person(name, access.role, signed_in=True, advice=advice, acts_on=access.acts_on)
+
+
+def acts_on_everything() -> bool:
+    """Whether the reader acts on what is about no group, or about several."""
+    person = current()
+    return person is not None and person.may_act_on_everything
 
 
 def operator(person: Person) -> Operator:

@@ -321,11 +321,9 @@ def _is_among(groups: Groups | None) -> ColumnElement[bool]:
     """Whether an alert is about one of the groups; None is any, and also what is about no group."""
     if groups is None:
         return true()
-    names: dict[str, list[str]] = {}
-    for cluster, group in groups:
-        names.setdefault(cluster, []).append(group)
-    its = (ALERTS.c.cluster == cluster for cluster in names)
-    return or_(false(), *(is_its & ALERTS.c.group.in_(names[c]) for c, is_its in zip(names, its, strict=True)))
+    a, clusters = ALERTS.c, sorted({cluster for cluster, _ in groups})
+    its = ((a.cluster == one) & a.group.in_([group for cluster, group in groups if cluster == one]) for one in clusters)
+    return or_(false(), *its)
 
 
 def _about(groups: Groups | None) -> ColumnElement[bool]:

@@ -133,10 +133,7 @@ def bar(firing: Sequence[Alert], acknowledged: Sequence[Alert]) -> None:
         how = f": {person.advice}" if person is not None else ""
         st.caption(f"Read-only. Acknowledging and silencing need the role operator{how}.")
         return
-    firing, acknowledged = (
-        [one for one in alerts if operator.may_act_on(one.subject.cluster, one.subject.group)]
-        for alerts in (firing, acknowledged)
-    )
+    firing, acknowledged = (list(filter(operator.may_act_on_alert, alerts)) for alerts in (firing, acknowledged))
     with st.container(horizontal=True, gap="small", vertical_alignment="center"):
         _acknowledge_form(firing)
         _unacknowledge_form(acknowledged)
@@ -177,8 +174,7 @@ def end_silence(silences: Sequence[Silence]) -> None:
     """End one of the silences now."""
     if (person := _operator()) is None:
         return
-    silences = [one for one in silences if person.may_act_on(*(one.matcher.one_group or (None, None)))]
-    if not silences:
+    if not (silences := list(filter(person.may_act_on_silence, silences))):
         return
     with _UNSILENCE.open():
         words = {one.id: f"{one.id}: {escaping.visible(actions.matcher_words(one.matcher))}" for one in silences}
@@ -189,7 +185,7 @@ def end_silence(silences: Sequence[Silence]) -> None:
 
 def send_again(dead: Sequence[DeliveryRow], subjects: dict[str, str]) -> None:
     """Queue undelivered messages again."""
-    if not dead or not _acts_on_everything():
+    if not dead or not identity.acts_on_everything():
         return
     with _RESEND.open():
         words = {row.id: f"{row.id}: {escaping.visible(row.channel)}, {_about(row, subjects)}" for row in dead}
@@ -203,7 +199,7 @@ def send_again(dead: Sequence[DeliveryRow], subjects: dict[str, str]) -> None:
 def test_channel() -> None:
     """Send a test through a channel, and show the answer."""
     names = [channel.name for channel in context.config().alerts.channels]
-    if not names or not _acts_on_everything():
+    if not names or not identity.acts_on_everything():
         return
     with _TEST.open():
         name = st.selectbox("Channel", names, key="try_name")
@@ -347,11 +343,6 @@ def _operator() -> identity.Person | None:
     """This reader, if they may act."""
     person = identity.current()
     return person if person is not None and person.may_act else None
-
-
-def _acts_on_everything() -> bool:
-    person = _operator()
-    return person is not None and person.may_act_on_everything
 
 
 def _line(row: Alert) -> str:
