@@ -129,8 +129,7 @@ def bar(firing: Sequence[Alert], acknowledged: Sequence[Alert]) -> None:
     if (operator := _operator()) is None:
         for error in st.session_state.pop(_FAILED, {}).values():
             st.error(escaping.markdown(error), icon=":material/error:")
-        person = identity.current()
-        how = f": {person.advice}" if person is not None else ""
+        how = f": {person.advice}" if (person := identity.current()) is not None else ""
         st.caption(f"Read-only. Acknowledging and silencing need the role operator{how}.")
         return
     firing, acknowledged = (list(filter(operator.may_act_on_alert, alerts)) for alerts in (firing, acknowledged))
@@ -172,9 +171,8 @@ def bar_of_group(cluster: str, group: str, firing: Sequence[Alert], acknowledged
 
 def end_silence(silences: Sequence[Silence]) -> None:
     """End one of the silences now."""
-    if (person := _operator()) is None:
-        return
-    if not (silences := list(filter(person.may_act_on_silence, silences))):
+    person = _operator()
+    if person is None or not (silences := list(filter(person.may_act_on_silence, silences))):
         return
     with _UNSILENCE.open():
         words = {one.id: f"{one.id}: {escaping.visible(actions.matcher_words(one.matcher))}" for one in silences}
@@ -341,8 +339,7 @@ def _show_what_was_done() -> None:
 
 def _operator() -> identity.Person | None:
     """This reader, if they may act."""
-    person = identity.current()
-    return person if person is not None and person.may_act else None
+    return person if (person := identity.current()) is not None and person.may_act else None
 
 
 def _line(row: Alert) -> str:
