@@ -54,6 +54,8 @@ _EXAMPLES: dict[str, Any] = {
     "heartbeat.url": "${env:LAGWISE_SECRET_HEARTBEAT_URL}",
     "otlp.url": "http://127.0.0.1:4318/v1/metrics",
     "sign_in.auth_file": "/etc/lagwise/auth.toml",
+    "teams[].name": "payments",
+    "teams[].members": ["payments-dev"],
 }
 
 

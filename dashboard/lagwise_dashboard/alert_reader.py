@@ -1,5 +1,5 @@
-"""Alerts, deliveries and saved views, read through the alerts room. Answers are kept for a moment, for every open
-browser.
+"""Alerts, deliveries and saved views, read through the alerts room: what the reader may see of them. Answers are kept
+for a moment, for every open browser.
 
 Whatever is read here raises DatabaseError where the database cannot be read.
 """
@@ -7,10 +7,14 @@ Whatever is read here raises DatabaseError where the database cannot be read.
 from collections.abc import Callable, Iterable
 from datetime import datetime
 from typing import Any, Concatenate, ParamSpec, TypeVar
+from urllib.parse import parse_qs
 
 import streamlit as st
 from sqlalchemy import Engine
 
+from lagwise.config.visibility import Visibilities
+from lagwise.links import parameters
+from lagwise.operational.heartbeats import SharedBeat, read_heartbeats
 from lagwise_alerts.operate import (
     ActionRow,
     Alert,
@@ -22,7 +26,7 @@ from lagwise_alerts.operate import (
     Silence,
     queries,
 )
-from lagwise_dashboard import context
+from lagwise_dashboard import context, gate, identity
 from lagwise_dashboard.queries.listing import ListPage, ListQuery
 
 P = ParamSpec("P")
@@ -36,41 +40,42 @@ MAX_ROWS = 200
 
 def counts() -> AlertCounts:
     """How many alerts and messages are in which state."""
-    return _ask(queries.counts)
+    return _ask(queries.counts, _groups())
 
 
 def open_alerts() -> list[Alert]:
     """Firing and pending alerts, most severe first."""
-    return _ask(queries.open_alerts)
+    return _seen(_ask(queries.open_alerts))
 
 
 def history_of(cluster: str, group: str) -> list[Alert]:
     """The group's alerts that ended last, latest first."""
-    return _ask(queries.history, cluster=cluster, group=group, limit=MAX_ROWS)
+    return _seen(_ask(queries.history, cluster=cluster, group=group, limit=MAX_ROWS))
 
 
 def history(query: ListQuery) -> ListPage[Alert]:
     """Alerts that ended, latest first."""
-    return _page(queries.history, queries.count_history, query)
+    return _page(queries.history, queries.count_history, query, among=_groups())
 
 
 def deliveries(query: ListQuery) -> ListPage[DeliveryRow]:
     """Messages, latest first."""
-    return _page(queries.deliveries, queries.count_deliveries, query)
+    return _page(queries.deliveries, queries.count_deliveries, query, among=_groups())
 
 
 def messages_of(incident_ids: Iterable[str], since: datetime) -> list[IncidentMessage]:
     """All messages about incidents since the minute of that time, in order."""
-    return _ask(queries.messages_of, tuple(sorted(incident_ids)), since.replace(second=0, microsecond=0))
+    ids = [alert.incident_id for alert in _alerts(incident_ids)]
+    return _ask(queries.messages_of, tuple(ids), since.replace(second=0, microsecond=0))
 
 
 def alerts_of(rows: Iterable[DeliveryRow]) -> list[Alert]:
     """The alerts that messages are about."""
-    return _ask(queries.alerts_of, tuple(sorted({r.incident_id for r in rows})))
+    return _alerts({row.incident_id for row in rows})
 
 
 def mute_state() -> MuteState:
-    """What operators and settings mute now."""
+    """What operators and settings mute now: to be asked about alerts, never to be shown."""
 
     def read(engine: Engine) -> MuteState:
         return queries.mute_state(engine, context.config().alerts.maintenance, context.now())
@@ -79,32 +84,78 @@ def mute_state() -> MuteState:
 
 
 def silences() -> list[Silence]:
-    """Silences in force or to come."""
+    """Silences in force or to come. Who sees some groups only sees those of one group: other patterns name any."""
 
     def read(engine: Engine) -> list[Silence]:
         return queries.silences(engine, context.now())
 
-    return _ask(read)
+    seen = gate.visibility()
+    return [
+        one
+        for one in _ask(read)
+        if seen.is_unlimited or ((its := one.matcher.one_group) is not None and seen.shows(*its))
+    ]
 
 
 def saved_views() -> list[SavedView]:
-    """All saved views by name."""
-    return _ask(queries.saved_views)
+    """All saved views by name. Who sees some groups only sees their own, and those of one group: the name or the
+    address of another may name any."""
+    seen, person = gate.visibility(), identity.current()
+    return [
+        view
+        for view in _ask(queries.saved_views)
+        if seen.is_unlimited or (person is not None and view.saved_by == person.name) or _is_of_a_group(view, seen)
+    ]
+
+
+def _is_of_a_group(view: SavedView, seen: Visibilities) -> bool:
+    texts = parse_qs(view.query)
+    its = [texts.get(parameter.name, []) for parameter in (parameters.CLUSTER, parameters.GROUP)]
+    return all(len(given) == 1 for given in its) and seen.shows(its[0][0], its[1][0])
 
 
 def actions(query: ListQuery) -> ListPage[ActionRow]:
-    """What operators did, latest first."""
-    return _page(queries.actions, queries.count_actions, query)
+    """What operators did, latest first. Who sees some groups only sees what they did themselves."""
+    person = identity.current()
+    who = None if gate.sees_everything() else person.name if person is not None else ""
+    return _page(queries.actions, queries.count_actions, query, who=who)
 
 
 def dead() -> list[DeliveryRow]:
     """Undelivered messages, latest first."""
-    return _ask(queries.deliveries, state="dead", limit=MAX_ROWS)
+    return _ask(queries.deliveries, state="dead", among=_groups(), limit=MAX_ROWS)
 
 
 def summary_sizes() -> dict[int, int]:
-    """How many messages each summary holds."""
-    return _ask(queries.summary_sizes)
+    """How many messages each summary holds; a summary may be about any group."""
+    return _ask(queries.summary_sizes) if gate.sees_everything() else {}
+
+
+def heartbeats(now: datetime) -> list[SharedBeat]:
+    """The last report of every process, on whatever machine; their words may name any cluster, so that readers of some
+    groups get none."""
+    return read_heartbeats(engine(), now) if gate.sees_everything() else []
+
+
+def _groups() -> queries.Groups | None:
+    """The groups that alerts are about and the reader sees; None is all, and also what is about no group."""
+    seen = gate.visibility()
+    return None if seen.is_unlimited else tuple(sorted(one for one in _ask(queries.groups) if seen.shows(*one)))
+
+
+def _alerts(incident_ids: Iterable[str]) -> list[Alert]:
+    return _seen(_ask(queries.alerts_of, tuple(sorted(incident_ids))))
+
+
+def _seen(alerts: list[Alert]) -> list[Alert]:
+    """Those of the alerts that the reader sees. What is about no group, or about several, takes seeing everything."""
+    seen = gate.visibility()
+    if seen.is_unlimited:
+        return alerts
+    subjects = ((alert, alert.subject.cluster, alert.subject.group) for alert in alerts)
+    return [
+        a for a, cluster, group in subjects if cluster is not None and group is not None and seen.shows(cluster, group)
+    ]
 
 
 def engine() -> Engine:
@@ -118,15 +169,16 @@ def clear_cache() -> None:
     _answer.clear()
 
 
-def _page(rows: Callable[..., list[T]], count: Callable[..., int], query: ListQuery) -> ListPage[T]:
+def _page(rows: Callable[..., list[T]], count: Callable[..., int], query: ListQuery, **limit: Any) -> ListPage[T]:
     """One page of a list; beyond the last it is the last. Rows and their count are one cached answer."""
 
-    def read(engine: Engine, query: ListQuery) -> ListPage[T]:
-        total = count(engine, text=query.text)
+    def read(engine: Engine, query: ListQuery, **limit: Any) -> ListPage[T]:
+        total = count(engine, text=query.text, **limit)
         query = query.within(total)
-        return ListPage(rows(engine, text=query.text, limit=query.page_rows, offset=query.offset), total, query)
+        found = rows(engine, text=query.text, limit=query.page_rows, offset=query.offset, **limit)
+        return ListPage(found, total, query)
 
-    return _cached(read, _name_of(rows), query)
+    return _cached(read, _name_of(rows), query, **limit)
 
 
 def _ask(read: Callable[Concatenate[Engine, P], T], *args: P.args, **kwargs: P.kwargs) -> T:

@@ -1,7 +1,8 @@
 """Ask the lake a question once for everybody: answers are kept until one of the tables they rest on changes.
 
 An answer is stored under the versions of its tables, so that it is never older than the data and twenty open browsers
-cost as much as one. Nothing is read again while nothing was written.
+cost as much as one. Nothing is read again while nothing was written. Readers who see different groups
+(:mod:`lagwise_dashboard.gate`) do not share answers.
 """
 
 import hashlib
@@ -14,7 +15,7 @@ import streamlit as st
 from lagwise.platform.errors import LakeError
 from lagwise.tables.schema import Table
 from lagwise.tables.store import Lake
-from lagwise_dashboard import context
+from lagwise_dashboard import gate
 from lagwise_dashboard.queries.base import Query
 
 P = ParamSpec("P")
@@ -27,7 +28,7 @@ _MAX_ANSWERS = 200
 
 def ask(query: Query[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
     """The answer to a query over the newest snapshot. Raises LakeError."""
-    lake = context.lake()
+    lake = gate.lake()
     versions = tuple(_version(lake, table) for table in query.tables)
     return _kept(query, lake, versions, args, kwargs)
 
@@ -35,7 +36,7 @@ def ask(query: Query[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
 def ask_of_the_past(query: Query[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
     """The answer to a query over a span that lies so far back that what is written now does not change it. It is read
     again every few minutes at most. Raises LakeError."""
-    return _kept(query, context.lake(), (), args, kwargs)
+    return _kept(query, gate.lake(), (), args, kwargs)
 
 
 def computed_once(function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
@@ -60,7 +61,7 @@ def key_of(*things: Any) -> str:
 
 
 def _kept(query: Query[..., R], lake: Lake, versions: tuple[int | str | None, ...], args: Any, kwargs: Any) -> R:
-    key = key_of(lake.uri, query.name, versions, args, kwargs)
+    key = key_of(lake.uri, gate.key(), query.name, versions, args, kwargs)
     answer: R = _answer(key=key, _query=query, _lake=lake, _args=args, _kwargs=kwargs)
     return answer
 

@@ -1,16 +1,9 @@
-"""What the whole process shares: the settings, the lake, and the clock."""
+"""What the whole process shares: the settings and the clock."""
 
 from datetime import UTC, datetime
 
-import streamlit as st
-
 from lagwise.config import Config
 from lagwise.platform.errors import ConfigError
-from lagwise.tables.kept_rows import KeptRows
-from lagwise.tables.tolerant import TolerantLake
-
-#: Rows of small data files that are kept in memory.
-_KEPT_BYTES = 32 * 2**20
 
 _in_use: Config | None = None
 _STARTED_AT = datetime.now(UTC)
@@ -30,16 +23,6 @@ def config() -> Config:
     if _in_use is None:
         raise ConfigError("these pages were started without settings: serve them with `lagwise dashboard`")
     return _in_use
-
-
-@st.cache_resource(max_entries=1, show_spinner=False)
-def lake() -> TolerantLake:
-    """The one handle on the lake; its tables are refreshed as they are used. Raises ConfigError."""
-    settings = config()
-    made = TolerantLake(settings.lake_uri, settings.lake.resolved_storage_options())
-    # Each round adds a small file to most tables, and every page asks for what is newest in some of them.
-    made.kept = KeptRows(_KEPT_BYTES, of_partitions=False)
-    return made
 
 
 def started_at() -> datetime:

@@ -13,10 +13,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import streamlit as st
+from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from lagwise.config import Config
 from lagwise.config.auth_file import check_auth_file
-from lagwise.config.operating import Role
+from lagwise.config.operating import Access, Role, SignIn
+from lagwise.config.visibility import EVERYTHING, NOTHING, Visibilities
+from lagwise_alerts.operate import Alert, Operator, Silence, Via
 from lagwise_dashboard import context, escaping
 
 #: The headers with which browsers open a page's socket; scripts cannot add any. Every other header was added on the
@@ -38,11 +41,31 @@ class Person:
     role: Role | None
     signed_in: bool
     advice: str = ""
+    acts_on: Visibilities = NOTHING
 
     @property
     def may_act(self) -> bool:
-        """Whether they acknowledge, silence, and send again."""
+        """Whether they acknowledge and silence something."""
         return self.role is Role.OPERATOR
+
+    @property
+    def may_act_on_everything(self) -> bool:
+        """Whether they act on whatever it is, also on what is about no group or about several."""
+        return self.may_act and self.acts_on.is_unlimited
+
+    def may_act_on(self, cluster: str | None, group: str | None) -> bool:
+        """Whether they act on what is about this group; about none of them, or several, only who acts on everything."""
+        if self.may_act_on_everything:
+            return True
+        return self.may_act and cluster is not None and group is not None and self.acts_on.shows(cluster, group)
+
+    def may_act_on_alert(self, alert: Alert) -> bool:
+        """Whether they acknowledge and silence it."""
+        return self.may_act_on(alert.subject.cluster, alert.subject.group)
+
+    def may_act_on_silence(self, silence: Silence) -> bool:
+        """Whether they end it."""
+        return self.may_act_on(*(silence.matcher.one_group or (None, None)))
 
 
 def current() -> Person | None:
@@ -60,16 +83,35 @@ def current() -> Person | None:
 def identified(config: Config, claims: Mapping[str, Any]) -> Person:
     """Somebody whom the identity provider knows. Pure."""
     sign_in = config.dashboard.sign_in
+    access = sign_in.access(dict(claims)) if sign_in else Access()
     name = next((str(claims[key]) for key in ("email", "preferred_username", "name", "sub") if claims.get(key)), "?")
-    role = sign_in.role(dict(claims)) if sign_in else None
-    return Person(name, role, signed_in=True, advice="`dashboard.sign_in` says who has it")
+    advice = "`dashboard.sign_in` says who has it"
+    return Person(name, access.role, signed_in=True, advice=advice, acts_on=access.acts_on)
+
+
+def acts_on_everything() -> bool:
+    """Whether the reader acts on what is about no group, or about several."""
+    person = current()
+    return person is not None and person.may_act_on_everything
+
+
+def operator(person: Person) -> Operator:
+    """The person as the alerts record them, and know what they may act on."""
+    return Operator(person.name, Via.DASHBOARD, person.acts_on)
+
+
+def access_of_reader(sign_in: SignIn) -> Access:
+    """What somebody who is signed in may see and do; nothing where nobody is, or where no run of a page asks."""
+    if get_script_run_ctx(suppress_warning=True) is None or not st.user.is_logged_in:
+        return Access()
+    return sign_in.access(st.user.to_dict())
 
 
 def local(config: Config, headers: Mapping[str, str]) -> Person:
     """Somebody without sign-in, by how the page is served and asked for (headers by lower-case name)."""
     advice = _why_not_this_machine(config, headers)
-    role = Role.VIEWER if advice else Role.OPERATOR
-    return Person(_user_of_this_machine(), role, signed_in=False, advice=advice or "")
+    role, acts_on = (Role.VIEWER, NOTHING) if advice else (Role.OPERATOR, EVERYTHING)
+    return Person(_user_of_this_machine(), role, signed_in=False, advice=advice or "", acts_on=acts_on)
 
 
 def _why_not_this_machine(config: Config, headers: Mapping[str, str]) -> str | None:

@@ -1,6 +1,7 @@
 """Settings for operating alerts: maintenance windows, grouping, the heartbeat, sign-in and roles."""
 
 import re
+from dataclasses import dataclass
 from datetime import datetime, time
 from enum import StrEnum
 from pathlib import Path
@@ -11,6 +12,7 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from lagwise.config.base import NameFilter, Settings
 from lagwise.config.values import IN_SECONDS, HttpAddress, Name, Patterns, Seconds, TimeZoneName
+from lagwise.config.visibility import EVERYTHING, NOTHING, Visibilities, Visibility
 
 Weekday = Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
 WEEKDAYS: tuple[Weekday, ...] = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
@@ -102,6 +104,35 @@ class Role(StrEnum):
     OPERATOR = "operator"
 
 
+class Team(Settings):
+    """A team of users who see the groups of their own alone."""
+
+    name: Name
+    """Name of the team."""
+    members: Annotated[Patterns, Field(min_length=1)]
+    """Users who belong to the team: regular expressions that match the whole claim, or one of its texts."""
+    clusters: NameFilter = NameFilter()
+    """Clusters that the team sees."""
+    groups: NameFilter = NameFilter()
+    """Groups of these clusters that the team sees."""
+    may_operate: bool = False
+    """Whether members may acknowledge and silence alerts about these groups."""
+
+    @property
+    def visibility(self) -> Visibility:
+        """What members see."""
+        return Visibility(self.clusters, self.groups)
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """What a user may do (a ``role`` of None: nothing at all), the groups they see, and those they may act on."""
+
+    role: Role | None = None
+    sees: Visibilities = NOTHING
+    acts_on: Visibilities = NOTHING
+
+
 class SignIn(Settings):
     """Sign-in with OpenID Connect, and the roles of users."""
 
@@ -111,18 +142,38 @@ class SignIn(Settings):
     claim: str = "email"
     """Claim that decides the role: a text, or a list of texts such as `groups`."""
     operators: Patterns = ()
-    """Users who may acknowledge and silence: regular expressions that match the whole claim, or one of its texts."""
-    viewers: Patterns = (".*",)
-    """Users who may view pages: regular expressions that match the whole claim, or one of its texts. \
-A user with neither role sees nothing."""
+    """Users who see everything, and may acknowledge and silence: regular expressions that match the whole claim, or \
+one of its texts."""
+    viewers: Patterns | None = None
+    """Users who see everything: regular expressions that match the whole claim, or one of its texts. null is everyone \
+who can sign in, or with `teams` no one. A user with no role and no team sees nothing."""
+    teams: tuple[Team, ...] = ()
+    """Teams whose members see some clusters and groups only. A member of several sees what any of them sees; one who \
+is also among the `operators` or `viewers` sees everything."""
 
-    def role(self, claims: dict[str, Any]) -> Role | None:
-        """The role of an identity; None if it has none. An unverified e-mail address has none."""
+    @model_validator(mode="after")
+    def _teams_are_told_apart(self) -> Self:
+        names = [team.name for team in self.teams]
+        if twice := next((name for name in names if names.count(name) > 1), None):
+            raise ValueError(f"there are two teams {twice!r}: give each a name of its own")
+        return self
+
+    def access(self, claims: dict[str, Any]) -> Access:
+        """What an identity may see and do. An unverified e-mail address has no access."""
         if self.claim == "email" and claims.get("email_verified") is False:
-            return None
+            return Access()
         found = claims.get(self.claim)
         texts = [text for text in (found if isinstance(found, list | tuple) else [found]) if isinstance(text, str)]
-        for role, patterns in ((Role.OPERATOR, self.operators), (Role.VIEWER, self.viewers)):
-            if any(re.fullmatch(pattern, text) for pattern in patterns for text in texts):
-                return role
-        return None
+
+        def has_one_of(patterns: Patterns) -> bool:
+            return any(re.fullmatch(pattern, text) for pattern in patterns for text in texts)
+
+        if has_one_of(self.operators):
+            return Access(Role.OPERATOR, EVERYTHING, EVERYTHING)
+        everyone: Patterns = () if self.teams else (".*",)
+        teams = [team for team in self.teams if has_one_of(team.members)]
+        acts_on = Visibilities(tuple(team.visibility for team in teams if team.may_operate))
+        role = Role.OPERATOR if acts_on.parts else Role.VIEWER
+        if has_one_of(everyone if self.viewers is None else self.viewers):
+            return Access(role, EVERYTHING, acts_on)
+        return Access(role, Visibilities(tuple(team.visibility for team in teams)), acts_on) if teams else Access()

@@ -4,6 +4,8 @@ from dataclasses import dataclass, field
 
 from lagwise.config.base import NameFilter
 
+_ALL = NameFilter()
+
 
 @dataclass(frozen=True, slots=True)
 class Visibility:
@@ -20,3 +22,31 @@ class Visibility:
     def shows(self, cluster: str, group: str) -> bool:
         """Whether the caller may see this group."""
         return self.clusters.selects(cluster) and self.groups.selects(group)
+
+
+@dataclass(frozen=True, slots=True)
+class Visibilities:
+    """What a member of several teams sees: whatever one of them does. Without any it is nothing."""
+
+    parts: tuple[Visibility, ...] = ()
+
+    @property
+    def is_unlimited(self) -> bool:
+        """Whether everything is visible, also what is not about a group."""
+        return any(part.is_unlimited for part in self.parts)
+
+    def shows(self, cluster: str, group: str) -> bool:
+        """Whether the caller may see this group."""
+        return any(part.shows(cluster, group) for part in self.parts)
+
+    def shows_cluster(self, cluster: str) -> bool:
+        """Whether the caller may see that this cluster is watched, and how old its data is."""
+        return any(part.clusters.selects(cluster) for part in self.parts)
+
+    def shows_all_of(self, cluster: str) -> bool:
+        """Whether the caller may see every group of this cluster, and so what is about none of them."""
+        return any(part.clusters.selects(cluster) and part.groups == _ALL for part in self.parts)
+
+
+EVERYTHING = Visibilities((Visibility(),))
+NOTHING = Visibilities()

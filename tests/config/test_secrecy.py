@@ -20,7 +20,7 @@ PUBLIC = {
     "MaintenanceWindow.time_zone", "RocketmqCluster.name", "RocketmqCluster.name_servers",
     "ScalingSettings.host",
     "ServerSettings.host", "SideTopicSettings.dead_letter", "SideTopicSettings.retry", "SignIn.claim",
-    "SignIn.operators", "SignIn.viewers",
+    "SignIn.operators", "SignIn.viewers", "Team.members", "Team.name",
     "SparkSettings.driver_memory", "SparkSettings.master", "SqlOffsets.query", "TokenSettings.name",
     "_AlertmanagerChannel.labels", "_Channel.name",
     "_Files.group", "_Files.path", "_SourceSettings.name",

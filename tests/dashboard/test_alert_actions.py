@@ -9,6 +9,7 @@ import pytest
 from sqlalchemy import Engine
 
 from lagwise.config.operating import Role
+from lagwise.config.visibility import EVERYTHING
 from lagwise_alerts.notify.mute_state import Matcher
 from lagwise_alerts.operate import actions, queries
 from lagwise_alerts.operate.actions import Operator, Via
@@ -39,7 +40,9 @@ def engine(busy: Path, request: pytest.FixtureRequest, monkeypatch: pytest.Monke
 
 
 def be(monkeypatch: pytest.MonkeyPatch, role: Role | None) -> None:
-    monkeypatch.setattr("lagwise_dashboard.identity.local", lambda *_: Person("jo", role, signed_in=False))
+    monkeypatch.setattr(
+        "lagwise_dashboard.identity.local", lambda *_: Person("jo", role, signed_in=False, acts_on=EVERYTHING)
+    )
 
 
 def titles(app: Any) -> list[str]:

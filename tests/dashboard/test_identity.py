@@ -148,6 +148,46 @@ def test_with_sign_in(sign_in: dict[str, Any], claims: dict[str, Any], role: Rol
     assert identity.identified(config(**sign_in), claims).role is role, why
 
 
+TEAMS = {
+    "claim": "groups",
+    "operators": ["sre"],
+    "teams": [
+        {"name": "orders", "members": ["orders-.*"], "groups": {"include": ["orders-.*"]}, "may_operate": True},
+        {"name": "billing", "members": ["billing"], "clusters": {"include": ["prod"]}, "groups": {"include": ["bill"]}},
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    ("more", "groups", "role", "sees", "acts_on"),
+    [
+        ({}, ["sre", "billing"], Role.OPERATOR, "orders-1 bill other", "orders-1 bill other"),
+        ({}, ["orders-dev"], Role.OPERATOR, "orders-1", "orders-1"),
+        ({}, ["billing"], Role.VIEWER, "bill", ""),
+        ({}, ["billing", "orders-dev"], Role.OPERATOR, "orders-1 bill", "orders-1"),
+        ({}, ["orders"], None, "", ""),
+        ({"viewers": ["boss"]}, ["boss"], Role.VIEWER, "orders-1 bill other", ""),
+        ({"viewers": ["boss"]}, ["boss", "orders-dev"], Role.OPERATOR, "orders-1 bill other", "orders-1"),
+        ({"viewers": [".*"]}, ["x"], Role.VIEWER, "orders-1 bill other", ""),
+    ],
+)
+def test_teams(more: dict[str, Any], groups: list[str], role: Role | None, sees: str, acts_on: str) -> None:
+    sign_in = config(**TEAMS, **more).dashboard.sign_in
+    assert sign_in is not None
+    access = sign_in.access({"groups": groups})
+    assert access.role is role
+    known = ("orders-1", "bill", "other")
+    assert [one for one in known if access.sees.shows("prod", one)] == sees.split()
+    assert [one for one in known if access.acts_on.shows("prod", one)] == acts_on.split()
+    assert access.sees.is_unlimited == ("other" in sees)
+
+
+def test_two_teams_of_one_name_are_refused() -> None:
+    team = {"name": "a", "members": ["a"]}
+    with pytest.raises(ValueError, match="two teams 'a'"):
+        config(teams=[team, team])
+
+
 def test_the_name_is_what_people_know() -> None:
     settings = config(**MAIL)
     assert identity.identified(settings, {"email": "jo@ops.example", "sub": "1"}).name == "jo@ops.example"

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from lagwise.config.operating import Role
+from lagwise.config.visibility import EVERYTHING
 from lagwise_alerts.operate import Operator, Via, queries, saved_views
 from lagwise_alerts.outbox.database import open_engine
 from lagwise_dashboard.identity import Person
@@ -20,7 +21,8 @@ Open = Callable[..., Any]
 
 def _be(monkeypatch: pytest.MonkeyPatch, role: Role) -> None:
     monkeypatch.setattr(
-        "lagwise_dashboard.identity.local", lambda *_: Person("jo", role, signed_in=False, advice="ask")
+        "lagwise_dashboard.identity.local",
+        lambda *_: Person("jo", role, signed_in=False, advice="ask", acts_on=EVERYTHING),
     )
 
 

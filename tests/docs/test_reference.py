@@ -157,6 +157,14 @@ _OTHER = {
     "server.metrics.otlp.authorization": "${env:OTHER}",
     "dashboard.sign_in.operators": "['a']",
     "dashboard.sign_in.viewers": "['a']",
+    "dashboard.sign_in.teams": "[]",
+    "dashboard.sign_in.teams[].name": "other",
+    "dashboard.sign_in.teams[].members": "['b']",
+    "dashboard.sign_in.teams[].clusters.include": "['a']",
+    "dashboard.sign_in.teams[].clusters.exclude": "['a']",
+    "dashboard.sign_in.teams[].groups.include": "['a']",
+    "dashboard.sign_in.teams[].groups.exclude": "['a']",
+    "dashboard.sign_in.teams[].may_operate": "true",
     "clusters[].name": "other",
     "clusters[].bootstrap": "h:2",
     "clusters[].librdkafka": "{client.id: me}",
@@ -300,7 +308,7 @@ def test_the_documented_variable_sets_the_setting(key: str, tmp_path: Path) -> N
         "alerts": {"channels": [channel], "heartbeat": {"url": "https://h"}, "maintenance": [_window(key)]},
         "server": {"metrics": {"otlp": {"url": "https://h"}}, "tokens": [{"name": "a", "token": "${env:X}"}]},
         "analysis": {"capacity": {"nodes": [{"cores": 2}]}},
-        "dashboard": {"sign_in": {"auth_file": "/tmp/auth.toml"}},
+        "dashboard": {"sign_in": {"auth_file": "/tmp/auth.toml", "teams": [{"name": "a", "members": ["a"]}]}},
     }
     settings.write_text(json.dumps(tree))
     variable = documented_settings()[key][1].strip("`")

@@ -34,10 +34,22 @@ class Matcher:
         given = {"cluster": self.cluster, "group": self.group, "kind": self.kind, "severity": self.severity}
         return {name: pattern for name, pattern in given.items() if pattern is not None}
 
+    @property
+    def one_group(self) -> tuple[str, str] | None:
+        """Cluster and name of the only group whose alerts it selects; None where its patterns may match several."""
+        cluster, group = (None if p is None else _literal_name(p) for p in (self.cluster, self.group))
+        return None if cluster is None or group is None else (cluster, group)
+
 
 def literal_pattern(name: str) -> str:
     """The pattern that matches one name and no other, readable: only characters with a meaning are escaped."""
     return re.sub(r"([\\.^$*+?{}\[\]()|])", r"\\\1", name)
+
+
+def _literal_name(pattern: str) -> str | None:
+    """The name of which this is the :func:`literal_pattern`; None where it is that of none."""
+    name = re.sub(r"\\(.)", r"\1", pattern, flags=re.DOTALL)
+    return name if literal_pattern(name) == pattern else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from enum import StrEnum
 
 from sqlalchemy import Connection, Engine, delete, insert, select, update
 
+from lagwise.config.visibility import EVERYTHING, Visibilities
 from lagwise.platform.error_codes import ErrorCode
 from lagwise.platform.errors import OperatorError
 from lagwise_alerts.model import Alert, AlertKind, AlertState, Severity
@@ -57,10 +58,23 @@ class Action(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Operator:
-    """Who acts, and where."""
+    """Who acts, and where. ``acts_on`` are the groups whose alerts they may act on; what is about no group, or about
+    several, takes an operator of everything."""
 
     name: str
     via: Via
+    acts_on: Visibilities = EVERYTHING
+
+    def may_act_on(self, cluster: str | None, group: str | None) -> bool:
+        """Whether they may act on what is about this group."""
+        if self.acts_on.is_unlimited:
+            return True
+        return cluster is not None and group is not None and self.acts_on.shows(cluster, group)
+
+    def check_acts_on_everything(self) -> None:
+        """Raises OperatorError if some groups are not theirs to act on."""
+        if not self.acts_on.is_unlimited:
+            raise OperatorError("this concerns groups of other teams: it needs an operator of all groups")
 
 
 def silence(
@@ -75,6 +89,11 @@ def silence(
 ) -> Silence:
     """Mute the selected alerts until a time."""
     _check(matcher)
+    if not by.acts_on.is_unlimited and not by.may_act_on(*(matcher.one_group or (None, None))):
+        raise OperatorError(
+            "an operator of a team silences one of its groups at a time: give the name of the group and that of its "
+            "cluster in full, as `Like this alert` fills them in"
+        )
     if ends_at <= max(starts_at, now):
         raise OperatorError("a silence must end after it begins, and in the future")
     if not comment.strip():
@@ -91,8 +110,9 @@ def unsilence(engine: Engine, silence_id: int, *, by: Operator, now: datetime) -
     """End a silence now. The next round sends what it withheld and still applies."""
     with writing(engine) as connection:
         row = connection.execute(select(SILENCES).where(SILENCES.c.id == silence_id)).one_or_none()
-        if row is None or row.ends_at <= now:
-            over = "there is no silence" if row is None else "this silence has already ended:"
+        is_hidden = row is None or not by.may_act_on(*(silence_of(row).matcher.one_group or (None, None)))
+        if is_hidden or row.ends_at <= now:
+            over = "there is no silence" if is_hidden else "this silence has already ended:"
             raise OperatorError(
                 f"{over} {silence_id}; `lagwise alert list` shows the active silences", code=ErrorCode.UNKNOWN_NAME
             )
@@ -106,7 +126,7 @@ def unsilence(engine: Engine, silence_id: int, *, by: Operator, now: datetime) -
 def acknowledge(engine: Engine, incident_id: str, *, comment: str, by: Operator, now: datetime) -> Acknowledgement:
     """Take an alert on: no more notifications until it ends, unless it becomes louder than it is."""
     with writing(engine) as connection:
-        alert = _load_firing(connection, incident_id)
+        alert = _load_firing(connection, incident_id, by)
         taken = Acknowledgement(incident_id, alert.severity, by.name, now, comment.strip())
         connection.execute(delete(ACKNOWLEDGEMENTS).where(ACKNOWLEDGEMENTS.c.incident_id == incident_id))
         connection.execute(insert(ACKNOWLEDGEMENTS).values(columns_of(taken)))
@@ -117,7 +137,7 @@ def acknowledge(engine: Engine, incident_id: str, *, comment: str, by: Operator,
 def take_back(engine: Engine, incident_id: str, *, by: Operator, now: datetime) -> None:
     """Undo an acknowledgement: notifications go out again."""
     with writing(engine) as connection:
-        alert = _load_firing(connection, incident_id)
+        alert = _load_firing(connection, incident_id, by)
         given = delete(ACKNOWLEDGEMENTS).where(ACKNOWLEDGEMENTS.c.incident_id == incident_id)
         if connection.execute(given).rowcount == 0:
             raise OperatorError(f"{incident_id} has not been acknowledged")
@@ -132,6 +152,7 @@ def record(connection: Connection, by: Operator, action: Action, subject: str, c
 
 def record_test(engine: Engine, channel: str, result: str, *, by: Operator, now: datetime) -> None:
     """Record a test of a channel, and its result. It changes no alert, so it waits for no round."""
+    by.check_acts_on_everything()
     with writing(engine, locks=False) as connection:
         record(connection, by, Action.TEST, f"channel {channel}", result, now)
 
@@ -156,8 +177,11 @@ def writing(engine: Engine, *, locks: bool = True) -> Iterator[Connection]:
         yield connection
 
 
-def _load_firing(connection: Connection, incident_id: str) -> Alert:
+def _load_firing(connection: Connection, incident_id: str, by: Operator) -> Alert:
+    """An alert that fires. To an operator who may not act on it, it reads like one that does not exist."""
     row = connection.execute(select(ALERTS).where(ALERTS.c.incident_id == incident_id)).one_or_none()
+    if row is not None and not by.may_act_on(row.cluster, row.group):
+        row = None
     if row is None or row.state is not AlertState.FIRING:
         state = "there is no alert" if row is None else f"the alert is {row.state}, not firing:"
         raise OperatorError(

@@ -5,7 +5,21 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, TypeVar
 
-from sqlalchemy import Column, ColumnElement, Connection, Engine, Row, Select, Table, func, inspect, or_, select, true
+from sqlalchemy import (
+    Column,
+    ColumnElement,
+    Connection,
+    Engine,
+    Row,
+    Select,
+    Table,
+    false,
+    func,
+    inspect,
+    or_,
+    select,
+    true,
+)
 
 from lagwise.config import Config
 from lagwise.config.operating import MaintenanceWindow
@@ -28,6 +42,8 @@ from lagwise_alerts.outbox.operator_store import load_mute_state, silence_of
 from lagwise_alerts.outbox.store import DEAD, DELIVERED, DELIVERY_COLUMNS, QUEUED, SUMMARISED, DeliveryRow, alert_of
 
 Result = TypeVar("Result")
+#: Groups by cluster and name.
+Groups = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,21 +143,25 @@ def saved_views(engine: Engine) -> list[SavedView]:
     return sorted(map(view_of, rows), key=lambda view: (view.name.casefold(), view.name))
 
 
-def actions(engine: Engine, *, text: str = "", limit: int = 200, offset: int = 0) -> list[ActionRow]:
-    """What operators did, the latest first; only what has the text in it. Raises DatabaseError."""
-    query = _actions(text).order_by(ACTIONS.c.id.desc()).limit(limit).offset(offset)
+def actions(
+    engine: Engine, *, text: str = "", who: str | None = None, limit: int = 200, offset: int = 0
+) -> list[ActionRow]:
+    """What operators did (None: all of them), the latest first; only what has the text in it. Raises DatabaseError."""
+    query = _actions(text, who).order_by(ACTIONS.c.id.desc()).limit(limit).offset(offset)
     return [ActionRow(**row._mapping) for row in _fetch(engine, query, ACTIONS)]
 
 
-def count_actions(engine: Engine, *, text: str = "") -> int:
+def count_actions(engine: Engine, *, text: str = "", who: str | None = None) -> int:
     """How many :func:`actions` there are in all. Raises DatabaseError."""
-    return _count(engine, _actions(text), ACTIONS)
+    return _count(engine, _actions(text, who), ACTIONS)
 
 
-def _actions(text: str) -> Select[*tuple[Any, ...]]:
+def _actions(text: str, who: str | None) -> Select[*tuple[Any, ...]]:
     a = ACTIONS.c
     found = select(a.at, a.who, a.via, a.action, a.subject, a.comment)
-    return found.where(_contains(text, a.who, a.action, a.subject, a.comment))
+    return found.where(true() if who is None else a.who == who).where(
+        _contains(text, a.who, a.action, a.subject, a.comment)
+    )
 
 
 def summary_sizes(engine: Engine) -> dict[int, int]:
@@ -156,23 +176,24 @@ def history(
     cluster: str | None = None,
     group: str | None = None,
     text: str = "",
+    among: Groups | None = None,
     limit: int = 200,
     offset: int = 0,
 ) -> list[Alert]:
     """Alerts that ended, the latest first; only those with the text in a name or in their sentence. Raises
     DatabaseError."""
-    query = _ended(cluster, group, text).order_by(ALERTS.c.resolved_at.desc(), ALERTS.c.incident_id)
+    query = _ended(cluster, group, text, among).order_by(ALERTS.c.resolved_at.desc(), ALERTS.c.incident_id)
     return [alert_of(row) for row in _fetch(engine, query.limit(limit).offset(offset))]
 
 
-def count_history(engine: Engine, *, text: str = "") -> int:
+def count_history(engine: Engine, *, text: str = "", among: Groups | None = None) -> int:
     """How many alerts of :func:`history` there are in all. Raises DatabaseError."""
-    return _count(engine, _ended(None, None, text))
+    return _count(engine, _ended(None, None, text, among))
 
 
-def _ended(cluster: str | None, group: str | None, text: str) -> Select[*tuple[Any, ...]]:
+def _ended(cluster: str | None, group: str | None, text: str, among: Groups | None) -> Select[*tuple[Any, ...]]:
     a = ALERTS.c
-    query = select(ALERTS).where(a.state == AlertState.RESOLVED)
+    query = select(ALERTS).where(a.state == AlertState.RESOLVED, _is_among(among))
     if cluster is not None:
         query = query.where(a.cluster == cluster)
     if group is not None:
@@ -197,6 +218,7 @@ def deliveries(
     state: str | None = None,
     channel: str | None = None,
     text: str = "",
+    among: Groups | None = None,
     limit: int = 200,
     offset: int = 0,
 ) -> list[DeliveryRow]:
@@ -205,18 +227,20 @@ def deliveries(
 
     Raises DatabaseError.
     """
-    query = _deliveries(incident_id, state, channel, text).order_by(DELIVERIES.c.id.desc())
+    query = _deliveries(incident_id, state, channel, text, among).order_by(DELIVERIES.c.id.desc())
     return [DeliveryRow(**row._mapping) for row in _fetch(engine, query.limit(limit).offset(offset))]
 
 
-def count_deliveries(engine: Engine, *, text: str = "") -> int:
+def count_deliveries(engine: Engine, *, text: str = "", among: Groups | None = None) -> int:
     """How many :func:`deliveries` there are in all. Raises DatabaseError."""
-    return _count(engine, _deliveries(None, None, None, text))
+    return _count(engine, _deliveries(None, None, None, text, among))
 
 
-def _deliveries(incident_id: str | None, state: str | None, channel: str | None, text: str) -> Select[*tuple[Any, ...]]:
+def _deliveries(
+    incident_id: str | None, state: str | None, channel: str | None, text: str, among: Groups | None
+) -> Select[*tuple[Any, ...]]:
     d = DELIVERIES.c
-    query = select(*DELIVERY_COLUMNS)
+    query = select(*DELIVERY_COLUMNS).where(_about(among))
     if incident_id is None and state is None:
         query = query.where(d.state != SUMMARISED)
     if channel is not None:
@@ -264,10 +288,16 @@ def _by_channel(engine: Engine, time: ColumnElement[datetime], state: str) -> di
     return {row.channel: row.time for row in _fetch(engine, query.group_by(DELIVERIES.c.channel))}
 
 
-def counts(engine: Engine) -> AlertCounts:
-    """How many alerts and messages are in which state. Raises DatabaseError."""
-    alerts = _tally(engine, ALERTS.c.state)
-    messages = _tally(engine, DELIVERIES.c.state)
+def groups(engine: Engine) -> list[tuple[str, str]]:
+    """The groups that alerts are about, by cluster and name. Raises DatabaseError."""
+    found = select(ALERTS.c.cluster, ALERTS.c.group).where(ALERTS.c.cluster.is_not(None), ALERTS.c.group.is_not(None))
+    return [(row.cluster, row.group) for row in _fetch(engine, found.distinct())]
+
+
+def counts(engine: Engine, among: Groups | None = None) -> AlertCounts:
+    """How many alerts and messages are in which state; of some groups, where given. Raises DatabaseError."""
+    alerts = _tally(engine, ALERTS.c.state, _is_among(among))
+    messages = _tally(engine, DELIVERIES.c.state, _about(among))
     return AlertCounts(
         firing=alerts.get(AlertState.FIRING, 0),
         pending=alerts.get(AlertState.PENDING, 0),
@@ -287,8 +317,23 @@ def _count(engine: Engine, query: Select[*tuple[Any, ...]], table: Table = ALERT
     return int(found[0][0]) if found else 0
 
 
-def _tally(engine: Engine, column: Column[str]) -> dict[str, int]:
-    rows = _fetch(engine, select(column, func.count()).group_by(column))
+def _is_among(groups: Groups | None) -> ColumnElement[bool]:
+    """Whether an alert is about one of the groups; None is any, and also what is about no group."""
+    if groups is None:
+        return true()
+    a, clusters = ALERTS.c, sorted({cluster for cluster, _ in groups})
+    its = ((a.cluster == one) & a.group.in_([group for cluster, group in groups if cluster == one]) for one in clusters)
+    return or_(false(), *its)
+
+
+def _about(groups: Groups | None) -> ColumnElement[bool]:
+    """Whether a message is about one of the groups."""
+    about = select(ALERTS.c.incident_id).where(_is_among(groups))
+    return true() if groups is None else DELIVERIES.c.incident_id.in_(about)
+
+
+def _tally(engine: Engine, column: Column[str], condition: ColumnElement[bool]) -> dict[str, int]:
+    rows = _fetch(engine, select(column, func.count()).where(condition).group_by(column))
     return {str(state): int(count) for state, count in rows}
 
 

@@ -55,7 +55,11 @@ def choose_messages(candidates: Sequence[ResendCandidate], asked: frozenset[int]
 def resend(
     engine: Engine, ids: Sequence[int] | None, *, channel: str | None = None, by: Operator, now: datetime
 ) -> Resent:
-    """Queue dead messages again: those with these ids, or all (of a channel). Raises OperatorError where none is."""
+    """Queue dead messages again: those with these ids, or all (of a channel). Raises OperatorError where none is.
+
+    It takes an operator of everything: what is sent takes summaries apart, which hold messages about other groups.
+    """
+    by.check_acts_on_everything()
     with writing(engine) as connection:
         asked = None if ids is None else frozenset(ids) | _members(connection, ids)
         candidates = _candidates(connection, channel)

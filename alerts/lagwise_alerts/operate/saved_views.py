@@ -51,7 +51,7 @@ def rename(engine: Engine, view_id: int, name: str, *, by: Operator, now: dateti
     """Give a view another name."""
     name = _checked(name)
     with writing(engine) as connection:
-        before = _load(connection, view_id)
+        before = _load(connection, view_id, by)
         _check_unique(connection, name, among_others_than=view_id)
         changed = update(SAVED_VIEWS).where(SAVED_VIEWS.c.id == view_id).values(name=name).returning(SAVED_VIEWS)
         made = view_of(connection.execute(changed).one())
@@ -62,7 +62,7 @@ def rename(engine: Engine, view_id: int, name: str, *, by: Operator, now: dateti
 def remove(engine: Engine, view_id: int, *, by: Operator, now: datetime) -> SavedView:
     """Delete a view, and return what it was. The record of the action keeps its address."""
     with writing(engine) as connection:
-        before = _load(connection, view_id)
+        before = _load(connection, view_id, by)
         connection.execute(delete(SAVED_VIEWS).where(SAVED_VIEWS.c.id == view_id))
         record(connection, by, Action.DELETE_VIEW, _words(before), f"/{before.page}?{before.query}", now)
     return before
@@ -90,9 +90,10 @@ def _check_unique(connection: Connection, name: str, *, among_others_than: int |
             raise OperatorError(f"there is already a saved view “{row.name}”: choose another name")
 
 
-def _load(connection: Connection, view_id: int) -> SavedView:
+def _load(connection: Connection, view_id: int, by: Operator) -> SavedView:
+    """A view to be changed: an operator of some groups changes their own alone."""
     row = connection.execute(select(SAVED_VIEWS).where(SAVED_VIEWS.c.id == view_id)).one_or_none()
-    if row is None:
+    if row is None or not (by.acts_on.is_unlimited or row.saved_by == by.name):
         raise OperatorError("this saved view has been deleted meanwhile")
     return view_of(row)
 

@@ -24,7 +24,6 @@ from lagwise_alerts.operate import (
     Operator,
     Severity,
     Silence,
-    Via,
     actions,
     literal_pattern,
     resend,
@@ -77,7 +76,7 @@ class _Form:
         try:
             if (person := _operator()) is None:
                 raise OperatorError("this needs the role operator")
-            st.session_state.setdefault(_DONE, []).append(work(Operator(person.name, Via.DASHBOARD), *args))
+            st.session_state.setdefault(_DONE, []).append(work(identity.operator(person), *args))
         except LagwiseError as error:
             st.session_state.setdefault(_FAILED, {})[self._id] = clean(str(error))
         else:
@@ -130,10 +129,10 @@ def bar(firing: Sequence[Alert], acknowledged: Sequence[Alert]) -> None:
     if (operator := _operator()) is None:
         for error in st.session_state.pop(_FAILED, {}).values():
             st.error(escaping.markdown(error), icon=":material/error:")
-        person = identity.current()
-        how = f": {person.advice}" if person is not None else ""
+        how = f": {person.advice}" if (person := identity.current()) is not None else ""
         st.caption(f"Read-only. Acknowledging and silencing need the role operator{how}.")
         return
+    firing, acknowledged = (list(filter(operator.may_act_on_alert, alerts)) for alerts in (firing, acknowledged))
     with st.container(horizontal=True, gap="small", vertical_alignment="center"):
         _acknowledge_form(firing)
         _unacknowledge_form(acknowledged)
@@ -146,7 +145,7 @@ def bar_of_group(cluster: str, group: str, firing: Sequence[Alert], acknowledged
     _show_what_was_done()
     about = f"_{cluster}/{group}"
     acknowledge, unacknowledge, silence = (replace(f, about=about) for f in (_ACKNOWLEDGE, _UNACKNOWLEDGE, _SILENCE))
-    may_act = _operator() is not None
+    may_act = (person := _operator()) is not None and person.may_act_on(cluster, group)
     for form, is_drawn in ((acknowledge, firing), (unacknowledge, acknowledged), (silence, True)):
         # The alert may have ended meanwhile, or the reader's role: the form is gone then, and its error is not.
         if not (may_act and is_drawn):
@@ -172,7 +171,8 @@ def bar_of_group(cluster: str, group: str, firing: Sequence[Alert], acknowledged
 
 def end_silence(silences: Sequence[Silence]) -> None:
     """End one of the silences now."""
-    if not silences or _operator() is None:
+    person = _operator()
+    if person is None or not (silences := list(filter(person.may_act_on_silence, silences))):
         return
     with _UNSILENCE.open():
         words = {one.id: f"{one.id}: {escaping.visible(actions.matcher_words(one.matcher))}" for one in silences}
@@ -183,7 +183,7 @@ def end_silence(silences: Sequence[Silence]) -> None:
 
 def send_again(dead: Sequence[DeliveryRow], subjects: dict[str, str]) -> None:
     """Queue undelivered messages again."""
-    if not dead or _operator() is None:
+    if not dead or not identity.acts_on_everything():
         return
     with _RESEND.open():
         words = {row.id: f"{row.id}: {escaping.visible(row.channel)}, {_about(row, subjects)}" for row in dead}
@@ -197,7 +197,7 @@ def send_again(dead: Sequence[DeliveryRow], subjects: dict[str, str]) -> None:
 def test_channel() -> None:
     """Send a test through a channel, and show the answer."""
     names = [channel.name for channel in context.config().alerts.channels]
-    if not names or _operator() is None:
+    if not names or not identity.acts_on_everything():
         return
     with _TEST.open():
         name = st.selectbox("Channel", names, key="try_name")
@@ -322,6 +322,7 @@ def _resend(by: Operator, ids: tuple[int, ...]) -> str:
 
 
 def _send_test(by: Operator, name: str, over: bool) -> str:
+    by.check_acts_on_everything()
     answer = test_message.send_test(context.config(), name, context.now, over=over)
     verdict = "accepted it" if answer.delivered else "did not accept it"
     said = f"{name} ({answer.receiver}) {verdict}: {answer.answer or 'no answer'}"
@@ -338,8 +339,7 @@ def _show_what_was_done() -> None:
 
 def _operator() -> identity.Person | None:
     """This reader, if they may act."""
-    person = identity.current()
-    return person if person is not None and person.may_act else None
+    return person if (person := identity.current()) is not None and person.may_act else None
 
 
 def _line(row: Alert) -> str:

@@ -7,7 +7,7 @@ import streamlit as st
 from lagwise.links import pages
 from lagwise.platform.errors import LagwiseError, OperatorError
 from lagwise.platform.logs import clean
-from lagwise_alerts.operate import Operator, SavedView, Via, saved_views
+from lagwise_alerts.operate import Operator, SavedView, saved_views
 from lagwise_dashboard import address, alert_reader, context, escaping, identity, tables
 from lagwise_dashboard.widgets import grid, zone_choice
 from lagwise_dashboard.widgets.error_boundary import boundary
@@ -119,7 +119,7 @@ def _do(work: Callable[..., str], *args: object) -> None:
         person = identity.current()
         if person is None or not person.may_act:
             raise OperatorError("this needs the role operator")
-        st.session_state[_DONE] = work(Operator(person.name, Via.DASHBOARD), *args)
+        st.session_state[_DONE] = work(identity.operator(person), *args)
     except LagwiseError as error:
         st.session_state[_FAILED] = clean(str(error))
     else:

@@ -9,14 +9,14 @@ import pyarrow as pa
 import streamlit as st
 
 from lagwise.domain import humanise
-from lagwise.operational.heartbeats import SILENT_SECONDS, SharedBeat, read_heartbeats
+from lagwise.operational.heartbeats import SILENT_SECONDS, SharedBeat
 from lagwise.operational.lease import Process
 from lagwise.platform import health as heartbeats
 from lagwise.platform.errors import DatabaseError
 from lagwise.platform.logs import clean
 from lagwise.tables.maintenance import COMPACT_FROM_FILES
 from lagwise.tables.quarantine import DAMAGED_FILES, QUARANTINE, QuarantinedFiles
-from lagwise_dashboard import alert_reader, context, escaping, plot_theme, tables
+from lagwise_dashboard import alert_reader, context, escaping, gate, plot_theme, tables
 from lagwise_dashboard.cache import ask
 from lagwise_dashboard.pages.health import troubles
 from lagwise_dashboard.queries import health as queries
@@ -39,6 +39,8 @@ def body() -> None:
         if not _collected(now):
             _processes(now)
             return
+    if not gate.sees_everything():
+        return  # the rest counts what is of all groups
     left, right = st.columns([3, 2])
     with left, boundary():
         _lake()
@@ -214,6 +216,8 @@ def _compaction(sizes: list[Row]) -> str:
 
 
 def _processes(now: datetime) -> None:
+    if not gate.sees_everything():
+        return
     st.subheader("Processes", anchor=False)
     beats = _beats(now)
     if not beats:
@@ -238,7 +242,7 @@ def _beats(now: datetime) -> list[SharedBeat]:
     """Those of the database; of this machine also those that could not be written there."""
     shared: list[SharedBeat] = []
     with contextlib.suppress(DatabaseError):  # which every page reports
-        shared = read_heartbeats(alert_reader.engine(), now)
+        shared = alert_reader.heartbeats(now)
     host = socket.gethostname()
     known = {(beat.process, beat.where.host, beat.where.pid) for beat in shared}
     local = [

@@ -6,7 +6,7 @@ A module of its own because Streamlit executes the page's script anew at every d
 import streamlit as st
 
 from lagwise_alerts.operate import Owner, load_rules, owner_of
-from lagwise_dashboard import context
+from lagwise_dashboard import context, gate
 from lagwise_dashboard.cache import ask
 from lagwise_dashboard.queries import overview
 from lagwise_dashboard.queries.listing import ListQuery
@@ -23,9 +23,22 @@ def owners() -> tuple[Owner, ...]:
     return load_rules(alerts.rules_file, [channel.name for channel in alerts.channels]).owners
 
 
+def teams() -> set[str]:
+    """The names of the teams that own a group which the reader sees. Raises ConfigError and LakeError."""
+    known = owners()
+    if gate.sees_everything():
+        return {owner.team for owner in known if owner.team}
+    found = (owner_of(known, *one) for one in _names())
+    return {owner.team for owner in found if owner is not None and owner.team}
+
+
 def groups_of(team: str) -> GroupKeys | None:
     """The groups of a team, whatever their status; without a name None, which is all groups."""
     if not team:
         return None
-    known, names = owners(), [(r["cluster"], r["group"]) for r in ask(overview.names, ListQuery().all_rows)]
-    return tuple(one for one in names if (owner := owner_of(known, *one)) is not None and owner.team == team)
+    known = owners()
+    return tuple(one for one in _names() if (owner := owner_of(known, *one)) is not None and owner.team == team)
+
+
+def _names() -> GroupKeys:
+    return tuple((row["cluster"], row["group"]) for row in ask(overview.names, ListQuery().all_rows))

@@ -8,7 +8,7 @@ from lagwise.domain.vocabulary import LossCause
 from lagwise.links import pages, parameters
 from lagwise_dashboard import address, tables
 from lagwise_dashboard.cache import ask
-from lagwise_dashboard.context import lake
+from lagwise_dashboard.gate import lake
 from lagwise_dashboard.queries import topic as queries
 from lagwise_dashboard.queries.base import Row
 from lagwise_dashboard.tables import TableColumn

@@ -7,7 +7,7 @@ import streamlit as st
 from lagwise.links import parameters
 from lagwise_dashboard import escaping, tables, time_zone
 from lagwise_dashboard.cache import ask
-from lagwise_dashboard.context import lake
+from lagwise_dashboard.gate import lake
 from lagwise_dashboard.queries import topic as queries
 from lagwise_dashboard.queries.base import Row
 from lagwise_dashboard.queries.topic import ReplicaState, TopicTotals
