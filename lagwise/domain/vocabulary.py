@@ -75,7 +75,7 @@ class LossCause(StrEnum):
 
 
 class GroupState(StrEnum):
-    """States a group coordinator reports, as Kafka names them (classic and KIP-848 protocols together)."""
+    """States a group coordinator reports, as Kafka names them (those of all group protocols together)."""
 
     STABLE = "Stable"
     EMPTY = "Empty"
@@ -84,6 +84,8 @@ class GroupState(StrEnum):
     COMPLETING_REBALANCE = "CompletingRebalance"
     ASSIGNING = "Assigning"
     RECONCILING = "Reconciling"
+    #: Of a streams group: topics that its topology needs are missing.
+    NOT_READY = "NotReady"
     UNKNOWN = "Unknown"
 
 
@@ -116,10 +118,19 @@ def is_quiet(status: str, state: str | None, reason: str | None) -> bool:
 SIMPLE = "simple"
 
 
+#: Types of Kafka groups besides ``classic`` and ``consumer`` (KIP-848): a share group's members share partitions
+#: (KIP-932), a streams group's have tasks (KIP-1071), Connect's workers divide connectors. The members of any other
+#: group of the classic protocol use it for something of their own (a schema registry's elect a leader).
+SHARE = "share"
+STREAMS = "streams"
+CONNECT = "connect"
+OTHER_PROTOCOL = "other"
+
+
 #: Type of RocketMQ groups whose members read everything each.
 BROADCASTING = "broadcasting"
-#: Types of RocketMQ groups whose members share queues, or do not say whose they are: nothing is assigned there.
-SHARING_TYPES = frozenset({BROADCASTING, "pop", "pull"})
+#: Types of groups whose members share queues or partitions, or do not say whose they are: nothing is assigned there.
+SHARING_TYPES = frozenset({BROADCASTING, "pop", "pull", SHARE})
 #: Types of RocketMQ groups whose queues are shared out among members, by RocketMQ's own rules.
 QUEUE_TYPES = frozenset({"concurrent", "orderly", "clustering"})
 
