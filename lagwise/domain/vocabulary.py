@@ -61,6 +61,8 @@ class UnknownReason(StrEnum):
     NOT_COMMITTING = "not_committing"
     REBALANCING = "rebalancing"
     TOO_FEW_SAMPLES = "too_few_samples"
+    #: Of a whole group, never of a partition: its members do not read topics in it.
+    NO_TOPICS = "no_topics"
 
 
 class LossCause(StrEnum):
@@ -111,7 +113,7 @@ QUIET_UNKNOWN_REASONS = (UnknownReason.EXPIRED, UnknownReason.NO_COMMIT)
 def is_quiet(status: str, state: str | None, reason: str | None) -> bool:
     """Whether a group of this status (if unknown, for this reason) and state needs no attention."""
     is_old_name = state in QUIET_UNKNOWN_STATES and reason in QUIET_UNKNOWN_REASONS
-    return status in QUIET_STATUSES or (status == Status.UNKNOWN and is_old_name)
+    return status in QUIET_STATUSES or (status == Status.UNKNOWN and (is_old_name or reason == UnknownReason.NO_TOPICS))
 
 
 #: Type of a group that is only a name for commits: Flink, a script, a consumer that assigns partitions to itself.
@@ -125,6 +127,8 @@ SHARE = "share"
 STREAMS = "streams"
 CONNECT = "connect"
 OTHER_PROTOCOL = "other"
+#: Types of groups that, without any commit, read no topic.
+NOT_READING = frozenset({CONNECT, OTHER_PROTOCOL})
 
 
 #: Type of RocketMQ groups whose members read everything each.

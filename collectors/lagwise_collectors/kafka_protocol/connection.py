@@ -5,6 +5,7 @@ import socket
 import ssl
 import struct
 import time
+import weakref
 from collections.abc import Mapping
 from typing import Any
 
@@ -71,6 +72,8 @@ class Connection:
             self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             if reach.tls is not None:
                 self._socket = reach.tls.wrap_socket(self._socket, server_hostname=host)
+            # A source that is dropped without being closed ends its connections, as those of librdkafka end.
+            weakref.finalize(self, self._socket.close)
             self._versions = self._ask_versions(deadline)
             if reach.exchange is not None:
                 self._sign_in(reach, deadline)
