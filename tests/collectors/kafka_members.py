@@ -3,8 +3,10 @@
 Each speaks to the real coordinator over our own connections, by the messages that Kafka's definitions have for it.
 """
 
+import threading
 import time
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any
 
@@ -213,7 +215,8 @@ ALTER_SHARE_GROUP_OFFSETS = Api(
     ),
 )
 
-_SECONDS = 20.0
+_SECONDS = 60.0
+_HEARTBEAT_SECONDS = 0.2
 #: The coordinator does not know a new topic yet, or loads.
 _NOT_YET = frozenset({3, 14, 15, 16})
 
@@ -239,7 +242,7 @@ def classic_member(cluster: Cluster, group: str, protocol_type: str) -> Iterator
     """The only member of a classic group of this protocol type; its id."""
     joining = {
         "group_id": group,
-        "session_timeout_ms": 60_000,
+        "session_timeout_ms": 600_000,
         "rebalance_timeout_ms": 60_000,
         "member_id": "",
         "group_instance_id": None,
@@ -318,11 +321,20 @@ class StreamsMember:
 
 @contextmanager
 def join_as_streams(cluster: Cluster, group: str, sources: list[str]) -> Iterator[StreamsMember]:
-    """The only member of a streams group, which leaves in the end."""
+    """The only member of a streams group: it joins, stays whatever else takes its time, and leaves in the end."""
     member = StreamsMember(cluster, group, sources)
-    for _ in range(3):  # joins, is given its tasks, reports that it has them
-        member.heartbeat()
-    try:
-        yield member
-    finally:
-        member.heartbeat(leaves=True)
+    stop = threading.Event()
+    member.heartbeat()
+
+    def stay() -> None:
+        while not stop.wait(_HEARTBEAT_SECONDS):
+            member.heartbeat()
+
+    with ThreadPoolExecutor(1) as pool:
+        stayed = pool.submit(stay)
+        try:
+            yield member
+        finally:
+            stop.set()
+            stayed.result()
+            member.heartbeat(leaves=True)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from confluent_kafka import Consumer, ShareConsumer, TopicPartition
+from confluent_kafka.admin import AclOperation, ResourceType
 
 from lagwise.tables.raw import COMMITS, GROUPS, MEMBERS
 from lagwise_collectors.kafka.access import check_access
@@ -24,6 +25,7 @@ from tests.collectors.kafka_members import (
     classic_member,
     join_as_streams,
 )
+from tests.collectors.test_kafka_trouble import grant, grant_nothing
 from tests.sandbox.kafka_tools import listed_groups, share_group_offsets
 
 pytestmark = pytest.mark.broker
@@ -135,7 +137,7 @@ def test_a_streams_groups_tasks_are_the_partitions_that_it_owns(lab: Lab, source
     wide, narrow = lab.topic("wide", partitions=3), lab.topic("narrow", partitions=1)
     group = lab.name("streams")
     with join_as_streams(lab.cluster(), group, [wide, narrow]) as member:
-        snapshot = eventually(lambda: member.heartbeat() or ((s := source.collect()) and rows(s, COMMITS) and s))
+        snapshot = eventually(lambda: (s := source.collect()) and rows(s, COMMITS) and s)
     owned = {(wide, 0), (wide, 1), (wide, 2), (narrow, 0)}
     assert {(row["topic"], row["partition"]): row["owner"] for row in rows(snapshot, COMMITS)} == dict.fromkeys(
         owned, member.id
@@ -225,8 +227,39 @@ def test_commits_of_a_streams_group_are_read_as_any(lab: Lab, source: KafkaSourc
     consumer.commit(offsets=[TopicPartition(topic, 0, 3)], asynchronous=False)
     consumer.close()
     with join_as_streams(lab.cluster(), group, [topic]) as member:
-        snapshot = eventually(
-            lambda: member.heartbeat() or ((s := source.collect()) and rows(s, COMMITS)[0]["owner"] and s)
-        )
+        snapshot = eventually(lambda: (s := source.collect()) and rows(s, COMMITS)[0]["owner"] and s)
     [row] = rows(snapshot, COMMITS)
     assert (row["topic"], row["committed"], row["owner"]) == (topic, 3, member.id)
+
+
+def test_the_rights_that_doctor_names_are_enough_for_every_type(
+    secured_broker: KafkaBroker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lab = Lab(secured_broker.client_settings())
+    monkeypatch.setenv("LAB_ADMIN_PASSWORD", lab.settings["sasl.password"])
+    monitor = secured_broker.client_settings("monitor")
+    monkeypatch.setenv("LAB_PASSWORD", monitor.pop("sasl.password"))
+    monitor.pop("bootstrap.servers")
+    login = {name: value for name, value in lab.settings.items() if name != "bootstrap.servers"}
+    admin = lab.cluster(librdkafka={**login, "sasl.password": "${env:LAB_ADMIN_PASSWORD}"})
+    cluster = lab.cluster(librdkafka={**monitor, "sasl.password": "${env:LAB_PASSWORD}"})
+    topic, names = lab.topic(), {lab.name(kind) for kind in ("share", "streams", "workers")}
+    try:
+        grant(lab, (ResourceType.GROUP, lab.prefix, AclOperation.DESCRIBE))
+        with (
+            share_member(lab, lab.name("share"), topic),
+            classic_member(admin, lab.name("workers"), "connect"),
+            join_as_streams(admin, lab.name("streams"), [topic]),
+            closing(KafkaSource(cluster)) as source,
+        ):
+            of_topics = {lab.name("share"), lab.name("streams")}
+            hidden = eventually(lambda: (s := source.collect()) and s.unreadable_groups == of_topics and s)
+            grant(lab, (ResourceType.TOPIC, lab.prefix, AclOperation.DESCRIBE))
+            seen = eventually(lambda: (s := source.collect()) and not s.unreadable_groups and s)
+            checks = {check.name: check for check in check_access(cluster)}
+    finally:
+        grant_nothing(lab)
+    assert types_of(hidden).keys() == types_of(seen).keys() == names
+    assert hidden.errors.keys() >= {"topic_not_authorized"}
+    assert (checks["list groups"].ok, checks["describe groups"].ok, checks["committed offsets"].ok) == (True,) * 3
+    assert "groups of every type" not in checks

@@ -20,7 +20,7 @@ def list_every_group(client: ProtocolClient, selects: Callable[[str], bool], err
     """The watched groups. Raises KafkaTrouble if no broker answered; some that did not are counted."""
     deadline = client.deadline()
     nodes = client.read_brokers(deadline)
-    everything = {"states_filter": [], "types_filter": []}
+    everything: dict[str, list[str]] = {"states_filter": [], "types_filter": []}
     answers = client.ask_brokers(LIST_GROUPS, dict.fromkeys(nodes, everything), deadline)
     failures = [trouble for answer in answers.values() if (trouble := _trouble(answer)) is not None]
     if len(failures) == len(answers):

@@ -68,9 +68,10 @@ def describe_by_type(client: ProtocolClient, types: Mapping[str, str | None], er
     A group that was deleted since it was listed is left out.
     """
     groups: list[KafkaGroup] = []
+    deadline = client.deadline()  # of all of it: a broker that hangs costs the timeout once
     for kind, names in _names_by_type(types).items():
         if kind in _TYPES:
-            groups += _described(client, kind, names, errors)
+            groups += _described(client, kind, names, errors, deadline)
         else:
             groups += unreadable(names, kind, KafkaTrouble("not_supported", f"groups of type {kind}"), errors)
     return groups
@@ -136,14 +137,16 @@ def _add_rows(group: KafkaGroup, topics: Sequence[Row], commits: CommitColumns, 
     commits.rows.append(len(pairs) + len(missing))
 
 
-def _described(client: ProtocolClient, kind: str, names: list[str], errors: ErrorTally) -> list[KafkaGroup]:
+def _described(
+    client: ProtocolClient, kind: str, names: list[str], errors: ErrorTally, deadline: float
+) -> list[KafkaGroup]:
     type_ = _TYPES[kind]
     answers = client.ask_coordinators(
         type_.api,
         names,
         lambda some: {type_.names: some, "include_authorized_operations": False},
         lambda answer: answer["groups"],
-        client.deadline(),
+        deadline,
     )
     described: dict[str, tuple[int, Row]] = {}
     groups: list[KafkaGroup] = []
@@ -152,7 +155,7 @@ def _described(client: ProtocolClient, kind: str, names: list[str], errors: Erro
             described[name] = node, answer
         elif answer.kind != "group_gone":
             groups += unreadable([name], kind, answer, errors)
-    counts = _partition_counts(client, [row for _, row in described.values()], errors)
+    counts = _partition_counts(client, [row for _, row in described.values()], errors, deadline)
     for name, (node, row) in described.items():
         group = KafkaGroup(
             name,
@@ -177,14 +180,16 @@ def _member(row: Row, owned: TopicPartitions) -> KafkaMember:
     )
 
 
-def _partition_counts(client: ProtocolClient, groups: Sequence[Row], errors: ErrorTally) -> dict[str, int]:
+def _partition_counts(
+    client: ProtocolClient, groups: Sequence[Row], errors: ErrorTally, deadline: float
+) -> dict[str, int]:
     """Partition counts of topics that share a subtopology: the one with fewer partitions has no part in each task."""
     parts = [one for group in groups for one in _subtopologies(group) if len(_sources(one)) > 1]
     topics = sorted({topic for part in parts for topic in _sources(part)})
     if not topics:
         return {}
     try:
-        return client.partition_counts(topics, client.deadline())
+        return client.partition_counts(topics, deadline)
     except KafkaTrouble as trouble:
         errors.note(trouble.kind, f"partitions of the topics of streams groups: {trouble}")
         return dict.fromkeys(topics, 0)
