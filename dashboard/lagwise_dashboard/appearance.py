@@ -87,6 +87,7 @@ REASONS: dict[str, str] = {
     UnknownReason.NOT_COMMITTING: "the group reads without committing",
     UnknownReason.REBALANCING: "the group is rebalancing",
     UnknownReason.TOO_FEW_SAMPLES: "it has not been watched for long enough",
+    UnknownReason.NO_TOPICS: "it reads no topic",
 }
 
 

@@ -340,3 +340,8 @@ def _unknown(who: Subject, reason: UnknownReason, error: str | None, known_lag: 
         case UnknownReason.TOO_FEW_SAMPLES:
             waiting = f"; {who.records}{left_out}" if who.lag else ""
             return f"Too few samples of {who.name} yet to show whether the lag grows{waiting}."
+        case UnknownReason.NO_TOPICS:
+            return (
+                "Reads no topic: its members use the group to divide other work, as Kafka Connect's workers divide "
+                "connectors. It has no lag."
+            )

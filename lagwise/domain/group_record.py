@@ -162,7 +162,8 @@ class GroupRecord:
     type: Annotated[
         str | None,
         Fact(
-            "Kafka: classic, consumer (KIP-848), share, simple; RocketMQ: how it consumes; else who keeps the offsets"
+            "Kafka: classic, consumer (KIP-848), share, streams, connect, simple, other; RocketMQ: how it consumes; "
+            "else who keeps the offsets"
         ),
     ]
     idle_members: Annotated[int | None, Fact("members that own no partition", unit="members")]

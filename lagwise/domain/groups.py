@@ -11,7 +11,7 @@ from lagwise.domain.group_record import GroupNumbers, GroupRecord, known_partiti
 from lagwise.domain.lag_forecast import Forecast
 from lagwise.domain.loss.records import Lost, of_partitions
 from lagwise.domain.partition_rollup import PartitionsInStatus, first_loss, last_catch_up, soonest_breach, total
-from lagwise.domain.vocabulary import Status, UnknownReason
+from lagwise.domain.vocabulary import NOT_READING, Status, UnknownReason
 from lagwise.domain.what_changed.backlog import Backlog, is_told
 
 
@@ -147,6 +147,8 @@ def verdict_of(
     from being read, ``places`` say whose the partitions are and where they lie. ``state`` and ``group_type`` are the
     group's, as its coordinator and the collector name them. ``lag_objective_seconds`` is only named."""
     status, reason = status_of(parts, error)
+    if not parts and error is None and group_type in NOT_READING:
+        reason = UnknownReason.NO_TOPICS
     cause = cause_of(status, places)
     counted = [p for p in parts if p.status is not Status.GHOST]
     summed = [p for p in counted if p.status is not Status.UNKNOWN]

@@ -61,6 +61,8 @@ class UnknownReason(StrEnum):
     NOT_COMMITTING = "not_committing"
     REBALANCING = "rebalancing"
     TOO_FEW_SAMPLES = "too_few_samples"
+    #: Of a whole group, never of a partition: its members do not read topics in it.
+    NO_TOPICS = "no_topics"
 
 
 class LossCause(StrEnum):
@@ -75,7 +77,7 @@ class LossCause(StrEnum):
 
 
 class GroupState(StrEnum):
-    """States a group coordinator reports, as Kafka names them (classic and KIP-848 protocols together)."""
+    """States a group coordinator reports, as Kafka names them (those of all group protocols together)."""
 
     STABLE = "Stable"
     EMPTY = "Empty"
@@ -84,6 +86,8 @@ class GroupState(StrEnum):
     COMPLETING_REBALANCE = "CompletingRebalance"
     ASSIGNING = "Assigning"
     RECONCILING = "Reconciling"
+    #: Of a streams group: topics that its topology needs are missing.
+    NOT_READY = "NotReady"
     UNKNOWN = "Unknown"
 
 
@@ -109,17 +113,28 @@ QUIET_UNKNOWN_REASONS = (UnknownReason.EXPIRED, UnknownReason.NO_COMMIT)
 def is_quiet(status: str, state: str | None, reason: str | None) -> bool:
     """Whether a group of this status (if unknown, for this reason) and state needs no attention."""
     is_old_name = state in QUIET_UNKNOWN_STATES and reason in QUIET_UNKNOWN_REASONS
-    return status in QUIET_STATUSES or (status == Status.UNKNOWN and is_old_name)
+    return status in QUIET_STATUSES or (status == Status.UNKNOWN and (is_old_name or reason == UnknownReason.NO_TOPICS))
 
 
 #: Type of a group that is only a name for commits: Flink, a script, a consumer that assigns partitions to itself.
 SIMPLE = "simple"
 
 
+#: Types of Kafka groups besides ``classic`` and ``consumer`` (KIP-848): a share group's members share partitions
+#: (KIP-932), a streams group's have tasks (KIP-1071), Connect's workers divide connectors. The members of any other
+#: group of the classic protocol use it for something of their own (a schema registry's elect a leader).
+SHARE = "share"
+STREAMS = "streams"
+CONNECT = "connect"
+OTHER_PROTOCOL = "other"
+#: Types of groups that, without any commit, read no topic.
+NOT_READING = frozenset({CONNECT, OTHER_PROTOCOL})
+
+
 #: Type of RocketMQ groups whose members read everything each.
 BROADCASTING = "broadcasting"
-#: Types of RocketMQ groups whose members share queues, or do not say whose they are: nothing is assigned there.
-SHARING_TYPES = frozenset({BROADCASTING, "pop", "pull"})
+#: Types of groups whose members share queues or partitions, or do not say whose they are: nothing is assigned there.
+SHARING_TYPES = frozenset({BROADCASTING, "pop", "pull", SHARE})
 #: Types of RocketMQ groups whose queues are shared out among members, by RocketMQ's own rules.
 QUEUE_TYPES = frozenset({"concurrent", "orderly", "clustering"})
 

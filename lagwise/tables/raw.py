@@ -73,7 +73,8 @@ COMMITS = Table(
         Column(
             "committed",
             INT64,
-            "committed offset (of the next record to read); null is never committed, gone, or not readable",
+            "committed offset (of the next record to read), of a share group the start offset; null is never "
+            "committed, gone, or not readable",
         ),
         Column(
             "next_record",
@@ -108,9 +109,9 @@ GROUPS = Table(
         Column(
             "type",
             TEXT,
-            "Kafka: classic, consumer (KIP-848), share or simple; RocketMQ: concurrent, orderly, pop, pull, "
-            "broadcasting, or clustering where no member reports more; or who keeps its offsets: flink, spark, sql, "
-            "files",
+            "Kafka: classic, consumer (KIP-848), share (KIP-932), streams (KIP-1071), connect, simple, or other; "
+            "RocketMQ: concurrent, orderly, pop, pull, broadcasting, or clustering where no member reports more; or "
+            "who keeps its offsets: flink, spark, sql, files",
         ),
         Column("assignor", TEXT, "partition assignor: range, roundrobin, cooperative-sticky, uniform, …"),
         Column("coordinator", INT32, "node id of the group coordinator"),

@@ -44,7 +44,7 @@ RESERVED = {
     "plotly": ("lagwise_dashboard",),
     "pandas": ("lagwise_dashboard",),
     "sqlalchemy": ("lagwise.operational", "lagwise_alerts", "lagwise_dashboard", "lagwise_collectors.external_offsets"),
-    "httpx": ("lagwise_alerts", "lagwise_collectors.external_offsets"),
+    "httpx": ("lagwise_alerts", "lagwise_collectors.external_offsets", "lagwise_collectors.kafka_protocol.security"),
     "apprise": ("lagwise_alerts",),
     "rich": ("lagwise_app",),
     "psutil": ("lagwise_app", "lagwise_spark", "lagwise_sandbox", "lagwise_collectors"),

@@ -26,6 +26,8 @@ CASES = (
     ("unless the time of its commits is known", "Empty", "simple", 4600.0, 4100.0, 4700.0, 700.0),
     ("it never was a group, so when it was seen empty does not count", "Empty", "simple", 4990.0, 0.0, 4100.0, 100.0),
     ("the same when overdue", "Empty", "simple", None, 100.0, 200.0, 0.0),
+    ("what a share group has read never expires", "Empty", "share", 4100.0, 4100.0, None, None),
+    ("what a streams group has committed does", "Empty", "streams", 4100.0, 4600.0, None, 600.0),
 )
 
 

@@ -9,7 +9,7 @@ from lagwise.domain.explain import explain
 from lagwise.domain.groups import verdict_of
 from lagwise.domain.lag_forecast import Forecast
 from lagwise.domain.partition_rollup import PartitionsInStatus
-from lagwise.domain.vocabulary import LossCause, Status, UnknownReason
+from lagwise.domain.vocabulary import LossCause, Status, UnknownReason, is_quiet
 from tests.domain.partitions import WAITING, WELL, part
 
 LOSING_DATA, AT_RISK, STOPPED, STALLED, REWOUND, FALLING_BEHIND, LAGGING, CATCHING_UP, OK, GHOST, UNKNOWN = Status
@@ -466,11 +466,29 @@ REASONS = {
 }
 
 
-@pytest.mark.parametrize("reason", UnknownReason)
+@pytest.mark.parametrize("reason", REASONS)
 def test_every_reason_has_a_sentence_that_names_the_partitions(reason: UnknownReason) -> None:
     sentence = verdict_of([part(UNKNOWN, 2, reason=reason), WELL], members=3, idle_members=0).sentence
     assert REASONS[reason] in sentence.lower()
     assert "2 of 11 partitions" in sentence
+
+
+def test_every_reason_is_said_of_partitions_but_one() -> None:
+    assert set(UnknownReason) - set(REASONS) == {UnknownReason.NO_TOPICS}
+
+
+@pytest.mark.parametrize(
+    ("kind", "reason"), [("connect", "no_topics"), ("other", "no_topics"), ("classic", "no_commit")]
+)
+def test_a_group_without_partitions_reads_none_where_that_is_its_type(kind: str, reason: str) -> None:
+    found = verdict_of([], members=2, idle_members=2, state="Stable", group_type=kind)
+    assert (found.status, found.reason) == (UNKNOWN, reason)
+    assert ("Reads no topic" in found.sentence) == (reason == "no_topics")
+    assert is_quiet(found.status, "Stable", found.reason) == (reason == "no_topics")
+    unreadable = verdict_of([], members=None, idle_members=0, group_type=kind, error="timeout")
+    assert unreadable.reason == UnknownReason.UNREADABLE
+    committed = verdict_of([WELL], members=2, idle_members=0, state="Stable", group_type=kind)
+    assert committed.status == OK
 
 
 def test_every_status_and_reason_has_its_own_sentence() -> None:

@@ -1,17 +1,10 @@
 """What Kafka's own ``kafka-consumer-groups --describe`` says, as rows: the reference that Lagwise is compared with."""
 
-import os
 import re
-import subprocess
 from dataclasses import dataclass
 
-from lagwise.platform.die_with_parent import dying_with_parent
-from lagwise.platform.errors import LagwiseError
-from lagwise.platform.java import find_java
-from lagwise_sandbox import jars
+from tests.sandbox.kafka_tools import run_tool
 
-#: The jar of Kafka's own command-line tools.
-KAFKA_TOOLS = jars.Artifact(jars.KAFKA, "kafka-tools", 3, transitive=False)
 _TOOL = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"
 #: GROUP TOPIC PARTITION CURRENT-OFFSET LOG-END-OFFSET LAG …; ``-`` is none. Only a group's name can hold spaces.
 _ROW = re.compile(
@@ -54,26 +47,7 @@ def describe(bootstrap: str, *groups: str) -> list[DescribedPartition]:
     Raises MissingRequirement without Java or the jars, LagwiseError when the tool fails.
     """
     which = [word for group in groups for word in ("--group", group)] or ["--all-groups"]
-    command = [
-        str(find_java()), "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xmx128m", "-cp", _classpath(), _TOOL,
-        "--bootstrap-server", bootstrap, "--describe", *which,
-    ]  # fmt: skip
-    try:
-        ran = subprocess.run(dying_with_parent(command), capture_output=True, text=True, timeout=60.0, check=False)
-    except subprocess.TimeoutExpired as error:
-        raise LagwiseError("kafka-consumer-groups did not answer within 60 s") from error
-    # The tool exits with 0 even where it could not ask: it says so in a line of its own.
-    failed = re.search(r"^Error: .*$", ran.stdout + "\n" + ran.stderr, re.MULTILINE)
-    if ran.returncode != 0 or failed:
-        words = failed.group() if failed else (ran.stderr.strip() or ran.stdout.strip() or "no output").splitlines()[-1]
-        raise LagwiseError(f"kafka-consumer-groups failed (exit {ran.returncode}): {words}")
-    return parse(ran.stdout)
-
-
-def _classpath() -> str:
-    """The classpath of Kafka's own tools: the broker's and the ``kafka-tools`` jar."""
-    tools = jars.resolved(KAFKA_TOOLS)
-    return os.pathsep.join([*(str(jar) for jar in tools), jars.broker_classpath()])
+    return parse(run_tool("kafka-consumer-groups", _TOOL, bootstrap, "--describe", *which))
 
 
 def _number(shown: str) -> int | None:

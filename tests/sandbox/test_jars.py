@@ -10,7 +10,7 @@ import pytest
 
 from lagwise.platform.errors import MissingRequirement
 from lagwise_sandbox import jars
-from tests.sandbox.consumer_groups_tool import KAFKA_TOOLS
+from tests.sandbox.kafka_tools import KAFKA_TOOLS
 
 needs_java = pytest.mark.skipif(shutil.which("java") is None, reason="needs Java 17 or newer")
 
@@ -54,7 +54,7 @@ def test_a_damaged_cache_is_repaired_and_a_whole_one_is_left_alone(tmp_path: Pat
 def test_two_processes_that_fetch_at_once_do_not_disturb_each_other(tmp_path: Path) -> None:
     code = (
         "from pathlib import Path; from lagwise_sandbox import jars; "
-        "from tests.sandbox.consumer_groups_tool import KAFKA_TOOLS; "
+        "from tests.sandbox.kafka_tools import KAFKA_TOOLS; "
         f"print(jars.resolved(KAFKA_TOOLS, cache=Path({str(tmp_path)!r}))[0].name)"
     )
     path = os.pathsep.join(p for p in sys.path if p)

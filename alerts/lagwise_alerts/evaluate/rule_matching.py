@@ -20,6 +20,7 @@ _LASTING_REASONS = frozenset(
         UnknownReason.RECREATED,
         UnknownReason.OUT_OF_RANGE,
         UnknownReason.NOT_COMMITTING,
+        UnknownReason.NO_TOPICS,
     }
 )
 #: A group that has been unknown for this long, for a lasting reason, no longer keeps its former alert.

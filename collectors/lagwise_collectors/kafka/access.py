@@ -2,17 +2,20 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any
 
 from confluent_kafka.admin import ResourceType
 
 from lagwise.config import Cluster
 from lagwise.domain.humanise import plural
+from lagwise.domain.vocabulary import SHARE
 from lagwise.platform.errors import ConfigError
+from lagwise_collectors.kafka.group_reader import GroupReader
 from lagwise_collectors.kafka.requests.client import KafkaClient
 from lagwise_collectors.kafka.requests.committed_offsets import CommitReader
 from lagwise_collectors.kafka.requests.errors import ADVICE, KafkaTrouble
-from lagwise_collectors.kafka.requests.group_members import KafkaGroup, describe_groups, list_groups, topics_of
+from lagwise_collectors.kafka.requests.group_members import KafkaGroup, topics_of
 from lagwise_collectors.kafka.requests.next_records import LogPosition, try_fetching
 from lagwise_collectors.kafka.requests.topics import (
     KafkaTopic,
@@ -27,6 +30,7 @@ from lagwise_collectors.offsets_topic.session import try_reading
 from lagwise_collectors.protocol import Check, ErrorTally
 
 _DESCRIBE_GROUPS = "Describe on Group"
+_LIST_GROUPS = "Describe on Cluster, or Describe on each Group"
 _DESCRIBE_TOPICS = "Describe on Topic"
 
 
@@ -38,14 +42,19 @@ def check_access(cluster: Cluster) -> list[Check]:
     except (KafkaTrouble, ConfigError) as error:
         kind = error.kind if isinstance(error, KafkaTrouble) else "setting_refused"
         return [Check("connect", False, str(error), None, ADVICE.get(kind, "see the broker's log"))]
-    steps = _Steps(client, cluster)
-    return [Check("connect", True, f"{plural(node_count, 'broker')} at {cluster.bootstrap}"), *steps.run(first_broker)]
+    reader = GroupReader(client, cluster)
+    try:
+        checks = _Steps(client, cluster, reader).run(first_broker)
+    finally:
+        reader.close()
+    return [Check("connect", True, f"{plural(node_count, 'broker')} at {cluster.bootstrap}"), *checks]
 
 
 @dataclass
 class _Steps:
     client: KafkaClient
     cluster: Cluster
+    reader: GroupReader
     types: Mapping[str, str | None] = field(default_factory=dict)
     groups: list[KafkaGroup] = field(default_factory=list)
     topics: dict[str, KafkaTopic] = field(default_factory=dict)
@@ -54,7 +63,8 @@ class _Steps:
 
     def run(self, broker: int) -> list[Check]:
         return [
-            self._try("list groups", "Describe on Cluster, or Describe on each Group", self._list),
+            self._try("list groups", _LIST_GROUPS, self._list),
+            *self._every_type(),
             self._try("describe groups", _DESCRIBE_GROUPS, self._describe_groups),
             self._try("committed offsets", f"{_DESCRIBE_GROUPS}, {_DESCRIBE_TOPICS}", self._commits),
             self._try("describe topics", _DESCRIBE_TOPICS, self._describe_topics),
@@ -130,26 +140,41 @@ class _Steps:
             return Check(name, False, f"{trouble.kind}: {trouble}", privilege, advice, required=False)
 
     def _list(self, errors: ErrorTally) -> str:
-        seen = 0
-
-        def selects(name: str) -> bool:
-            nonlocal seen
-            seen += 1
-            return self.cluster.groups.selects(name)
-
-        listing = list_groups(self.client, selects, errors)
+        listing = self.reader.list_groups(self.cluster.groups.selects, errors)
         self.types = listing.types
+        seen = sum(listing.seen.values())
         if not seen:
             return "no group is visible: there is none, or the account may not describe groups"
-        return f"{plural(seen, 'group')} visible, {len(listing.types)} of them watched"
+        by_type = ", ".join(
+            f"{count} {kind or 'consumer or classic'}"
+            for kind, count in sorted(listing.seen.items(), key=lambda item: (-item[1], item[0] or ""))
+        )
+        return f"{plural(seen, 'group')} visible ({by_type}), {len(listing.types)} of them watched"
+
+    def _every_type(self) -> list[Check]:
+        refusal = self.reader.refusal
+        if refusal is None:
+            return []
+        return [
+            Check(
+                "groups of every type",
+                False,
+                f"only consumer groups can be listed; {refusal.kind}: {refusal}",
+                _LIST_GROUPS,
+                "share groups, streams groups and groups of Kafka Connect are not watched. Lagwise reads them by "
+                "requests of its own: docs/group-types.md has the settings that these know",
+                required=False,
+            )
+        ]
 
     def _describe_groups(self, errors: ErrorTally) -> str:
-        self.groups = describe_groups(self.client, self.types, errors)
+        self.groups = self.reader.describe_groups(self.types, errors)
         members = sum(len(group.members) for group in self.groups)
         return f"{plural(sum(g.error is None for g in self.groups), 'group')} with {plural(members, 'member')}"
 
     def _commits(self, errors: ErrorTally) -> str:
-        commits = CommitReader(self.client).read(self.groups, errors)
+        commits = CommitReader(self.client).read([group for group in self.groups if group.type != SHARE], errors)
+        self.reader.add_share_offsets(self.groups, commits, errors, lambda: datetime.now(UTC))
         names = set(commits.topic) | topics_of(self.groups)
         self.topics = {name: KafkaTopic(name) for name in names}
         known = len(commits.committed) - commits.committed.count(None)

@@ -11,16 +11,18 @@ from typing import Any
 from confluent_kafka import KafkaException
 
 from lagwise.config import Cluster
+from lagwise.domain.vocabulary import SHARE
 from lagwise.platform.errors import ConfigError
 from lagwise.platform.log_events import LogEvent, event
 from lagwise.tables.raw import TOPICS
 from lagwise_collectors.external_offsets.merge_with_kafka import TopicNames, merge_with_kafka
 from lagwise_collectors.external_offsets.sources import OffsetSources, check_offset_sources
 from lagwise_collectors.kafka.access import check_access
+from lagwise_collectors.kafka.group_reader import GroupReader
 from lagwise_collectors.kafka.requests.client import KafkaClient
 from lagwise_collectors.kafka.requests.committed_offsets import CommitColumns, CommitReader
 from lagwise_collectors.kafka.requests.errors import KafkaTrouble, trouble_of
-from lagwise_collectors.kafka.requests.group_members import GroupListing, describe_groups, list_groups, topics_of
+from lagwise_collectors.kafka.requests.group_members import GroupListing, topics_of
 from lagwise_collectors.kafka.requests.next_records import LogPosition, NextRecordCache, NextRecordFetcher, NextRecords
 from lagwise_collectors.kafka.requests.side_topics import SideTopics
 from lagwise_collectors.kafka.requests.topics import (
@@ -124,6 +126,7 @@ class _Session:
         self._clock = clock
         self._offset_sources = offset_sources
         self._topic_names = TopicNames(self.client.topic_names)
+        self._group_reader = GroupReader(self.client, cluster)
         self._reader = CommitReader(self.client, clock)
         self._commits = CommitColumns()
         self._fetcher = NextRecordFetcher(cluster) if cluster.skip_control_records else None
@@ -139,13 +142,15 @@ class _Session:
 
     def read(self, sample: SampleBuilder) -> None:
         """Read everything into the sample, commits strictly before watermarks."""
-        listing = list_groups(self.client, self._selects, sample.errors)
+        listing = self._group_reader.list_groups(self._selects, sample.errors)
         self.client.answered()
-        groups = describe_groups(self.client, self._with_unlisted(listing), sample.errors)
+        groups = self._group_reader.describe_groups(self._with_unlisted(listing), sample.errors)
         described_at = self._clock()
         # Nearly all topics are those of the last sample: the broker describes them while the commits come in.
         asked = ask_topics(self.client, self._topics)
-        commits = self._reader.read(groups, sample.errors)
+        # A share group commits nothing: what it has read is not asked for in the same way.
+        commits = self._reader.read([group for group in groups if group.type != SHARE], sample.errors)
+        self._group_reader.add_share_offsets(groups, commits, sample.errors, self._clock)
         types = {group.name: group.type for group in groups}
         external = self._offset_sources.finish(self._selects, sample.errors)
         merge_with_kafka(external, groups, commits, self._topic_names, sample.errors)
@@ -172,6 +177,7 @@ class _Session:
 
     def close(self) -> None:
         """Close what does not end by itself."""
+        self._group_reader.close()
         if self._fetcher is not None:
             self._fetcher.close()
 

@@ -12,7 +12,7 @@ from lagwise_collectors.sample_builder import SampleBuilder
 from lagwise_collectors.source_of_cluster import ReaderTask
 
 #: A sample has this many steps that can each take the cluster's timeout.
-_STEPS = 8
+_STEPS = 11
 _GRACE_SECONDS = 15.0
 #: The tail answers from memory, after the batch that it is reading.
 _TAIL_SECONDS = 60.0

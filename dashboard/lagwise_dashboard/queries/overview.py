@@ -5,7 +5,13 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from lagwise.domain.vocabulary import DISPLAY_ORDER, QUIET_STATUSES, QUIET_UNKNOWN_REASONS, QUIET_UNKNOWN_STATES
+from lagwise.domain.vocabulary import (
+    DISPLAY_ORDER,
+    QUIET_STATUSES,
+    QUIET_UNKNOWN_REASONS,
+    QUIET_UNKNOWN_STATES,
+    UnknownReason,
+)
 from lagwise.tables.analysis import GROUP_HISTORY, GROUP_STATUS, PARTITION_STATUS
 from lagwise.tables.schema import Table
 from lagwise.tables.store import Lake
@@ -45,7 +51,8 @@ ORDERS = Orders(
 _QUIET = (
     f"(status in ({quoted(QUIET_STATUSES)})"
     f" or (status = 'unknown' and coalesce(state, '') in ({quoted(QUIET_UNKNOWN_STATES)})"
-    f" and coalesce(reason, '') in ({quoted(QUIET_UNKNOWN_REASONS)})))"
+    f" and coalesce(reason, '') in ({quoted(QUIET_UNKNOWN_REASONS)}))"
+    f" or (status = 'unknown' and coalesce(reason, '') = '{UnknownReason.NO_TOPICS}'))"
 )
 _MATCHES = """
     ($cluster is null or cluster = $cluster)

@@ -217,11 +217,11 @@ def seconds_to_expiry(rows: Columns) -> Array:
     They are kept for ``offsets.retention.minutes`` after the group became empty and after they were committed. When a
     group was empty before anyone looked, its commits say since when it can have been. Of a group that was never one
     (``simple``: Flink, a script) the time of the last commit counts, unchanged or not: samples do not show that, so
-    that nothing is told where `__consumer_offsets` is not read.
+    that nothing is told where `__consumer_offsets` is not read. What a share group has read does not expire.
     """
     committed_at = rows["committed_at"]
     last_commit = np.where(committed_at == NULL, rows["committed_since"], committed_at)
     of_group = np.maximum(last_commit, rows["empty_since"])
     counted_from = np.where(rows["is_without_protocol"], committed_at, of_group)
     left = rows["offsets_retention_seconds"] - seconds_between(counted_from, rows["as_of"])
-    return np.where(rows["is_empty"], np.maximum(left, 0.0), np.nan)
+    return np.where(rows["is_empty"] & ~rows["is_share"], np.maximum(left, 0.0), np.nan)

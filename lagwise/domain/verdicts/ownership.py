@@ -17,7 +17,7 @@ from lagwise.domain.verdicts.columns import (
     taken,
 )
 from lagwise.domain.verdicts.windows import WINDOWS_SECONDS
-from lagwise.domain.vocabulary import READING_STATES, REBALANCING_STATES, WITHOUT_PROTOCOL, Engine, GroupState
+from lagwise.domain.vocabulary import READING_STATES, REBALANCING_STATES, SHARE, WITHOUT_PROTOCOL, Engine, GroupState
 
 
 @dataclass(frozen=True)
@@ -118,6 +118,8 @@ def described_by(names: Names, state: Array, type_: Array) -> dict[str, Array]:
         # It reads all that it is to read.
         "is_reading": are_in(names.states, frozenset(READING_STATES), state),
         "is_without_protocol": are_in(names.types, WITHOUT_PROTOCOL, type_),
+        # What it has read is not kept as commits, and does not expire as these do.
+        "is_share": are_in(names.types, frozenset({SHARE}), type_),
         "is_flink": are_in(names.types, frozenset({Engine.FLINK}), type_),
     }
 

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from lagwise.domain.assignment.rows import assignment_rows
-from lagwise.domain.vocabulary import SHARING_TYPES, EventKind, GroupState
+from lagwise.domain.vocabulary import SHARING_TYPES, STREAMS, EventKind, GroupState
 from lagwise.tables.analysis import PARTITION_STATUS
 from lagwise.tables.membership import ASSIGNMENTS
 from lagwise.tables.raw import EVENTS, GROUPS, MEMBERS, TOPICS
@@ -99,14 +99,14 @@ def _made(lake: Lake, news: Sequence[News], groups: Sequence[Row]) -> dict[Group
 
 def _settled(lake: Lake, news: Sequence[News]) -> list[Row]:
     """Groups of the latest samples that are stable and have members, with how many partitions these own. Groups whose
-    members have partitions in common are left out."""
+    members have partitions in common are left out, and streams groups, whose partitions come with tasks and state."""
     rows: list[Row] = lake.query(
         """select g.cluster, g."group", any_value(g.state) as state, any_value(g.assignor) as assignor,
                   any_value(g.type) as type, sum(m.assigned_partitions)::bigint as partitions
            from groups g join members m using (sample_id, cluster, "group")
            where g.sample_id in (select unnest(?::varchar[])) and g.state = ? and g.error is null
              and not list_contains(?::varchar[], coalesce(g.type, '')) group by all""",
-        [[n.latest_id for n in news], str(GroupState.STABLE), sorted(SHARING_TYPES)],
+        [[n.latest_id for n in news], str(GroupState.STABLE), sorted({*SHARING_TYPES, STREAMS})],
         over=[GROUPS, MEMBERS],
         since=latest_from(news),
     ).to_pylist()

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from lagwise.domain.verdicts.windows import WINDOWS_SECONDS
-from lagwise.domain.vocabulary import REBALANCING_STATES, WITHOUT_PROTOCOL, EventKind, GroupState
+from lagwise.domain.vocabulary import REBALANCING_STATES, SHARE, WITHOUT_PROTOCOL, EventKind, GroupState
 from tests.contract.plain_model.history import Clock, clock_from, whole_micros
 from tests.contract.plain_model.records import Row, Rows
 
@@ -95,7 +95,7 @@ def seconds_to_expiry(
     committed_at: float | None = None,
 ) -> float | None:
     """Time until the broker forgets the committed offsets of a group without members (KIP-211); None is never."""
-    if facts.state != GroupState.EMPTY or retention_seconds is None:
+    if facts.state != GroupState.EMPTY or facts.type == SHARE or retention_seconds is None:
         return None
     if facts.type in WITHOUT_PROTOCOL:
         return None if committed_at is None else max(0.0, retention_seconds - (now - committed_at))

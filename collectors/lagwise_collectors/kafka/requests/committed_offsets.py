@@ -186,7 +186,7 @@ class CommitReader:
             commits.owner += [owned.get(t, no_owners).get(p) for t, p in zip(topics, partitions, strict=True)]
         else:
             commits.owner += [None] * len(committed)
-        missing = _owned_without_commit(owned, topics, partitions)
+        missing = owned_without_commit(owned, topics, partitions)
         commits.add_without_offset(missing)
         commits.group.append(group.name)
         commits.rows.append(len(committed) + len(missing))
@@ -225,9 +225,10 @@ class CommitReader:
             del self._slices[name]
 
 
-def _owned_without_commit(
+def owned_without_commit(
     owned: Mapping[str, Mapping[int, str]], topics: list[str], partitions: list[int]
 ) -> list[tuple[str, int, str]]:
+    """Topic, partition and owner of what is owned and not among these partitions of these topics."""
     if not owned:
         return []
     have = set(zip(topics, partitions, strict=True))

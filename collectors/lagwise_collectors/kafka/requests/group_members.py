@@ -1,5 +1,6 @@
 """ListGroups and DescribeGroups / ConsumerGroupDescribe: the groups, their state and their members."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
@@ -9,7 +10,7 @@ from typing import Any
 from confluent_kafka import ConsumerGroupState, ConsumerGroupType
 from confluent_kafka.admin import ConsumerGroupDescription, MemberDescription
 
-from lagwise.domain.vocabulary import GroupState
+from lagwise.domain.vocabulary import SIMPLE, GroupState
 from lagwise_collectors.kafka.requests.client import KafkaClient
 from lagwise_collectors.kafka.requests.errors import KafkaTrouble, kind_of, trouble_of
 from lagwise_collectors.protocol import ErrorTally
@@ -62,22 +63,27 @@ class GroupListing:
     types: Mapping[str, str | None]
     #: All brokers have answered.
     complete: bool
+    #: How many groups of each type there are, watched or not.
+    seen: Mapping[str | None, int] = field(default_factory=dict)
 
 
 def list_groups(client: KafkaClient, selects: Callable[[str], bool], errors: ErrorTally) -> GroupListing:
-    """The watched groups. Raises KafkaTrouble if no broker answered; some that did not are counted."""
+    """The watched groups that librdkafka lists: consumer groups, and those that are only a name for commits.
+
+    Raises KafkaTrouble if no broker answered; some that did not are counted.
+    """
     found = client.wait(client.admin.list_consumer_groups(request_timeout=client.timeout_seconds))
     failures = [trouble_of(e) if isinstance(e, Exception) else KafkaTrouble(kind_of(e), e.str()) for e in found.errors]
-    types = {
-        listed.group_id: "simple" if listed.is_simple_consumer_group else _type(getattr(listed, "type", None))
+    every = {
+        listed.group_id: SIMPLE if listed.is_simple_consumer_group else _type(getattr(listed, "type", None))
         for listed in found.valid
-        if selects(listed.group_id)
     }
+    types = {name: kind for name, kind in every.items() if selects(name)}
     if failures and not found.valid:
         raise client.explained(failures[0])
     for failure in failures:
         errors.note(failure.kind, f"listing groups: {client.clean(str(failure))}")
-    return GroupListing(types, complete=not failures)
+    return GroupListing(types, complete=not failures, seen=Counter(every.values()))
 
 
 def describe_groups(client: KafkaClient, types: Mapping[str, str | None], errors: ErrorTally) -> list[KafkaGroup]:
@@ -111,7 +117,7 @@ def _described(description: ConsumerGroupDescription, listed_type: str | None) -
         name=description.group_id,
         state=_state(description, described_type or listed_type),
         # Only the listing shows whether a group has no group protocol (commits by assign()) or the classic one.
-        type="simple" if listed_type == "simple" and not members else described_type or listed_type,
+        type=SIMPLE if listed_type == SIMPLE and not members else described_type or listed_type,
         assignor=description.partition_assignor or None,
         coordinator=description.coordinator.id if description.coordinator is not None else None,
         members=members,

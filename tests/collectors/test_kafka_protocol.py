@@ -1,0 +1,286 @@
+"""Our own reading and writing of Kafka's protocol: by Kafka's definitions, and against answers that lie."""
+
+import contextlib
+import json
+import re
+import socket
+import struct
+import threading
+import time
+import zipfile
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lagwise.config import Cluster
+from lagwise_collectors.kafka.requests.errors import KafkaTrouble
+from lagwise_collectors.kafka_protocol import group_messages, messages, sasl, schema
+from lagwise_collectors.kafka_protocol.connection import Connection
+from lagwise_collectors.kafka_protocol.schema import Api, ArrayOf, Field, Fixed, Kind, Sized, Struct
+from lagwise_collectors.kafka_protocol.security import reach_of
+from lagwise_collectors.kafka_protocol.wire import MalformedAnswer, Reader, Writer
+from lagwise_sandbox.jars import KAFKA, broker_classpath, cache_folder
+from tests.collectors import kafka_members
+
+APIS = [
+    one for module in (messages, group_messages, kafka_members) for one in vars(module).values() if isinstance(one, Api)
+]
+VERSIONS = [(api, version) for api in APIS for version in range(api.lowest, api.highest + 1)]
+_FIXED = {
+    "bool": schema.BOOL,
+    "int8": schema.INT8,
+    "int16": schema.INT16,
+    "int32": schema.INT32,
+    "int64": schema.INT64,
+    "uint16": schema.UINT16,
+    "uuid": schema.UUID,
+}
+
+
+class TestDeclarations:
+    """The same fields as Kafka's own definitions, which lie in its jar, in each version that we speak."""
+
+    @staticmethod
+    @cache
+    def definitions() -> dict[str, dict[str, Any]]:
+        broker_classpath()  # fetches it
+        [jar] = cache_folder(KAFKA).glob("kafka_2.13/org.apache.kafka.kafka-clients-*.jar")
+        with zipfile.ZipFile(jar) as files:
+            texts = {
+                name.rpartition("/")[2].removesuffix(".json"): files.read(name).decode()
+                for name in files.namelist()
+                if name.startswith("common/message/") and name.endswith(".json")
+            }
+        return {name: json.loads(re.sub(r"^\s*//.*$", "", text, flags=re.M)) for name, text in texts.items()}
+
+    @pytest.mark.broker
+    @pytest.mark.parametrize("api", APIS, ids=lambda api: api.name)
+    def test_they_are_kafkas(self, api: Api) -> None:
+        for suffix, ours in (("Request", api.request), ("Response", api.response)):
+            theirs = self.definitions()[f"{api.name}{suffix}"]
+            assert theirs["apiKey"] == api.key
+            assert _within(api.highest, theirs["validVersions"])
+            structs = {one["name"]: one["fields"] for one in theirs.get("commonStructs", [])}
+            for version in range(api.lowest, api.highest + 1):
+                assert _within(version, theirs["flexibleVersions"]) == (version >= api.flexible_since)
+                self._compare(ours, theirs["fields"], structs, version, f"{api.name}{suffix} v{version}")
+
+    def _compare(
+        self, ours: Struct, theirs: list[dict[str, Any]], structs: dict[str, Any], version: int, where: str
+    ) -> None:
+        mine = [one for one in ours.fields if one.since <= version <= one.until]
+        expected = [one for one in theirs if _within(version, one["versions"]) and "tag" not in one]
+        assert [one.name for one in mine] == [_snake(one["name"]) for one in expected], where
+        for one, definition in zip(mine, expected, strict=True):
+            self._compare_kind(one.kind, definition, structs, version, f"{where}.{one.name}")
+
+    def _compare_kind(
+        self, kind: Kind, definition: dict[str, Any], structs: dict[str, Any], version: int, where: str
+    ) -> None:
+        wanted, is_nullable = definition["type"], _within(version, definition.get("nullableVersions", "none"))
+        if isinstance(kind, ArrayOf):
+            assert wanted.startswith("[]"), where
+            assert kind.is_nullable or not is_nullable, where
+            element = {**definition, "type": wanted[2:], "nullableVersions": "none"}
+            self._compare_kind(kind.element, element, structs, version, where)
+        elif isinstance(kind, Struct):
+            # A byte says whether it is there, so unlike elsewhere there must be one only where there is one.
+            assert kind.is_nullable == is_nullable, where
+            self._compare(kind, definition.get("fields") or structs[wanted], structs, version, where)
+        elif isinstance(kind, Sized):
+            assert wanted == ("string" if kind.is_text else "bytes"), where
+            assert kind.is_nullable or not is_nullable, where
+        else:
+            assert kind == _FIXED[wanted], where
+
+
+def _snake(name: str) -> str:
+    return re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower()
+
+
+def _within(version: int, versions: str) -> bool:
+    if versions == "none":
+        return False
+    low, _, high = versions.rstrip("+").partition("-")
+    return int(low) <= version and (versions.endswith("+") or version <= int(high or low))
+
+
+@cache
+def values_of(kind: Kind, version: int) -> st.SearchStrategy[Any]:
+    """Values of a type: what a broker may send."""
+    match kind:
+        case Fixed():
+            if kind == schema.BOOL:
+                return st.booleans()
+            if kind == schema.UUID:
+                return st.binary(min_size=16, max_size=16)
+            bits = 8 * kind.format.size
+            return (
+                st.integers(0, 2**16 - 1)
+                if kind == schema.UINT16
+                else st.integers(-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
+            )
+        case Sized():
+            value: st.SearchStrategy[Any] = st.text(max_size=5) if kind.is_text else st.binary(max_size=5)
+            return st.none() | value if kind.is_nullable else value
+        case ArrayOf():
+            lists = st.lists(values_of(kind.element, version), max_size=2)
+            return st.none() | lists if kind.is_nullable else lists
+        case Struct():
+            fields = {
+                one.name: values_of(one.kind, version) if one.since <= version <= one.until else st.none()
+                for one in kind.fields
+            }
+            structs = st.fixed_dictionaries(fields)
+            return st.none() | structs if kind.is_nullable else structs
+    raise AssertionError(kind)
+
+
+def encoded(api: Api, version: int, value: Any) -> bytes:
+    writer = Writer()
+    api.response.write(writer, value, version, is_flexible=version >= api.flexible_since)
+    return bytes(writer.data)
+
+
+class TestAnswers:
+    @settings(max_examples=60)
+    @given(data=st.data())
+    def test_what_was_written_is_read(self, data: st.DataObject) -> None:
+        api, version = data.draw(st.sampled_from(VERSIONS))
+        value = data.draw(values_of(api.response, version))
+        assert api.decode(encoded(api, version, value), version) == value
+
+    @settings(max_examples=300)
+    @given(data=st.data())
+    def test_bytes_that_lie_are_malformed_and_no_other_error(self, data: st.DataObject) -> None:
+        api, version = data.draw(st.sampled_from(VERSIONS))
+        body = bytearray(encoded(api, version, data.draw(values_of(api.response, version))))
+        for _ in range(data.draw(st.integers(1, 4))):
+            if body:
+                body[data.draw(st.integers(0, len(body) - 1))] = data.draw(st.integers(0, 255))
+        cut = data.draw(st.integers(0, len(body)))
+        for one in (bytes(body), bytes(body[:cut]), bytes(body) + b"\0"):
+            with contextlib.suppress(MalformedAnswer):
+                api.decode(one, version)
+
+    @pytest.mark.parametrize("count", [2**31 - 1, 1_000_000, -2])
+    def test_an_array_that_announces_more_than_there_is_takes_no_memory(self, count: int) -> None:
+        body = struct.pack(">ihi", 0, 0, count)
+        with pytest.raises(MalformedAnswer, match="elements"):
+            group_messages.LIST_GROUPS.decode(body, 1)
+
+    def test_an_integer_that_never_ends(self) -> None:
+        with pytest.raises(MalformedAnswer, match="32 bits"):
+            Reader(b"\xff" * 100).varint()
+        with pytest.raises(MalformedAnswer, match="32 bits"):
+            Reader(b"\xff\xff\xff\xff\x1f").varint()
+
+    def test_optional_fields_of_newer_brokers_are_passed_over(self) -> None:
+        value = {"throttle_time_ms": 0, "error_code": 0, "groups": []}
+        body = encoded(group_messages.LIST_GROUPS, 5, value)[:-1] + b"\x02" + b"\x00\x03abc" + b"\x63\x00"
+        assert group_messages.LIST_GROUPS.decode(body, 5) == value
+
+    def test_a_null_where_a_value_must_be(self) -> None:
+        with pytest.raises(MalformedAnswer, match="null"):
+            messages.SASL_HANDSHAKE.decode(struct.pack(">hih", 0, 1, -1), 1)
+
+
+class TestScram:
+    def test_the_example_of_rfc_7677(self) -> None:
+        exchange = sasl.scram("sha256", "user", "pencil", "rOprNGfwEbeRWgbNEkqO")
+        assert next(exchange) == b"n,,n=user,r=rOprNGfwEbeRWgbNEkqO"
+        said = b"r=rOprNGfwEbeRWgbNEkqO%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0,s=W22ZaJ0SNY7soEsUEjb6gQ==,i=4096"
+        assert exchange.send(said) == (
+            b"c=biws,r=rOprNGfwEbeRWgbNEkqO%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0,p=dHzbZapWIk4jUhN+Ute9ytag9zjfMHgsqmmiz7AndVQ="
+        )
+        with pytest.raises(StopIteration):
+            exchange.send(b"v=6rriTRBi23WpRR/wtup+mMhUZUn/dB5nLTJRsjl95G4=")
+
+    @pytest.mark.parametrize(
+        "said",
+        [
+            b"r=ours-and-theirs,s=W22ZaJ0SNY7soEsUEjb6gQ==,i=4000000000",
+            b"r=ours-and-theirs,s=W22ZaJ0SNY7soEsUEjb6gQ==,i=0",
+            b"r=ours-and-theirs,s=!,i=4096",
+            b"r=ours,s=W22ZaJ0SNY7soEsUEjb6gQ==,i=4096",
+            b"r=theirs,s=W22ZaJ0SNY7soEsUEjb6gQ==,i=4096",
+            b"e=other-error",
+            b"\xff\xfe",
+        ],
+    )
+    def test_a_server_that_says_something_else_is_refused(self, said: bytes) -> None:
+        exchange = sasl.scram("sha256", "user", "pencil", "ours")
+        next(exchange)
+        with pytest.raises(KafkaTrouble) as refused:
+            exchange.send(said)
+        assert refused.value.kind == "authentication_failed"
+
+    def test_a_server_that_does_not_know_the_password_is_refused(self) -> None:
+        exchange = sasl.scram("sha512", "user", "pencil", "ours")
+        next(exchange)
+        exchange.send(b"r=ours-and-theirs,s=W22ZaJ0SNY7soEsUEjb6gQ==,i=4096")
+        with pytest.raises(KafkaTrouble, match="did not prove"):
+            exchange.send(b"v=AAAA")
+
+
+class TestServersThatAreNoBroker:
+    """Whatever answers on the port costs the timeout at most, and little memory."""
+
+    @pytest.fixture
+    def listening(self) -> Iterator[socket.socket]:
+        with socket.create_server(("127.0.0.1", 0)) as server:
+            yield server
+
+    @pytest.mark.parametrize(
+        ("answer", "kind"),
+        [
+            (b"HTTP/1.1 400 Bad Request\r\n\r\n", "malformed"),
+            (struct.pack(">i", 2**31 - 1), "malformed"),
+            (struct.pack(">i", -5), "malformed"),
+            (struct.pack(">ii", 4, 77), "malformed"),
+            (struct.pack(">iih", 6, 1, 0), "malformed"),
+            (b"", "unreachable"),
+            (None, "timeout"),
+        ],
+    )
+    def test_its_answer(self, listening: socket.socket, answer: bytes | None, kind: str) -> None:
+        done = threading.Event()
+
+        def serve() -> None:
+            peer, _ = listening.accept()
+            with peer:
+                peer.recv(1024)
+                if answer is None:
+                    done.wait(30)
+                else:
+                    peer.sendall(answer)
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        port = listening.getsockname()[1]
+        cluster = Cluster(bootstrap=f"127.0.0.1:{port}")
+        with pytest.raises(KafkaTrouble) as refused:
+            Connection("127.0.0.1", port, reach_of(cluster), time.monotonic() + (0.5 if answer is None else 20))
+        done.set()
+        thread.join()
+        assert refused.value.kind == kind
+
+
+def test_fields_are_declared_in_the_versions_that_we_speak() -> None:
+    """A field that no version has would be dead."""
+    for api in APIS:
+        for one in _all_fields(api.request) + _all_fields(api.response):
+            assert one.since <= api.highest, (api.name, one.name)
+            assert one.until >= api.lowest, (api.name, one.name)
+
+
+def _all_fields(kind: Kind) -> list[Field]:
+    if isinstance(kind, ArrayOf):
+        return _all_fields(kind.element)
+    if not isinstance(kind, Struct):
+        return []
+    return [found for one in kind.fields for found in (one, *_all_fields(one.kind))]
