@@ -108,15 +108,18 @@ def test_no_page_names_what_its_reader_may_not_see(page: str, address: str) -> N
 @pytest.mark.parametrize("page", [page.path for page in pages.PAGES if parameters.GROUP in page.uses])
 def test_a_link_to_a_hidden_group_reads_like_one_to_an_unknown_group(page: str, address: str) -> None:
     claims, _ = READERS["money"]
-    hidden = drawn_for(claims, address, page, "cluster=prod&group=fraud-scoring")
-    unknown = drawn_for(claims, address, page, "cluster=prod&group=fraud-nothing")
-    assert _comparable(hidden, "fraud-scoring") == _comparable(unknown, "fraud-nothing")
+    said = {
+        group: [_comparable(drawn_for(claims, address, page, f"cluster=prod&group={group}"), group) for _ in range(2)]
+        for group in ("fraud-nothing", "fraud-scoring")
+    }
+    # What a page says of its data's age may change once while they are drawn.
+    assert set(said["fraud-nothing"]) & set(said["fraud-scoring"])
 
 
 def _comparable(drawn: str, group: str) -> str:
     """What a page sent, without the group's name, ages in seconds, and what is another each time."""
     said = drawn.replace(group, "GROUP").replace(group.replace("-", r"\\-"), "GROUP")
-    return re.sub(r'(script_run_id|session_id|hash): "[^"]*"|[0-9a-f]{24,}|\d+ (min|s)\b', "", said)
+    return re.sub(r'(script_run_id|session_id|hash): "[^"]*"|[0-9a-f]{24,}|(\d+ (h|min|s)\b ?)+', "", said)
 
 
 def test_a_topic_that_no_visible_group_reads_is_unknown(address: str) -> None:
