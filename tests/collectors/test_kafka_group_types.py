@@ -184,11 +184,14 @@ def test_groups_seen_before_are_unreadable_and_not_gone_where_our_requests_fail(
         assert source._session is not None
         source._session._group_reader.close()  # as after the broker has closed the connection
         refused = source.collect()
+        password.unlink()
+        without = source.collect()
         password.write_text(login["sasl.password"])
         back = source.collect()
-    assert types_of(refused) == types_of(back)
-    assert (refused.unreadable_groups, back.unreadable_groups) == ({group}, set())
-    assert refused.errors.keys() == {"authentication_failed"}
+    assert types_of(refused) == types_of(without) == types_of(back)
+    assert refused.unreadable_groups == without.unreadable_groups == {group}
+    assert back.unreadable_groups == set()
+    assert (refused.errors.keys(), without.errors.keys()) == ({"authentication_failed"}, {"setting_refused"})
     assert back.errors == {}
 
 

@@ -261,6 +261,12 @@ class Issuer:
         self._server.server_close()
 
 
+def test_settings_of_other_things_are_no_obstacle() -> None:
+    settings: dict[str, str | int | float | bool] = {"enable.sparse.connections": True, "client.rack": "a"}
+    reach = reach_of(Cluster(bootstrap="PLAINTEXT://one:1, two:2", librdkafka=settings))
+    assert (reach.bootstrap, reach.tls, reach.mechanism) == (("one:1", "two:2"), None, None)
+
+
 @pytest.mark.parametrize(
     ("settings", "kind"),
     [

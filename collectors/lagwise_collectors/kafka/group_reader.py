@@ -7,6 +7,7 @@ from datetime import datetime
 
 from lagwise.config import Cluster
 from lagwise.domain.vocabulary import SHARE, SIMPLE
+from lagwise.platform.errors import ConfigError
 from lagwise.platform.log_events import LogEvent, event
 from lagwise_collectors.kafka.requests.client import KafkaClient
 from lagwise_collectors.kafka.requests.committed_offsets import CommitColumns
@@ -52,8 +53,9 @@ class GroupReader:
             try:
                 self._protocol = self._protocol or ProtocolClient(self._cluster)
                 listing = list_every_group(self._protocol, selects, errors)
-            except KafkaTrouble as trouble:
-                self._refused(KafkaTrouble(trouble.kind, self._client.clean(str(trouble))), errors)
+            except (KafkaTrouble, ConfigError) as trouble:  # ConfigError: a secret that is not there any more
+                kind = trouble.kind if isinstance(trouble, KafkaTrouble) else "setting_refused"
+                self._refused(KafkaTrouble(kind, self._client.clean(str(trouble))), errors)
             else:
                 self.refusal = None
                 found = {name: kind for name, kind in listing.types.items() if kind not in _OF_LIBRDKAFKA}

@@ -40,7 +40,7 @@ _KNOWN = frozenset(
         "enable.ssl.certificate.verification",
     }
 )
-_ABOUT_SECURITY = ("security.", "sasl.", "ssl.", "enable.s", "https.")
+_ABOUT_SECURITY = ("security.", "sasl.", "ssl.", "enable.ssl.", "enable.sasl.", "https.")
 
 
 @dataclass(frozen=True, slots=True)
