@@ -1,0 +1,14 @@
+"""Why sizing does not answer a question as it was asked."""
+
+from lagwise.platform.errors import LagwiseError
+
+
+class BadQuestion(LagwiseError):
+    """The inputs contradict each other, lack something, or one of them is out of its range.
+
+    ``called`` is what the asker calls the input at fault, where it is one; the message then says what is allowed.
+    """
+
+    def __init__(self, message: str, called: str | None = None) -> None:
+        super().__init__(message)
+        self.called = called
