@@ -63,7 +63,7 @@ def of_table(name: str, doc: str, table: Table, columns: Iterable[str] | None = 
     return made
 
 
-_FRESHNESS: dict[str, Any] = {
+FRESHNESS: dict[str, Any] = {
     "is_stale": (bool, Field(description="the row is older than the intervals of collector and analysis explain")),
     "owner": (
         str | None,
@@ -71,7 +71,7 @@ _FRESHNESS: dict[str, Any] = {
     ),
 }
 GroupSummary = of_table(
-    "GroupSummary", "What is known of a group, in short.", GROUP_STATUS, SUMMARY_COLUMNS, **_FRESHNESS
+    "GroupSummary", "What is known of a group, in short.", GROUP_STATUS, SUMMARY_COLUMNS, **FRESHNESS
 )
 Member = of_table("Member", "A member of a group in its newest sample.", MEMBERS, MEMBER_COLUMNS)
 Event = of_table("Event", "Something that happened to a group.", EVENTS, EVENT_COLUMNS)
@@ -83,7 +83,7 @@ Group = of_table(
     "Group",
     "The verdict on a group, with its numbers, members, and what happened in the last day.",
     GROUP_STATUS,
-    **_FRESHNESS,
+    **FRESHNESS,
     partitions_by_status=(dict[str, int], Field(description="how many partitions are in which status")),
     current_members=(list[Member], Field(description="members in the newest sample of the last hour")),  # type: ignore[valid-type]
     events=(list[Event], Field(description="of the last day, the newest first, at most 100")),  # type: ignore[valid-type]

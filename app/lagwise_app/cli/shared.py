@@ -36,6 +36,7 @@ _EXTRAS = {
     "starlette": "server",
     "uvicorn": "server",
     "opentelemetry": "otlp",
+    "mcp": "mcp",
 }
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
