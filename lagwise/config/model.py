@@ -15,7 +15,7 @@ from lagwise.config.channels import AnyChannel
 from lagwise.config.kafka import Cluster
 from lagwise.config.operating import Grouping, Heartbeat, MaintenanceWindow, SignIn
 from lagwise.config.rocketmq import RocketmqCluster
-from lagwise.config.server import ServerSettings
+from lagwise.config.server import McpSettings, ServerSettings
 from lagwise.config.values import (
     IN_DAYS,
     IN_HOURS,
@@ -251,6 +251,8 @@ a reference `${env:NAME}` or `${file:/path}`."""
     """The endpoint that autoscalers ask for the number of replicas."""
     server: ServerSettings = ServerSettings()
     """The HTTP server that other programs ask."""
+    mcp: McpSettings = McpSettings()
+    """The server of `lagwise mcp --http`, which assistants ask. Tokens and limits are those of `server`."""
     log_format: Literal["text", "json"] = "text"
     """Format of the logs. `json`: one JSON object a line, with stable names of events (docs/logs.md)."""
 

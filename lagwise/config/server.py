@@ -100,3 +100,12 @@ with 429 and `Retry-After`."""
     def _names_are_unique(cls, tokens: tuple[TokenSettings, ...]) -> tuple[TokenSettings, ...]:
         check_unique([one.name for one in tokens])
         return tokens
+
+
+class McpSettings(Settings):
+    """The server that assistants ask over HTTP."""
+
+    host: str = "127.0.0.1"
+    """Address to listen on."""
+    port: Annotated[int, Field(ge=1, le=65535)] = 8604
+    """Port to listen on."""

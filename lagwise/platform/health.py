@@ -26,6 +26,7 @@ ALERTS = "alerts"
 DASHBOARD = "dashboard"
 SCALING = "scaling"
 SERVER = "server"
+ASSISTANTS = "mcp"
 
 _LONGEST_LINE = 500
 

@@ -9,8 +9,10 @@ import pyarrow as pa
 
 from lagwise.domain.capacity.inputs import Skew
 from lagwise.domain.capacity.objective_demand import ObjectiveDemand, objective_demand
+from lagwise.domain.capacity.outlook import DayAhead, Outlook, days_by_objective
 from lagwise.domain.capacity.verdict import DemandAhead, busy_hours
 from lagwise.domain.sizing.objective import ObjectiveRate
+from lagwise.domain.sizing.workload import SizeBy
 from lagwise.tables.capacity import FORECASTS, TOPIC_HOURS
 from lagwise.tables.schema import TEXT
 from lagwise.tables.store import Lake
@@ -120,3 +122,14 @@ def objective_takes(
         busy_hour_per_second=demand["busy_hour_per_second"],
         hours_ahead=hours_ahead,
     )
+
+
+def days_by_verdict(row: Mapping[str, Any], outlook: Outlook) -> tuple[tuple[DayAhead, ...], SizeBy]:
+    """The days ahead as the verdict in this row of `capacity` sees them, and by what: by what the objective takes of
+    each where it goes by that and it is known, else by the busiest minutes."""
+    demand, objective_seconds = outlook.demand, row["objective_seconds"]
+    if row["size_by"] == SizeBy.OBJECTIVE and demand is not None and objective_seconds is not None:
+        takes = objective_takes(demand, objective_seconds, outlook.hours)
+        if takes is not None and (days := days_by_objective(outlook, takes)):
+            return days, SizeBy.OBJECTIVE
+    return outlook.days, SizeBy.PEAK

@@ -344,6 +344,7 @@ def test_the_unexpected_is_one_line_too_unless_debugging(monkeypatch: pytest.Mon
         ("pyspark", "analyze", "spark"),
         ("confluent_kafka", "up", "kafka"),
         ("streamlit", "dashboard", "dashboard"),
+        ("mcp", "mcp", "mcp"),
         ("pyspark", "demo", "spark"),
     ],
 )

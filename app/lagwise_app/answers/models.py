@@ -55,7 +55,7 @@ def _field(column: Column) -> Any:
     return (kind | None if column.nullable else kind, Field(description=column.meaning))
 
 
-def _of_table(name: str, doc: str, table: Table, columns: Iterable[str] | None = None, **others: Any) -> type[Answer]:
+def of_table(name: str, doc: str, table: Table, columns: Iterable[str] | None = None, **others: Any) -> type[Answer]:
     """A model of a table's rows, with these columns or all, and ``others`` after them or instead of them."""
     wanted = [c for c in table.columns if c.name not in others and (columns is None or c.name in columns)]
     fields = {column.name: _field(column) for column in wanted} | others
@@ -63,27 +63,27 @@ def _of_table(name: str, doc: str, table: Table, columns: Iterable[str] | None =
     return made
 
 
-_FRESHNESS: dict[str, Any] = {
+FRESHNESS: dict[str, Any] = {
     "is_stale": (bool, Field(description="the row is older than the intervals of collector and analysis explain")),
     "owner": (
         str | None,
         Field(description="team that owns the group, by the alert rules; null: none, or their file cannot be used"),
     ),
 }
-GroupSummary = _of_table(
-    "GroupSummary", "What is known of a group, in short.", GROUP_STATUS, SUMMARY_COLUMNS, **_FRESHNESS
+GroupSummary = of_table(
+    "GroupSummary", "What is known of a group, in short.", GROUP_STATUS, SUMMARY_COLUMNS, **FRESHNESS
 )
-Member = _of_table("Member", "A member of a group in its newest sample.", MEMBERS, MEMBER_COLUMNS)
-Event = _of_table("Event", "Something that happened to a group.", EVENTS, EVENT_COLUMNS)
-StatusChange = _of_table("StatusChange", "A change of a group's status.", STATUS_CHANGES, CHANGE_COLUMNS)
-Partition = _of_table(
+Member = of_table("Member", "A member of a group in its newest sample.", MEMBERS, MEMBER_COLUMNS)
+Event = of_table("Event", "Something that happened to a group.", EVENTS, EVENT_COLUMNS)
+StatusChange = of_table("StatusChange", "A change of a group's status.", STATUS_CHANGES, CHANGE_COLUMNS)
+Partition = of_table(
     "Partition", "What is known of a partition that a group reads.", PARTITION_STATUS, PARTITION_COLUMNS
 )
-Group = _of_table(
+Group = of_table(
     "Group",
     "The verdict on a group, with its numbers, members, and what happened in the last day.",
     GROUP_STATUS,
-    **_FRESHNESS,
+    **FRESHNESS,
     partitions_by_status=(dict[str, int], Field(description="how many partitions are in which status")),
     current_members=(list[Member], Field(description="members in the newest sample of the last hour")),  # type: ignore[valid-type]
     events=(list[Event], Field(description="of the last day, the newest first, at most 100")),  # type: ignore[valid-type]

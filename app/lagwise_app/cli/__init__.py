@@ -17,6 +17,7 @@ from lagwise_app.cli.demo import demo, sandbox
 from lagwise_app.cli.doctor import doctor
 from lagwise_app.cli.health import health
 from lagwise_app.cli.lag import lag
+from lagwise_app.cli.mcp import mcp
 from lagwise_app.cli.migrate import migrate
 from lagwise_app.cli.replay import replay
 from lagwise_app.cli.services import analyze, collect, dashboard, scaling, serve, up
@@ -68,6 +69,7 @@ for _command in (
     dashboard,
     scaling,
     serve,
+    mcp,
     health,
     ship_offsets,
     sandbox,

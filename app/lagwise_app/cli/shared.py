@@ -38,6 +38,7 @@ _EXTRAS = {
     "starlette": "server",
     "uvicorn": "server",
     "opentelemetry": "otlp",
+    "mcp": "mcp",
 }
 
 #: Under this name a context remembers that ``--json`` was given.

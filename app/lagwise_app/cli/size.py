@@ -1,7 +1,6 @@
 """``lagwise size``: how many threads, nodes and partitions a workload needs."""
 
-from collections.abc import Mapping, Set
-from dataclasses import fields, replace
+from dataclasses import fields
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,24 +8,20 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from lagwise.domain.capacity.objective_demand import OTHER_PEAK
 from lagwise.domain.sizing import workload as defaults
-from lagwise.domain.sizing.group_workload import NEEDED, missing_of, workload_from
-from lagwise.domain.sizing.ranges import OutOfRange
 from lagwise.domain.sizing.workload import Concurrency, Ordering, SizeBy, Unit, Workload
+from lagwise.platform.error_codes import ErrorCode
+from lagwise.platform.errors import LagwiseError
+from lagwise.platform.logs import clean
+from lagwise.platform.program import program
 from lagwise_app.cli.option_types import duration_type, number, share
 from lagwise_app.cli.shared import cluster_option, data_option, json_option, open_lake
 from lagwise_app.terminal.json_output import print_json
 
 if TYPE_CHECKING:
+    from lagwise.tables.store import Lake
     from lagwise_app.size.group_capacity import MeasuredGroup
-
-#: The inputs whose source is shown for a group.
-_REPORTED_INPUTS = (
-    "seconds_per_message", *NEEDED, "objective_rate_per_second", "objective_seconds", "hottest_share", "lag",
-)  # fmt: skip
-_NODE_INPUTS = frozenset({"t1_seconds", "t2_seconds", "cores"})
-_TIMES = frozenset({"t1_seconds", "seconds_per_message"})
+    from lagwise_dashboard.report.capacity_report import CapacityReport
 
 #: Maximum width in columns: longer lines are hard to read.
 _WIDTH = 110
@@ -201,74 +196,49 @@ def size(
 
     Exits with 0 whenever there is an answer, also if no number of nodes is enough, or too little is known of the GROUP.
     """
-    from lagwise_app.size.answer import as_document, sizing_report, write_files
+    from lagwise_app.size.answer import as_document
+    from lagwise_app.size.bad_question import BadQuestion
+    from lagwise_app.size.group_capacity import load_measured_group
+    from lagwise_app.size.question import REPORTED_INPUTS, SizingQuestion, answer
 
     now, target = datetime.now(UTC), values["target_utilisation"]
     typed = {name for name in OPTIONS if context.get_parameter_source(name) is ParameterSource.COMMANDLINE}
-    if "seconds_per_message" in typed and typed & _NODE_INPUTS:
-        raise click.UsageError("--per-message replaces --t1, --t2 and --cores: give either")
-    if "unit" in typed and typed & _NODE_INPUTS:
-        raise click.UsageError("--unit goes with --per-message; --t1, --t2 and --cores size nodes")
-    known: MeasuredGroup | None = None
+    called = OPTIONS | {"group": "GROUP", "horizon_seconds": "--horizon"}
+    question = SizingQuestion(values, typed, called)
     sources = {name: f"option {option}" if name in typed else "default" for name, option in OPTIONS.items()}
-    if group is not None:
-        from lagwise_app.size.group_capacity import load_measured_group
-
-        config = context.obj.load(data=data)
-        target = config.analysis.capacity.target_utilisation
-        known = load_measured_group(
-            open_lake(config),
-            group,
-            cluster=cluster,
-            topic=topic,
-            horizon_seconds=horizon_seconds,
-            objective_seconds=values["objective_seconds"],
-            size_by=SizeBy(values["size_by"] if "size_by" in typed else config.analysis.capacity.size_by),
-            target_utilisation=target,
-            now=now,
-        )
-        values, sources = _with_group_values(known, values, sources, typed)
-        if "peak_rate_per_second" in typed and "objective_rate_per_second" not in typed:
-            values["objective_rate_per_second"] = None
-            sources["objective_rate_per_second"] = OTHER_PEAK
-        if typed & _TIMES:
-            known = replace(known, downstream=None)  # other times per message mean another downstream
-    elif horizon_seconds is not None:
-        raise click.UsageError("--horizon needs a GROUP, whose topic has a forecast: name one, or give --peak")
-    elif values["objective_seconds"] is not None and values["objective_rate_per_second"] is None:
-        raise click.UsageError("--objective needs a GROUP, whose minutes are recorded: name one, or --objective-rate")
-    elif needed := [OPTIONS[name] for name in missing_of(values)]:
-        them = "it" if len(needed) == 1 else "them"
-        raise click.UsageError(f"missing {', '.join(needed)}: give {them}, or name a watched GROUP")
-    elif "size_by" in typed and values["size_by"] == SizeBy.OBJECTIVE and values["objective_rate_per_second"] is None:
-        raise click.UsageError("--by objective needs a GROUP with recorded minutes: name one, or --objective-rate")
-    elif (values["objective_rate_per_second"] or 0.0) > values["peak_rate_per_second"] >= 0.0:
-        raise click.UsageError("--objective-rate must be --peak at most: no objective takes more than the peak")
-    if "spare_nodes" in typed and values["unit"] == Unit.SUBTASK:
-        raise click.UsageError("a Flink job has no spare subtasks: leave --spare-nodes out, and keep slots free")
-    values |= {"concurrency": Concurrency(values["concurrency"]), "unit": Unit(values["unit"])}
-    values["size_by"] = SizeBy(values["size_by"])
-    values["ordering"] = Ordering(values["ordering"]) if values["ordering"] else None
-    missing = missing_of(values)
+    known: MeasuredGroup | None = None
     try:
-        workload = None if missing else workload_from(values)
-        report = sizing_report(workload, known, missing=missing, sources=sources, target_utilisation=target, now=now)
-    except OutOfRange as error:
-        option, allowed = OPTIONS.get(error.argument), _range_in_options(error)
-        if values["seconds_per_message"] is not None and error.argument in _NODE_INPUTS:
-            # The time per message counts as T1, with a T2 of 0.
-            option, allowed = OPTIONS["seconds_per_message"], "must be above 0, and a day at most."
-        raise click.BadParameter(allowed, ctx=context, param_hint=option) from None
-    write_files(report, html_file, csv_file)
+        question.check()
+        if group is None:
+            question.check_alone(horizon_seconds)
+        else:
+            config = context.obj.load(data=data)
+            target = config.analysis.capacity.target_utilisation
+            lake = open_lake(config)
+            known = load_measured_group(
+                lake,
+                _capacity_row(lake, group, cluster, topic),
+                horizon_seconds=horizon_seconds,
+                objective_seconds=values["objective_seconds"],
+                size_by=question.size_by(config.analysis.capacity.size_by),
+                target_utilisation=target,
+                now=now,
+            )
+        sizing = answer(question, known, sources, target_utilisation=target, now=now)
+    except BadQuestion as error:
+        if error.called is None:
+            raise click.UsageError(str(error)) from None
+        raise click.BadParameter(str(error), ctx=context, param_hint=error.called) from None
+    _write_files(sizing.report, html_file, csv_file)
     if as_json:
-        print_json(as_document(report, values, known.load_test if known else None))
+        print_json(as_document(sizing.report, sizing.values, sizing.load_test))
         return
     from lagwise_app.size.terminal_report import size_page
     from lagwise_app.terminal import output
 
     console = output.console()
-    inputs = {OPTIONS[name]: (values[name], sources[name]) for name in _REPORTED_INPUTS}
-    console.print(size_page(report, inputs), width=min(console.width, _WIDTH))
+    inputs = {OPTIONS[name]: (sizing.values[name], sizing.sources[name]) for name in REPORTED_INPUTS}
+    console.print(size_page(sizing.report, inputs), width=min(console.width, _WIDTH))
 
 
 _INPUTS = {"seconds_per_message", *(field.name for field in fields(Workload))}
@@ -276,24 +246,54 @@ _INPUTS = {"seconds_per_message", *(field.name for field in fields(Workload))}
 OPTIONS = {param.name: param.opts[0] for param in size.params if param.name in _INPUTS}
 
 
-def _with_group_values(
-    known: "MeasuredGroup", values: Mapping[str, Any], sources: Mapping[str, str], typed: Set[str]
-) -> tuple[dict[str, Any], dict[str, str]]:
-    """The inputs and their sources. What is known of the group replaces defaults, but not typed options."""
-    # Some options size nodes with threads; --per-message sizes members.
-    other: Set[str] = _NODE_INPUTS if "seconds_per_message" in typed else frozenset()
-    if typed & _NODE_INPUTS:
-        other = {"seconds_per_message", "unit"}
-    taken = known.inputs.keys() - typed - other
-    values = {**values, **{name: known.inputs[name] for name in taken}}
-    sources = {**sources, **{name: known.sources[name] for name in taken & known.sources.keys()}}
-    unknown = [name for name in _REPORTED_INPUTS if values[name] is None and name != "hottest_share"]
-    return values, sources | {name: known.sources.get(name, "not known") for name in unknown}
+def _capacity_row(lake: "Lake", group: str, cluster: str | None, topic: str | None) -> dict[str, Any]:
+    """The row of `capacity` of a group. Raises LagwiseError where there is no row, no lake, or more than one row."""
+    from lagwise.tables.capacity import CAPACITY
+
+    rows = [
+        row
+        for row in lake.read(CAPACITY).to_pylist()
+        if row["group"] == group and cluster in (None, row["cluster"]) and topic in (None, row["topic"])
+    ]
+    if not rows and lake.open(CAPACITY) is None:
+        raise LagwiseError(
+            f"no capacity in the lake at {lake.uri}: `{program()} up` fills a lake; choose another with --data or "
+            "`data` in the settings. Without GROUP, give all numbers as options",
+            code=ErrorCode.NO_RESULTS,
+        )
+    if not rows:
+        about = f"group {clean(group)!r}" + (f" on topic {clean(topic)!r}" if topic else "")
+        raise LagwiseError(
+            f"the capacity of {about} is not known yet; `{program()} status` lists the groups, and the analysis "
+            "works it out a few minutes after it first sees a group. Without GROUP, give all numbers as options",
+            code=ErrorCode.NO_RESULTS,
+        )
+    if len({row["cluster"] for row in rows}) > 1:
+        names = ", ".join(sorted({row["cluster"] for row in rows}))
+        raise LagwiseError(
+            f"group {clean(group)!r} is in several clusters ({clean(names)}): choose one with --cluster",
+            code=ErrorCode.AMBIGUOUS_NAME,
+        )
+    if len(rows) > 1:
+        names = ", ".join(sorted(row["topic"] for row in rows))
+        raise LagwiseError(
+            f"group {clean(group)!r} reads {clean(names)}: choose one with --topic", code=ErrorCode.AMBIGUOUS_NAME
+        )
+    return dict(rows[0])
 
 
-def _range_in_options(error: OutOfRange) -> str:
-    """The allowed range in terms of the command line: options instead of arguments, no unit."""
-    allowed = error.allowed.replace(" (in seconds)", "")
-    for argument in ("t1_seconds", "t2_seconds"):
-        allowed = allowed.replace(argument, OPTIONS[argument])
-    return f"must be {allowed}."
+def _write_files(report: "CapacityReport", html_file: Path | None, csv_file: Path | None) -> None:
+    """Write the requested files, and report each on stderr.
+
+    Raises OSError, and ModuleNotFoundError where the package for the charts is missing.
+    """
+    if csv_file is not None:
+        from lagwise_dashboard.report.csv_file import as_csv
+
+        csv_file.write_text(as_csv(report), encoding="utf-8", newline="")
+        click.echo(f"wrote {csv_file}", err=True)
+    if html_file is not None:
+        from lagwise_dashboard.report.html_file import as_html
+
+        html_file.write_text(as_html(report), encoding="utf-8")
+        click.echo(f"wrote {html_file}", err=True)

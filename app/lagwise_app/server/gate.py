@@ -3,9 +3,10 @@
 import asyncio
 import inspect
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import Protocol
+from contextlib import contextmanager
+from typing import Protocol, TypeVar, cast
 from urllib.parse import unquote
 
 from starlette.convertors import Convertor, register_url_convertor
@@ -30,6 +31,7 @@ THREADS = 4
 _RETRY = {"Retry-After": "5"}
 
 Refuse = Callable[[Refusal, Request], Response]
+T = TypeVar("T")
 
 
 class Counts:
@@ -37,6 +39,11 @@ class Counts:
 
     answered = rejected = 0
     last_rejection = ""
+
+    def reject(self, request: Request, refusal: Refusal) -> None:
+        """Count a request that has no answer."""
+        self.rejected += 1
+        self.last_rejection = f"{request.scope['path']}: {refusal.why}"
 
     def __str__(self) -> str:
         text = f"{self.answered:,} answered, {self.rejected:,} rejected"
@@ -63,10 +70,9 @@ class Gate:
 
         async def answer(request: Request) -> Response:
             try:
-                response = await self._answer(request, self._admitted(request, need), handler)
+                response = await self._answer(request, self.admitted(request, need), handler)
             except Refusal as refusal:
-                self._counts.rejected += 1
-                self._counts.last_rejection = f"{request.scope['path']}: {refusal.why}"
+                self._counts.reject(request, refusal)
                 response = refuse(refusal, request)
                 response.headers.update(refusal.headers)
             else:
@@ -76,7 +82,8 @@ class Gate:
 
         return Route(path, answer, methods=["GET"])
 
-    def _admitted(self, request: Request, need: Need) -> Caller:
+    def admitted(self, request: Request, need: Need) -> Caller:
+        """Who asks, after counting the request. Raises Refusal where they may not ask, or ask too often."""
         address = request.client.host if request.client is not None else ""
         caller = self._access.caller(request.headers.get("authorization", ""), address)
         self._limit.count(f"address {address}" if caller is None else f"caller {caller.name}")
@@ -89,14 +96,24 @@ class Gate:
         return caller
 
     async def _answer(self, request: Request, caller: Caller, handler: Handler) -> Response:
-        try:
-            if inspect.iscoroutinefunction(handler):
-                answered: Response = await handler(request, caller)
-                return answered
-            loop = asyncio.get_running_loop()
+        if not inspect.iscoroutinefunction(handler):
+            return await self.read(lambda: cast(Response, handler(request, caller)))
+        with self._refusing():
+            answered: Response = await handler(request, caller)
+            return answered
+
+    async def read(self, reading: Callable[[], T]) -> T:
+        """What a function reads, in a thread, within the time that an answer may take. Raises Refusal."""
+        with self._refusing():
             # A request that nobody waits for any more leaves the queue; one that has begun runs to its end.
-            reading = loop.run_in_executor(self._threads, handler, request, caller)
-            response = await asyncio.wait_for(reading, self._answer_seconds)
+            begun = asyncio.get_running_loop().run_in_executor(self._threads, reading)
+            return await asyncio.wait_for(begun, self._answer_seconds)
+
+    @contextmanager
+    def _refusing(self) -> Iterator[None]:
+        """Errors inside become a Refusal."""
+        try:
+            yield
         except Refusal:
             raise
         except TimeoutError:
@@ -114,8 +131,6 @@ class Gate:
         except Exception as error:
             log.exception("a request failed", extra=event(LogEvent.DEFECT))
             raise Refusal(500, "Lagwise has a defect here; its log says more") from error
-        assert isinstance(response, Response)
-        return response
 
     def close(self) -> None:
         """End the threads, without waiting for what they read."""

@@ -103,7 +103,7 @@ def run(
         server = uvicorn.Server(
             uvicorn.Config(
                 app,
-                lifespan="off",
+                lifespan="on",  # only the one of assistants has one
                 ws="none",
                 log_config=None,
                 log_level="warning",

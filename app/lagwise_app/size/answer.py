@@ -1,12 +1,9 @@
-"""The answer of ``lagwise size``, as JSON and as files. It equals that of the Capacity page."""
+"""The answer of ``lagwise size`` as a document. It equals that of the Capacity page."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, replace
 from datetime import datetime
-from pathlib import Path
 from typing import Any
-
-import click
 
 from lagwise.domain.capacity.outlook import provenance
 from lagwise.domain.capacity.verdict import CapacityVerdict
@@ -103,20 +100,3 @@ def _step_document(step: RampStep) -> dict[str, Any]:
         "watch": step.watch,
         "stop": step.stop,
     }
-
-
-def write_files(report: CapacityReport, html_file: Path | None, csv_file: Path | None) -> None:
-    """Write the requested files, and report each on stderr.
-
-    Raises OSError, and ModuleNotFoundError where the package for the charts is missing.
-    """
-    if csv_file is not None:
-        from lagwise_dashboard.report.csv_file import as_csv
-
-        csv_file.write_text(as_csv(report), encoding="utf-8", newline="")
-        click.echo(f"wrote {csv_file}", err=True)
-    if html_file is not None:
-        from lagwise_dashboard.report.html_file import as_html
-
-        html_file.write_text(as_html(report), encoding="utf-8")
-        click.echo(f"wrote {html_file}", err=True)

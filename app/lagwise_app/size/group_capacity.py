@@ -5,8 +5,6 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-import click
-
 from lagwise.domain.capacity.objective_demand import PlannedLoad, why_unknown
 from lagwise.domain.capacity.observed import ObservedCapacity, Undecided
 from lagwise.domain.capacity.observed_text import load_test_of
@@ -17,13 +15,11 @@ from lagwise.domain.sizing.advice import SizingAdvice
 from lagwise.domain.sizing.downstream import DownstreamFull
 from lagwise.domain.sizing.group_workload import as_planned, downstream_of, known_values
 from lagwise.domain.sizing.workload import SizeBy, Unit
-from lagwise.platform.error_codes import ErrorCode
-from lagwise.platform.errors import LagwiseError
 from lagwise.platform.logs import clean
-from lagwise.platform.program import program
-from lagwise.tables.capacity import CAPACITY, OBSERVED_CAPACITY
+from lagwise.tables.capacity import OBSERVED_CAPACITY
 from lagwise.tables.store import Lake
 from lagwise.tables.topic_facts import NOTHING_AHEAD, TopicAhead, demand_ahead, objective_takes
+from lagwise_app.size.bad_question import BadQuestion
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,22 +44,21 @@ class MeasuredGroup:
 
 def load_measured_group(
     lake: Lake,
-    group: str,
+    row: dict[str, Any],
     *,
-    cluster: str | None,
-    topic: str | None,
     horizon_seconds: float | None,
     objective_seconds: float | None,
     size_by: SizeBy,
     target_utilisation: float,
     now: datetime,
 ) -> MeasuredGroup:
-    """What is known of the group; ``objective_seconds`` replaces its own lag objective.
+    """What is known of the group with this row of `capacity`; ``objective_seconds`` replaces its own lag objective.
 
-    Raises LagwiseError, and UsageError where the horizon does not fit the forecast."""
+    Raises LakeError, and BadQuestion where the horizon does not fit the forecast.
+    """
     from lagwise_dashboard.queries import capacity as queries
 
-    row = _capacity_row(lake, group, cluster, topic)
+    row = {**row}
     inputs, sources = known_values(row, now)
     inputs["target_utilisation"], sources["target_utilisation"] = target_utilisation, "settings"
     inputs["size_by"] = size_by
@@ -101,40 +96,6 @@ def load_measured_group(
     )
 
 
-def _capacity_row(lake: Lake, group: str, cluster: str | None, topic: str | None) -> dict[str, Any]:
-    """The row of `capacity` of a group. Raises LagwiseError where there is no row, no lake, or more than one row."""
-    rows = [
-        row
-        for row in lake.read(CAPACITY).to_pylist()
-        if row["group"] == group and cluster in (None, row["cluster"]) and topic in (None, row["topic"])
-    ]
-    if not rows and lake.open(CAPACITY) is None:
-        raise LagwiseError(
-            f"no capacity in the lake at {lake.uri}: `{program()} up` fills a lake; choose another with --data or "
-            "`data` in the settings. Without GROUP, give all numbers as options",
-            code=ErrorCode.NO_RESULTS,
-        )
-    if not rows:
-        about = f"group {clean(group)!r}" + (f" on topic {clean(topic)!r}" if topic else "")
-        raise LagwiseError(
-            f"the capacity of {about} is not known yet; `{program()} status` lists the groups, and the analysis "
-            "works it out a few minutes after it first sees a group. Without GROUP, give all numbers as options",
-            code=ErrorCode.NO_RESULTS,
-        )
-    if len({row["cluster"] for row in rows}) > 1:
-        names = ", ".join(sorted({row["cluster"] for row in rows}))
-        raise LagwiseError(
-            f"group {clean(group)!r} is in several clusters ({clean(names)}): choose one with --cluster",
-            code=ErrorCode.AMBIGUOUS_NAME,
-        )
-    if len(rows) > 1:
-        names = ", ".join(sorted(row["topic"] for row in rows))
-        raise LagwiseError(
-            f"group {clean(group)!r} reads {clean(names)}: choose one with --topic", code=ErrorCode.AMBIGUOUS_NAME
-        )
-    return dict(rows[0])
-
-
 def _load_test_for(lake: Lake, row: Mapping[str, Any], peak_per_second: float | None, target: float) -> str | None:
     """The load test that shows whether the group can handle such a peak; None where its capacity is known."""
     if peak_per_second is None:
@@ -158,23 +119,23 @@ def _load_test_for(lake: Lake, row: Mapping[str, Any], peak_per_second: float | 
 
 
 def _ahead_within(row: Mapping[str, Any], ahead: TopicAhead, horizon_seconds: float, now: datetime) -> TopicAhead:
-    """The forecast up to the horizon. Raises UsageError where it is shorter."""
+    """The forecast up to the horizon. Raises BadQuestion where it is shorter."""
     if not ahead.minutes:
-        raise click.UsageError(
-            f"there is no forecast of {clean(row['topic'])} yet: leave --horizon out, or give --peak."
+        raise BadQuestion(
+            f"there is no forecast of {clean(row['topic'])} yet: leave the horizon out, or give the peak."
         )
     until = now + timedelta(seconds=horizon_seconds)
     reaches = (ahead.minutes[-1].at - now).total_seconds()
     # Forecasts are in whole days, and the newest may be from yesterday.
     if horizon_seconds > reaches + 2 * 86_400.0:
-        raise click.UsageError(
-            f"the forecast of {clean(row['topic'])} reaches {duration(reaches)} ahead: --horizon must not exceed that; "
-            "`analysis.forecast.horizon_days` extends it."
+        raise BadQuestion(
+            f"the forecast of {clean(row['topic'])} reaches {duration(reaches)} ahead: the horizon must not exceed "
+            "that; `analysis.forecast.horizon_days` extends it."
         )
     within = TopicAhead(*(tuple(point for point in points if point.at <= until) for points in ahead))
     if not within.minutes:
-        raise click.UsageError(
-            f"the forecast begins at {ahead.minutes[0].at:%Y-%m-%d %H:%M} UTC: --horizon must reach that."
+        raise BadQuestion(
+            f"the forecast begins at {ahead.minutes[0].at:%Y-%m-%d %H:%M} UTC: the horizon must reach that."
         )
     return within
 

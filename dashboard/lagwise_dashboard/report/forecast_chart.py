@@ -4,10 +4,10 @@ from datetime import UTC
 
 import plotly.graph_objects as go
 
-from lagwise.domain.capacity.outlook import DayAhead, Outlook, days_by_objective
+from lagwise.domain.capacity.outlook import Outlook
 from lagwise.domain.humanise import per_cent, significant, significant_rate
 from lagwise.domain.sizing.workload import SizeBy
-from lagwise.tables.topic_facts import objective_takes
+from lagwise.tables.topic_facts import days_by_verdict
 from lagwise_dashboard import plot_theme
 from lagwise_dashboard.queries.base import Row
 from lagwise_dashboard.report import current_capacity
@@ -16,19 +16,11 @@ _HEIGHT = 320
 _BAND, _CAPACITY = "rgba(217,119,6,0.18)", "rgba(13,148,136,0.16)"
 
 
-def _by_objective(row: Row, outlook: Outlook) -> tuple[DayAhead, ...]:
-    """What the objective takes day by day; nothing where that is not known."""
-    if outlook.demand is None or row["objective_seconds"] is None:
-        return ()
-    takes = objective_takes(outlook.demand, row["objective_seconds"], outlook.hours)
-    return () if takes is None else days_by_objective(outlook, takes)
-
-
 def chart(row: Row, outlook: Outlook, target: float) -> go.Figure:
     """Days over messages per second; the crossing is the verdict's own."""
-    days, name_of_mean = outlook.days, "forecast, with its 90 % band"
-    if row["size_by"] == SizeBy.OBJECTIVE and (by_objective := _by_objective(row, outlook)):
-        days, name_of_mean = by_objective, "what the objective takes, with its 90 % band"
+    days, size_by = days_by_verdict(row, outlook)
+    what = "what the objective takes" if size_by is SizeBy.OBJECTIVE else "forecast"
+    name_of_mean = f"{what}, with its 90 % band"
     at = [day.at for day in days]
     made = plot_theme.figure(height=_HEIGHT, zoom=f"{row['cluster']}/{row['group']}/{row['topic']}")
     forecast = {"color": plot_theme.PRODUCED, "width": 2.4}

@@ -119,8 +119,8 @@ def list_groups(context: Context, caller: Caller, _: Mapping[str, str], query: G
             raise Refusal(503, "the file of the alert rules, which names the owners, cannot be used") from error
         owners = ()
     if query.owner is not None:
-        found = [row for row in found if _team(owners, row) == query.owner]
-    page = [_with_freshness(context, row, _team(owners, row)) for row in query.of(found)]
+        found = [row for row in found if team_of(owners, row) == query.owner]
+    page = [with_freshness(context, row, team_of(owners, row)) for row in query.of(found)]
     return models.Groups.model_validate({"groups": page, "total": len(found), "offset": query.offset})
 
 
@@ -129,12 +129,12 @@ def one_group(context: Context, caller: Caller, path: Mapping[str, str], _: Para
     row = groups.group(context.lake, cluster, name, caller.visibility)
     told = story(context.lake, cluster, name, context.clock())
     try:
-        team = _team(context.owners(), row)
+        team = team_of(context.owners(), row)
     except ConfigError:
         team = None
     return models.Group.model_validate(
         {
-            **_with_freshness(context, row, team),
+            **with_freshness(context, row, team),
             "findings": row["findings"] or [],
             "current_members": told.members,
             "events": told.events,
@@ -162,12 +162,14 @@ def list_silences(context: Context, caller: Caller, _: Mapping[str, str], query:
     return models.Silences(silences=list(query.of(found)), total=len(found), offset=query.offset)
 
 
-def _team(owners: Sequence[Owner], row: Row) -> str | None:
+def team_of(owners: Sequence[Owner], row: Row) -> str | None:
+    """The team that owns a group; None without one."""
     owner = owner_of(owners, row["cluster"], row["group"])
     return None if owner is None else owner.team
 
 
-def _with_freshness(context: Context, row: Row, team: str | None) -> dict[str, Any]:
+def with_freshness(context: Context, row: Row, team: str | None) -> dict[str, Any]:
+    """A group's row with its owner, and whether it is older than it should be."""
     intervals = {cluster.name: cluster.interval_seconds for cluster in context.config.clusters}
     interval = intervals.get(row["cluster"], _USUAL_INTERVAL_SECONDS)
     allowed = allowed_age_seconds(interval, context.config.analysis.interval_seconds)

@@ -1,0 +1,1 @@
+"""What assistants may ask, as tools of an MCP server."""
