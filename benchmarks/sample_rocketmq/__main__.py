@@ -226,7 +226,7 @@ def measure_in_turn(address: str, asked: Sequence[Request], times: int, broker: 
                 (answer,) = connection.ask_all([request])
                 if not isinstance(answer, RocketmqTrouble):
                     length += len(answer.body)
-                elif answer.code != CONSUMER_NOT_ONLINE:
+                elif answer.response_code != CONSUMER_NOT_ONLINE:
                     raise SystemExit(str(answer))
             lengths.append(length)
 

@@ -172,7 +172,7 @@ def clear_cache() -> None:
 def _page(rows: Callable[..., list[T]], count: Callable[..., int], query: ListQuery, **limit: Any) -> ListPage[T]:
     """One page of a list; beyond the last it is the last. Rows and their count are one cached answer."""
 
-    def read(engine: Engine, query: ListQuery, **limit: Any) -> ListPage[T]:
+    def read(engine: Engine, query: ListQuery, /, **limit: Any) -> ListPage[T]:
         total = count(engine, text=query.text, **limit)
         query = query.within(total)
         found = rows(engine, text=query.text, limit=query.page_rows, offset=query.offset, **limit)

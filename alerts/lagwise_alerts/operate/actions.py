@@ -110,9 +110,10 @@ def unsilence(engine: Engine, silence_id: int, *, by: Operator, now: datetime) -
     """End a silence now. The next round sends what it withheld and still applies."""
     with writing(engine) as connection:
         row = connection.execute(select(SILENCES).where(SILENCES.c.id == silence_id)).one_or_none()
-        is_hidden = row is None or not by.may_act_on(*(silence_of(row).matcher.one_group or (None, None)))
-        if is_hidden or row.ends_at <= now:
-            over = "there is no silence" if is_hidden else "this silence has already ended:"
+        if row is not None and not by.may_act_on(*(silence_of(row).matcher.one_group or (None, None))):
+            row = None
+        if row is None or row.ends_at <= now:
+            over = "there is no silence" if row is None else "this silence has already ended:"
             raise OperatorError(
                 f"{over} {silence_id}; `lagwise alert list` shows the active silences", code=ErrorCode.UNKNOWN_NAME
             )
