@@ -81,7 +81,8 @@ class ServerSettings(Settings):
     """Port to listen on; null is off."""
     token: Reference | None = None
     """Token that callers must send as `Authorization: Bearer …`, as a reference `${env:NAME}` or \
-`${file:/path}`. Who sends it may ask everything. Without it and without `tokens`, none is required."""
+`${file:/path}`. Who sends it may ask everything. Without it and without `tokens`, none is required: then everybody \
+may fetch metrics, and ask everything else if the server listens on a loopback address."""
     tokens: tuple[TokenSettings, ...] = ()
     """Further tokens, one for each caller, with a role and limits."""
     requests_per_second: Annotated[float, Field(gt=0)] = 200.0

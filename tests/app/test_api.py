@@ -363,6 +363,15 @@ def test_a_database_that_cannot_be_read(tmp_path: Path) -> None:
         assert served.get(f"{PREFIX}/groups")[0] == 200
 
 
+@pytest.mark.parametrize(("host", "status"), [("127.0.0.1", 200), ("0.0.0.0", 403)])
+def test_without_tokens_only_loopback_gets_more_than_metrics(data: Path, host: str, status: int) -> None:
+    with serving(data, host=host, metrics={"stale_after_seconds": 3600}) as served:
+        assert served.get("/metrics")[0] == served.get("/readyz")[0] == 200
+        for path in (f"{PREFIX}/groups", OWN, f"{PREFIX}/openapi.json", "/v3/kafka"):
+            assert served.get(path)[0] == status
+        assert served.get(f"/scaling/prod/{SEEN[0].group}")[0] == (503 if status == 200 else 403)
+
+
 def test_two_equal_tokens_are_refused() -> None:
     with pytest.raises(ConfigError, match="two tokens of `server` are the same"):
         Access([("same", Caller("a")), ("same", Caller("b"))])

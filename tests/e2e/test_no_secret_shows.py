@@ -190,7 +190,18 @@ def everything(its: Installation, broker: "KafkaBroker", echo: Echo, mails: Mail
             "heartbeat": {"url": f"{echo.url}/500/{marked.mark('heartbeat.url')}", "interval_seconds": 5},
         },
         "scaling": {"port": free_port(), "token": marked.reference("scaling.token", marked.mark("scaling.token"))},
-        "server": {"port": free_port(), "token": marked.reference("server.token", marked.mark("server.token"))},
+        "server": {
+            "port": free_port(),
+            "token": marked.reference("server.token", marked.mark("server.token")),
+            "tokens": [{"name": "team", "token": marked.reference("server.tokens", marked.mark("server.tokens"))}],
+            "metrics": {
+                "otlp": {
+                    "url": f"{echo.url}/400/{marked.mark('otlp.url')}",
+                    "authorization": marked.reference("otlp.login", f"Bearer {marked.mark('otlp.authorization')}"),
+                    "interval_seconds": 5,
+                }
+            },
+        },
         "dashboard": {"port": free_port()},
     }
 
@@ -292,6 +303,12 @@ def look_at_product(its: Installation, settings: Path, tree: dict[str, Any]) -> 
         answer = httpx.get(address, headers={"Authorization": f"Bearer {token}"})
         assert (answer.status_code == 401) is (name == "wrong")
         its.show(f"metrics {name} token", f"{answer.headers} {answer.text}")
+    for name, token in (("right", its.marked.mark("server.tokens")), ("wrong", "x")):
+        for path in ("api/v1/groups", "api/v1/alerts", "v3/kafka"):
+            address = f"http://127.0.0.1:{tree['server']['port']}/{path}"
+            answer = httpx.get(address, headers={"Authorization": f"Bearer {token}"})
+            assert (answer.status_code == 401) is (name == "wrong")
+            its.show(f"{path} {name} token", f"{answer.headers} {answer.text}")
     assert "answered 400" in its.run(settings, "alert", "deliveries", "--json")
     its.run(settings, "config", "--json")
     its.run(settings, "alert", "test-channel", "slack", exit_code=1)

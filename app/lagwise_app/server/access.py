@@ -1,6 +1,7 @@
 """Who asks, what they may see, and how often they may ask."""
 
 import hmac
+import ipaddress
 import math
 import threading
 import time
@@ -41,9 +42,10 @@ class _Token:
 
 
 class Access:
-    """The tokens that the server knows. Without any, everybody may ask everything."""
+    """The tokens that the server knows. Without any, everybody may ask what needs the role ``open_to``."""
 
-    def __init__(self, tokens: Sequence[tuple[str, Caller]]) -> None:
+    def __init__(self, tokens: Sequence[tuple[str, Caller]], open_to: Need = "viewer") -> None:
+        self._open_to = open_to
         secrets = [secret for secret, _ in tokens]
         if len(set(secrets)) < len(secrets):
             raise ConfigError("two tokens of `server` are the same: nobody could tell whose limits hold")
@@ -55,7 +57,8 @@ class Access:
         tokens = [(resolve(one.token), Caller(one.name, one.role, one.visibility)) for one in settings.tokens]
         if settings.token is not None:
             tokens.append((resolve(settings.token), Caller("server.token")))
-        return cls(tokens)
+        # Who opened the port for Prometheus must not thereby have opened the rest.
+        return cls(tokens, "viewer" if _is_loopback(settings.host) else "metrics")
 
     def caller(self, authorization: str, address: str) -> Caller | None:
         """Who sends this header from there; None if a token is required, and it is none.
@@ -63,12 +66,19 @@ class Access:
         Takes the same time whichever token it is, and however much of one is right.
         """
         if not self._tokens:
-            return Caller(address)
+            return Caller(address, self._open_to)
         sent, found = authorization.encode("latin-1", "replace"), None
         for token in self._tokens:
             if hmac.compare_digest(sent, token.secret):
                 found = token.caller
         return found
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
 
 
 class RateLimit:

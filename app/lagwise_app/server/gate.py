@@ -90,7 +90,9 @@ class Gate:
         if caller is None:
             raise Refusal(401, "send the token as Authorization: Bearer …", {"WWW-Authenticate": "Bearer"})
         if not caller.may(need):
-            raise Refusal(403, f"this token may not ask for this: it takes the role {need}")
+            raise Refusal(
+                403, "not for this caller: it takes a token, with the role and the limits that the settings give it"
+            )
         return caller
 
     async def _answer(self, request: Request, caller: Caller, handler: Handler) -> Response:
