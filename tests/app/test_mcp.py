@@ -92,13 +92,13 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @contextmanager
-def served(data: Path, server: dict[str, Any]) -> Iterator[int]:
+def served(data: Path, server: dict[str, Any], **mcp: Any) -> Iterator[int]:
     """The port of a server that listens, until the block ends."""
     with pytest.MonkeyPatch.context() as patch:
         for name, token in TOKENS.items():
             patch.setenv(f"MCP_{name.upper()}", token)
         port, stop, state = free_port(), threading.Event(), data / "state"
-        config = Config.model_validate({"data": str(data), "server": server, "mcp": {"port": port}})
+        config = Config.model_validate({"data": str(data), "server": server, "mcp": {"port": port, **mcp}})
         thread = threading.Thread(target=serve_http, args=(config, stop, state))
         thread.start()
         try:
@@ -310,6 +310,14 @@ def test_who_asks_too_often_is_told_to_wait(data: Path) -> None:
         statuses = [posted(port, "groups_in_trouble", {}, {}) for _ in range(3)]
     assert [status for status, _, _ in statuses] == [200, 200, 429]
     assert 0 < int(statuses[2][1]["retry-after"]) <= 10
+
+
+def test_without_tokens_only_loopback_answers(data: Path) -> None:
+    # `server.host` is another server's.
+    with served(data, {"host": "127.0.0.1"}, host="0.0.0.0") as port:
+        assert posted(port, "groups_in_trouble", {}, {})[0] == 403
+    with served(data, {"host": "0.0.0.0"}) as port:
+        assert posted(port, "groups_in_trouble", {}, {})[0] == 200
 
 
 def test_nothing_but_the_protocol_is_on_stdout_and_the_end_of_stdin_ends_it(data: Path) -> None:

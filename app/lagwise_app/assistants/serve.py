@@ -42,7 +42,7 @@ def serve_http(config: Config, stop: threading.Event, state: Path) -> None:
     """Answer over HTTP until ``stop`` is set, with the tokens and limits of `server`. Raises ConfigError where it
     cannot listen."""
     settings, counts = config.mcp, Counts()
-    gate = _gate(config, Access.of(config.server), counts)
+    gate = _gate(config, Access.of(config.server, settings.host), counts)
     lake = TolerantLake(config.lake_uri, config.lake.resolved_storage_options())
     server = mcp_server(Context(lake, config, AlertAnswers(config)), gate, _visibility_of)
     app = server.streamable_http_app(
@@ -88,7 +88,9 @@ def _refused(refusal: Refusal) -> Response:
 
 
 def _visibility_of(call: AnyCall) -> Visibility:
-    caller: Caller = call.request_context.request.scope[_CALLER]
+    request = call.request_context.request
+    assert request is not None  # over HTTP
+    caller: Caller = request.scope[_CALLER]
     return caller.visibility
 
 

@@ -52,13 +52,14 @@ class Access:
         self._tokens = [_Token(f"Bearer {secret}".encode(), caller) for secret, caller in tokens]
 
     @classmethod
-    def of(cls, settings: ServerSettings) -> "Access":
-        """The tokens of the settings, read from where they are. Raises ConfigError."""
+    def of(cls, settings: ServerSettings, host: str | None = None) -> "Access":
+        """The tokens of the settings, read from where they are, for a server that listens on ``host`` where that is
+        another address than theirs. Raises ConfigError."""
         tokens = [(resolve(one.token), Caller(one.name, one.role, one.visibility)) for one in settings.tokens]
         if settings.token is not None:
             tokens.append((resolve(settings.token), Caller("server.token")))
         # Who opened the port for Prometheus must not thereby have opened the rest.
-        return cls(tokens, "viewer" if _is_loopback(settings.host) else "metrics")
+        return cls(tokens, "viewer" if _is_loopback(settings.host if host is None else host) else "metrics")
 
     def caller(self, authorization: str, address: str) -> Caller | None:
         """Who sends this header from there; None if a token is required, and it is none.
