@@ -305,6 +305,12 @@ def test_a_page_in_a_browser_cannot_ask_by_another_name_of_this_machine(port: in
     assert posted(port, "groups_in_trouble", {}, token | {"Origin": "http://rebound.example"})[0] == 403
 
 
+def test_its_health_can_be_asked_for(data: Path, port: int) -> None:
+    result = CliRunner().invoke(cli, ["health", "mcp"], env={"LAGWISE_STATE_DIR": str(data / "state")})
+    assert result.exit_code == 0, result.output
+    assert f"mcp: answers http://127.0.0.1:{port}/mcp: " in result.output
+
+
 def test_who_asks_too_often_is_told_to_wait(data: Path) -> None:
     with served(data, {"requests_per_second": 0.1, "burst_requests": 2}) as port:
         statuses = [posted(port, "groups_in_trouble", {}, {}) for _ in range(3)]

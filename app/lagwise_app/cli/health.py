@@ -11,7 +11,14 @@ from lagwise.platform.errors import LagwiseError
 from lagwise_app.cli.option_types import duration_type
 from lagwise_app.cli.shared import CommandSettings, data_option
 
-_PROCESSES = (heartbeats.COLLECTOR, heartbeats.ANALYSIS, heartbeats.ALERTS, heartbeats.SCALING, heartbeats.SERVER)
+_PROCESSES = (
+    heartbeats.COLLECTOR,
+    heartbeats.ANALYSIS,
+    heartbeats.ALERTS,
+    heartbeats.SCALING,
+    heartbeats.SERVER,
+    heartbeats.ASSISTANTS,
+)
 
 
 @click.command(short_help="Check that a process on this machine works.")
