@@ -3,7 +3,7 @@
 #
 #   install.sh lagwise REQUIREMENTS WHEELS TARGET    a virtual environment with Lagwise and all that it needs
 #   install.sh java                                  the JVM of Spark, by apt (root)
-#   install.sh folders                               the folder of the data, for the account of the image (root)
+#   install.sh account                               the account of the image, and its folder of the data (root)
 set -eu
 
 case ${1:-} in
@@ -31,13 +31,16 @@ java)
     rm -rf /var/lib/apt/lists/*
     java -version
     ;;
-folders)
+account)
+    # The JVM and Hadoop's classes ask for the name and the home of the account: without one, Spark does not start.
+    groupadd --gid 10001 lagwise
+    useradd --uid 10001 --gid 10001 --home-dir /tmp --no-create-home --no-log-init --shell /usr/sbin/nologin lagwise
     mkdir -p /var/lib/lagwise
     chown 10001:10001 /var/lib/lagwise
-    chmod 0750 /var/lib/lagwise
+    chmod 0700 /var/lib/lagwise
     ;;
 *)
-    echo "usage: install.sh lagwise REQUIREMENTS WHEELS TARGET | java | folders" >&2
+    echo "usage: install.sh lagwise REQUIREMENTS WHEELS TARGET | java | account" >&2
     exit 2
     ;;
 esac

@@ -66,9 +66,11 @@ def test_every_package_of_the_lock_file_has_a_hash() -> None:
 def test_the_script_has_the_steps_that_the_image_takes() -> None:
     steps = re.findall(r"lagwise/install\.sh (\w+)|build/install\.sh (\w+)", CONTAINERFILE)
     steps = ["".join(step) for step in steps]
-    assert steps == ["lagwise", "java", "folders"]
+    assert steps == ["lagwise", "java", "account"]
     script = INSTALL.read_text(encoding="utf-8")
     assert all(f"\n{step})\n" in script for step in steps)
+    (account,) = re.findall(r"useradd --uid (\d+) --gid (\d+) ", script)
+    assert f"USER {':'.join(account)}\n" in CONTAINERFILE, "the JVM needs a name for the account that it runs as"
     unknown = subprocess.run([INSTALL, "nothing"], capture_output=True, text=True, check=False)
     assert (unknown.returncode, unknown.stderr.partition(" ")[0]) == (2, "usage:")
 
