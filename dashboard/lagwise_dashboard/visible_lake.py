@@ -68,7 +68,10 @@ class VisibleLake(TolerantLake):
         return name
 
     def open(self, table: Table) -> "DeltaTable | None":
-        raise LakeError(f"{table.path} as a whole is shown to those only who may see every group")
+        raise _refusal(table)
+
+    def select(self, sql: str, table: Table, *, since: datetime | None = None) -> pa.Table | None:
+        raise _refusal(table)
 
     def version(self, table: Table) -> int | None:
         return self._whole.version(table)
@@ -141,6 +144,10 @@ class _Names(NamedTuple):
     key: str
     groups: pa.Table
     topics: pa.Table
+
+
+def _refusal(table: Table) -> LakeError:
+    return LakeError(f"{table.path} as a whole is shown to those only who may see every group")
 
 
 def _pairs(name: str, pairs: Sequence[tuple[str, str]]) -> pa.Table:
