@@ -77,7 +77,7 @@ def test_one_reads_and_the_other_waits_its_turn(start: Start, tmp_path: Path) ->
     refused = start("--once")
     assert refused.wait(120) == 1
     assert f"lagwise: {waits}" in log(2)
-    assert log(2).endswith(" UTC) runs the collection of shop: stop that one first\n")
+    assert log(2).endswith(" UTC) runs the collection of shop: stop that one first [already_running]\n")
 
     first.kill()
     first.wait()
