@@ -84,7 +84,9 @@ def identified(config: Config, claims: Mapping[str, Any]) -> Person:
     """Somebody whom the identity provider knows. Pure."""
     sign_in = config.dashboard.sign_in
     access = sign_in.access(dict(claims)) if sign_in else Access()
-    name = next((str(claims[key]) for key in ("email", "preferred_username", "name", "sub") if claims.get(key)), "?")
+    # By this name saved views are theirs: nothing that they can choose for themselves may become it.
+    known = ("email", "preferred_username", "sub") if claims.get("email_verified") is not False else ("sub",)
+    name = next((str(claims[key]) for key in known if claims.get(key)), "?")
     advice = "`dashboard.sign_in` says who has it"
     return Person(name, access.role, signed_in=True, advice=advice, acts_on=access.acts_on)
 

@@ -14,7 +14,6 @@ import pyarrow as pa
 from lagwise.config.visibility import Visibilities
 from lagwise.platform.errors import LakeError
 from lagwise.tables.analysis import GROUP_STATUS
-from lagwise.tables.duckdb_connection import borrowed
 from lagwise.tables.quarantine import DAMAGED_FILES
 from lagwise.tables.raw import SAMPLES
 from lagwise.tables.rounds import TICKS
@@ -30,15 +29,18 @@ if TYPE_CHECKING:
 #: Tables about Lagwise itself: their rows are about no cluster, no topic and no group.
 OF_LAGWISE = (DAMAGED_FILES, TICKS)
 _GROUPS, _TOPICS, _CLUSTERS = "visible_groups", "visible_topics", "visible_clusters"
-#: What a sample says of a cluster of which some groups are hidden: its counts are of all of them, and the examples of
-#: its errors may name any.
+#: What a sample says of a cluster of which some groups are hidden: its groups are the visible ones, other counts are of
+#: all groups, and the examples of its errors may name any.
 _OF_A_SAMPLE = f"""* replace (
-    case when cluster in (select cluster from {_CLUSTERS} where whole) then groups end as groups,
+    case when groups = 0 or cluster in (select cluster from {_CLUSTERS} where whole) then groups else
+        (select count(*)::integer from {_GROUPS} as v where v.cluster = "{SAMPLES.name} of all".cluster) end as groups,
     case when cluster in (select cluster from {_CLUSTERS} where whole) then group_partitions end as group_partitions,
     case when cluster in (select cluster from {_CLUSTERS} where whole) then partitions end as partitions,
     case when cluster in (select cluster from {_CLUSTERS} where whole) then errors else
         list_transform(errors, lambda e: {{'kind': e.kind, 'count': e.count, 'example': null::varchar}}) end as errors
 )"""  # noqa: S608 (names of our own)
+
+_NAMES = 'select cluster, "group", topics from group_status order by all'
 
 
 class VisibleLake(TolerantLake):
@@ -124,12 +126,8 @@ class VisibleLake(TolerantLake):
     def _visible(self) -> "_Names":
         version = self._whole.version(GROUP_STATUS)
         if self._names is None or self._names.version != version:
-            with borrowed() as connection:
-                self._whole.scan(connection, GROUP_STATUS)
-                found = connection.sql('select cluster, "group", topics from group_status order by all').fetchall()
-            seen = [
-                (cluster, group, topics) for cluster, group, topics in found if self._visibility.shows(cluster, group)
-            ]
+            found = self._whole.query(_NAMES, over=[GROUP_STATUS]).to_pylist()
+            seen = [tuple(row.values()) for row in found if self._visibility.shows(row["cluster"], row["group"])]
             groups = [(cluster, group) for cluster, group, _ in seen]
             topics = sorted({(cluster, topic) for cluster, _, topics in seen for topic in topics or ()})
             digest = hashlib.blake2b(repr((self._key, groups, topics)).encode("utf-8", "surrogatepass")).hexdigest()

@@ -236,4 +236,6 @@ RAW_TABLES = (SAMPLES, WATERMARKS, COMMITS, GROUPS, MEMBERS, EVENTS, TOPICS, SER
 
 #: A condition on rows of `samples`, in SQL of DuckDB and of DataFusion: the run read something, or there was nothing to
 #: read. One that met only errors is no sign that its cluster is being watched.
-READ_SOMETHING = "groups + group_partitions + partitions > 0 or array_length(errors) = 0"
+READ_SOMETHING = (
+    "coalesce(groups, 0) + coalesce(group_partitions, 0) + coalesce(partitions, 0) > 0 or array_length(errors) = 0"
+)

@@ -372,6 +372,16 @@ def test_without_tokens_only_loopback_gets_more_than_metrics(data: Path, host: s
         assert served.get(f"/scaling/prod/{SEEN[0].group}")[0] == (503 if status == 200 else 403)
 
 
+@pytest.mark.parametrize("header", [{"Host": "elsewhere.example:8603"}, {"X_Forwarded_For": "192.0.2.1"}])
+def test_without_tokens_only_programs_of_this_machine_get_more_than_metrics(data: Path, header: dict[str, str]) -> None:
+    """A page in a browser whose name was made to lead here, and what a proxy sends on."""
+    with serving(data, metrics={"stale_after_seconds": 3600}) as served:
+        for path in (f"{PREFIX}/groups", OWN, "/v3/kafka", f"/scaling/prod/{SEEN[0].group}"):
+            assert served.get(path, **header)[0] == 403
+            assert served.get(path)[0] in (200, 503)
+        assert served.get("/metrics", **header)[0] == 200
+
+
 def test_two_equal_tokens_are_refused() -> None:
     with pytest.raises(ConfigError, match="two tokens of `server` are the same"):
         Access([("same", Caller("a")), ("same", Caller("b"))])

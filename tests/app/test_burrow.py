@@ -13,7 +13,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from lagwise.config import Config
 from lagwise.domain.vocabulary import Status
 from lagwise.tables.store import Lake
-from lagwise_app.server.burrow import _WORDS
+from lagwise_app.server.burrow import _WORDS, _by_topic
+from lagwise_app.server.refusal import Refusal
 from lagwise_app.terminal import lake_queries
 from tests.app.test_serve import Served, serving
 from tests.dashboard.lakes import Scene, write_to
@@ -177,6 +178,12 @@ def test_times_are_milliseconds_of_the_commit(served: Served) -> None:
     end = status_of(served, OWN).partitions[0].end
     assert end is not None
     assert abs(end.timestamp / 1000 - datetime.now(UTC).timestamp()) < 86_400
+
+
+def test_a_list_by_partition_has_a_bounded_number_of_places() -> None:
+    """The numbers of external offsets can be anything."""
+    with pytest.raises(Refusal, match="too many places"):
+        _by_topic([{"topic": "queue", "partition": 2**31 - 1, "committed": None}])
 
 
 def test_a_name_with_a_slash(served: Served) -> None:

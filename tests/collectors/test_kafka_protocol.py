@@ -205,6 +205,7 @@ class TestScram:
         [
             b"r=ours-and-theirs,s=W22ZaJ0SNY7soEsUEjb6gQ==,i=4000000000",
             b"r=ours-and-theirs,s=W22ZaJ0SNY7soEsUEjb6gQ==,i=0",
+            b"r=ours-and-theirs,s=W22ZaJ0SNY7soEsUEjb6gQ==,i=" + b"9" * 5000,
             b"r=ours-and-theirs,s=!,i=4096",
             b"r=ours,s=W22ZaJ0SNY7soEsUEjb6gQ==,i=4096",
             b"r=theirs,s=W22ZaJ0SNY7soEsUEjb6gQ==,i=4096",

@@ -148,6 +148,11 @@ def test_with_sign_in(sign_in: dict[str, Any], claims: dict[str, Any], role: Rol
     assert identity.identified(config(**sign_in), claims).role is role, why
 
 
+def test_an_address_that_anybody_may_write_into_a_profile_is_nobody_s_name() -> None:
+    claims = {"groups": ["sre"], "email": "boss@x.org", "email_verified": False, "name": "boss@x.org", "sub": "7"}
+    assert identity.identified(config(**GROUPS), claims).name == "7"
+
+
 TEAMS = {
     "claim": "groups",
     "operators": ["sre"],

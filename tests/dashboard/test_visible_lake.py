@@ -17,6 +17,7 @@ from lagwise.tables.store import Lake
 from lagwise.tables.tolerant import TolerantLake
 from lagwise_dashboard.queries import overview
 from lagwise_dashboard.queries.base import rows
+from lagwise_dashboard.queries.health import newest
 from lagwise_dashboard.visible_lake import OF_LAGWISE, VisibleLake
 from tests.dashboard import lakes
 from tests.dashboard.conftest import NOW
@@ -99,10 +100,15 @@ def test_errors_of_a_cluster_of_which_some_groups_are_hidden_have_no_example(tmp
     lakes.write_to(tmp_path, Scene(NOW, errors={"prod": [error]}))
     some = [r for r in all_rows(visible(tmp_path, MONEY), SAMPLES) if r["errors"]]
     assert {(e["kind"], e["count"], e["example"]) for r in some for e in r["errors"]} == {("group_unreadable", 2, None)}
-    assert {r["groups"] for r in some} == {None}
+    assert {r["groups"] for r in some} == {2}, "those that are visible"
     whole = [r for r in all_rows(visible(tmp_path, seen_by(Visibility(named("prod")))), SAMPLES) if r["errors"]]
     assert {e["example"] for r in whole for e in r["errors"]} == {error["example"]}
     assert {r["cluster"] for r in whole} == {"prod"}
+    read_at = {
+        str(seen): [r["read_at"] for r in newest(visible(tmp_path, seen), NOW).samples]
+        for seen in (MONEY, seen_by(Visibility(named("prod"))))
+    }
+    assert len(set(map(str, read_at.values()))) == 1, "an error of a hidden group does not make the data late"
 
 
 def test_an_event_of_a_topic_is_seen_by_its_readers(busy: Path) -> None:

@@ -1,7 +1,8 @@
 """The groups that a caller may see, and one of them. Rows have the columns of the lake's tables."""
 
+import fnmatch
+import re
 from collections.abc import Iterable, Sequence
-from fnmatch import fnmatchcase
 from typing import Any
 
 from lagwise.config.visibility import Visibility
@@ -49,18 +50,15 @@ def matching(
 
     ``search`` is part of the group's name, in any case, or a shell pattern (``*``, ``?``) for all of it.
     """
-    pattern = search.casefold() if set(search) & set("*?") else f"*{_literal(search.casefold())}*"
+    text = search.casefold()
+    pattern = re.compile(fnmatch.translate(text)) if set(text) & set("*?") else None
     return [
         row
         for row in rows
         if (not clusters or row["cluster"] in clusters)
         and (not statuses or row["status"] in statuses)
-        and fnmatchcase(row["group"].casefold(), pattern)
+        and (text in row["group"].casefold() if pattern is None else pattern.match(row["group"].casefold()))
     ]
-
-
-def _literal(text: str) -> str:
-    return text.replace("[", "[[]")
 
 
 _GROUPS = KeptResult(GROUP_STATUS, lake_queries.groups)

@@ -42,10 +42,13 @@ class _Token:
 
 
 class Access:
-    """The tokens that the server knows. Without any, everybody may ask what needs the role ``open_to``."""
+    """The tokens that the server knows. Without any, programs of this machine may ask what needs the role ``open_to``,
+    and others what needs ``open_to_others``."""
 
-    def __init__(self, tokens: Sequence[tuple[str, Caller]], open_to: Need = "viewer") -> None:
-        self._open_to = open_to
+    def __init__(
+        self, tokens: Sequence[tuple[str, Caller]], open_to: Need = "viewer", open_to_others: Need = "viewer"
+    ) -> None:
+        self._open_to, self._open_to_others = open_to, open_to_others
         secrets = [secret for secret, _ in tokens]
         if len(set(secrets)) < len(secrets):
             raise ConfigError("two tokens of `server` are the same: nobody could tell whose limits hold")
@@ -59,15 +62,17 @@ class Access:
         if settings.token is not None:
             tokens.append((resolve(settings.token), Caller("server.token")))
         # Who opened the port for Prometheus must not thereby have opened the rest.
-        return cls(tokens, "viewer" if _is_loopback(settings.host if host is None else host) else "metrics")
+        is_own = is_loopback(settings.host if host is None else host)
+        return cls(tokens, "viewer" if is_own else "metrics", "metrics")
 
-    def caller(self, authorization: str, address: str) -> Caller | None:
-        """Who sends this header from there; None if a token is required, and it is none.
+    def caller(self, authorization: str, address: str, *, is_local: bool) -> Caller | None:
+        """Who sends this header from there; None if a token is required, and it is none. ``is_local`` says whether a
+        program of this machine asks for itself.
 
         Takes the same time whichever token it is, and however much of one is right.
         """
         if not self._tokens:
-            return Caller(address, self._open_to)
+            return Caller(address, self._open_to if is_local else self._open_to_others)
         sent, found = authorization.encode("latin-1", "replace"), None
         for token in self._tokens:
             if hmac.compare_digest(sent, token.secret):
@@ -75,7 +80,8 @@ class Access:
         return found
 
 
-def _is_loopback(host: str) -> bool:
+def is_loopback(host: str) -> bool:
+    """Whether a host, as a name or an address, is this machine itself."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:

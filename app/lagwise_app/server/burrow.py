@@ -25,6 +25,8 @@ from lagwise_app.server.refusal import Refusal
 
 _WORDS = ("NOTFOUND", "OK", "WARN", "ERR", "STOP", "STALL", "REWIND")
 _NOT_FOUND, _OK, _ERR = 0, 1, 3
+#: Places of a list by partition.
+_MOST_PLACES = 100_000
 
 #: What a question is answered with: the message, and further keys.
 Answered = tuple[str, dict[str, Any]]
@@ -72,7 +74,7 @@ def burrow_routes(gate: Gate, lake: Lake, config: Config) -> list[Route]:
         except partitions.UnknownTopic:
             raise Refusal(404, "cluster or topic not found") from None
         # By the number of the partition; -1 is unknown, as Kafka itself has it.
-        ends = [found.get(number) for number in range(max(found) + 1)]
+        ends = [found.get(number) for number in range(_places(max(found)))]
         return "topic offsets returned", {"offsets": [-1 if end is None else end for end in ends]}
 
     def topic_consumers(visibility: Visibility, path: Mapping[str, str]) -> Answered:
@@ -173,12 +175,19 @@ def _partition(row: Row) -> dict[str, Any]:
     }
 
 
+def _places(partition: int) -> int:
+    """How many places a list by partition has. Numbers of RocketMQ's queues and of external offsets can be anything."""
+    if partition >= _MOST_PLACES:
+        raise Refusal(422, f"a partition has the number {partition}: too many places for a list, as Burrow makes it")
+    return partition + 1
+
+
 def _by_topic(rows: Sequence[Row]) -> dict[str, list[dict[str, Any] | None]]:
     """The partitions of each topic, at the places of their numbers."""
     found: dict[str, list[dict[str, Any] | None]] = {}
     for row in rows:
         of_topic, newest = found.setdefault(row["topic"], []), _newest_commit(row)
-        of_topic += [None] * (row["partition"] + 1 - len(of_topic))
+        of_topic += [None] * (_places(row["partition"]) - len(of_topic))
         of_topic[row["partition"]] = {
             "offsets": [] if newest is None else [newest],
             "owner": row["host"] or "",

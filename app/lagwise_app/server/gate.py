@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Protocol, TypeVar, cast
-from urllib.parse import unquote
+from urllib.parse import unquote, urlsplit
 
 from starlette.convertors import Convertor, register_url_convertor
 from starlette.requests import Request
@@ -20,13 +20,15 @@ from lagwise.platform.log_events import LogEvent, event
 from lagwise.platform.log_throttle import LogThrottle
 from lagwise.platform.logs import clean
 from lagwise.tables.engine_errors import in_a_line
-from lagwise_app.server.access import Access, Caller, Need, RateLimit
+from lagwise_app.server.access import Access, Caller, Need, RateLimit, is_loopback
 from lagwise_app.server.refusal import Refusal
 
 log = logging.getLogger("lagwise.server")
 
 #: Answers that are read from lake or database at the same time.
 THREADS = 4
+#: Headers by which a proxy says for whom it asks.
+_OF_PROXIES = ("forwarded", "x-forwarded-for", "x-forwarded-host", "x-real-ip", "via")
 #: What a caller is told to wait before it asks again for something that could not be read, or took too long.
 _RETRY = {"Retry-After": "5"}
 
@@ -85,7 +87,8 @@ class Gate:
     def admitted(self, request: Request, need: Need) -> Caller:
         """Who asks, after counting the request. Raises Refusal where they may not ask, or ask too often."""
         address = request.client.host if request.client is not None else ""
-        caller = self._access.caller(request.headers.get("authorization", ""), address)
+        authorization = request.headers.get("authorization", "")
+        caller = self._access.caller(authorization, address, is_local=_asks_for_itself(request))
         self._limit.count(f"address {address}" if caller is None else f"caller {caller.name}")
         if caller is None:
             raise Refusal(401, "send the token as Authorization: Bearer …", {"WWW-Authenticate": "Bearer"})
@@ -135,6 +138,16 @@ class Gate:
     def close(self) -> None:
         """End the threads, without waiting for what they read."""
         self._threads.shutdown(wait=False, cancel_futures=True)
+
+
+def _asks_for_itself(request: Request) -> bool:
+    """Whether a request names this machine as its host and no proxy sent it on.
+
+    A page of somebody else's in a browser on this machine, whose name was made to lead here (DNS rebinding), names its
+    own host; a proxy that publishes the metrics says for whom it asks.
+    """
+    host = urlsplit(f"//{request.headers.get('host', '')}").hostname or ""
+    return is_loopback(host) and not any(name in request.headers for name in _OF_PROXIES)
 
 
 class _Name(Convertor[str]):

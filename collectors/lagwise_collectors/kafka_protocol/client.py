@@ -173,13 +173,15 @@ class ProtocolClient:
 
     def _ask_any(self, api: Api, value: Mapping[str, Any], deadline: float) -> Row:
         """The answer of whichever broker is there. Raises KafkaTrouble."""
-        connection = self._any_connection(deadline)
-        is_reused = connection.has_served
-        try:
-            return connection.ask(api, value, deadline)
-        except KafkaTrouble as trouble:
-            if _unless_stale(trouble, is_reused=is_reused) is not None:
-                raise
+        # Each of them may have been closed by its broker since it was last used.
+        for _ in range(len(self._connections)):
+            connection = self._any_connection(deadline)
+            is_reused = connection.has_served
+            try:
+                return connection.ask(api, value, deadline)
+            except KafkaTrouble as trouble:
+                if _unless_stale(trouble, is_reused=is_reused) is not None:
+                    raise
         return self._any_connection(deadline).ask(api, value, deadline)
 
     def _any_connection(self, deadline: float) -> Connection:

@@ -77,6 +77,7 @@ class Connection:
             self._versions = self._ask_versions(deadline)
             if reach.exchange is not None:
                 self._sign_in(reach, deadline)
+            self.has_served = False  # the handshake is no request: a broker that closes now is no stale connection
         except OSError as error:
             self.close()
             raise trouble_of_os_error(error, self.address) from None

@@ -4,6 +4,7 @@ import base64
 import hashlib
 import hmac
 import json
+import re
 import secrets
 import time
 from collections.abc import Callable, Generator, Mapping
@@ -36,7 +37,7 @@ def scram(algorithm: str, user: str, password: str, nonce: str | None = None) ->
     combined, iterations = server.get("r", ""), server.get("i", "")
     if not combined.startswith(ours) or len(combined) == len(ours):
         raise _refused("the server's nonce does not continue ours")
-    if not iterations.isdecimal() or not 0 < int(iterations) <= _MOST_SCRAM_ITERATIONS:
+    if not re.fullmatch("[0-9]{1,9}", iterations) or not 0 < int(iterations) <= _MOST_SCRAM_ITERATIONS:
         raise _refused(f"the server asks for {iterations[:20]!r} iterations")
     try:
         salt = base64.b64decode(server.get("s", ""), validate=True)
@@ -50,7 +51,7 @@ def scram(algorithm: str, user: str, password: str, nonce: str | None = None) ->
     proof = bytes(a ^ b for a, b in zip(client_key, signature, strict=True))
     verdict = _attributes((yield f"{last},p={base64.b64encode(proof).decode()}".encode()))
     expected = _hmac(algorithm, _hmac(algorithm, salted, b"Server Key"), signed)
-    if not hmac.compare_digest(verdict.get("v", ""), base64.b64encode(expected).decode()):
+    if not hmac.compare_digest(verdict.get("v", "").encode(), base64.b64encode(expected)):
         raise _refused("the server did not prove that it knows the password")
 
 
