@@ -81,8 +81,9 @@ class ServerSettings(Settings):
     """Port to listen on; null is off."""
     token: Reference | None = None
     """Token that callers must send as `Authorization: Bearer …`, as a reference `${env:NAME}` or \
-`${file:/path}`. Who sends it may ask everything. Without it and without `tokens`, none is required: then everybody \
-may fetch metrics, and ask everything else if the server listens on a loopback address."""
+`${file:/path}`. Whoever sends it may ask for everything. Without it and without `tokens`, none is required: \
+everybody may fetch metrics, and programs on this machine may ask for everything else, if the server listens on a \
+loopback address."""
     tokens: tuple[TokenSettings, ...] = ()
     """Further tokens, one for each caller, with a role and limits."""
     requests_per_second: Annotated[float, Field(gt=0)] = 200.0
