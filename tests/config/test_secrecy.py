@@ -17,7 +17,7 @@ PUBLIC = {
     "DashboardSettings.cluster_notes", "DashboardSettings.time_zone",
     "DashboardSettings.runbook_url", "Email.host", "Email.sender", "Email.to", "Email.username", "FlinkJobs.jobs",
     "NameFilter.exclude", "NameFilter.include", "LocalOffsetFiles.path", "MaintenanceWindow.name",
-    "MaintenanceWindow.time_zone", "RocketmqCluster.name", "RocketmqCluster.name_servers",
+    "MaintenanceWindow.time_zone", "McpSettings.host", "RocketmqCluster.name", "RocketmqCluster.name_servers",
     "ScalingSettings.host",
     "ServerSettings.host", "SideTopicSettings.dead_letter", "SideTopicSettings.retry", "SignIn.claim",
     "SignIn.operators", "SignIn.viewers", "Team.members", "Team.name",
