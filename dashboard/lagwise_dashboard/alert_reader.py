@@ -1,5 +1,5 @@
-"""Alerts, deliveries and saved views, read through the alerts room: what the reader may see of them. Answers are kept
-for a moment, for every open browser.
+"""Alerts, deliveries, saved views and heartbeats, read from the operational database: what the reader may see of them.
+Answers are kept for a moment, for every open browser.
 
 Whatever is read here raises DatabaseError where the database cannot be read.
 """
@@ -90,11 +90,7 @@ def silences() -> list[Silence]:
         return queries.silences(engine, context.now())
 
     seen = gate.visibility()
-    return [
-        one
-        for one in _ask(read)
-        if seen.is_unlimited or ((its := one.matcher.one_group) is not None and seen.shows(*its))
-    ]
+    return [one for one in _ask(read) if seen.shows(*one.matcher.one_group)]
 
 
 def saved_views() -> list[SavedView]:
@@ -150,12 +146,7 @@ def _alerts(incident_ids: Iterable[str]) -> list[Alert]:
 def _seen(alerts: list[Alert]) -> list[Alert]:
     """Those of the alerts that the reader sees. What is about no group, or about several, takes seeing everything."""
     seen = gate.visibility()
-    if seen.is_unlimited:
-        return alerts
-    subjects = ((alert, alert.subject.cluster, alert.subject.group) for alert in alerts)
-    return [
-        a for a, cluster, group in subjects if cluster is not None and group is not None and seen.shows(cluster, group)
-    ]
+    return [alert for alert in alerts if seen.shows(alert.subject.cluster, alert.subject.group)]
 
 
 def engine() -> Engine:

@@ -54,10 +54,8 @@ class Person:
         return self.may_act and self.acts_on.is_unlimited
 
     def may_act_on(self, cluster: str | None, group: str | None) -> bool:
-        """Whether they act on what is about this group; about none of them, or several, only who acts on everything."""
-        if self.may_act_on_everything:
-            return True
-        return self.may_act and cluster is not None and group is not None and self.acts_on.shows(cluster, group)
+        """Whether they act on what is about this group; None is none, or several."""
+        return self.may_act and self.acts_on.shows(cluster, group)
 
     def may_act_on_alert(self, alert: Alert) -> bool:
         """Whether they acknowledge and silence it."""
@@ -65,7 +63,7 @@ class Person:
 
     def may_act_on_silence(self, silence: Silence) -> bool:
         """Whether they end it."""
-        return self.may_act_on(*(silence.matcher.one_group or (None, None)))
+        return self.may_act_on(*silence.matcher.one_group)
 
 
 def current() -> Person | None:

@@ -19,8 +19,11 @@ class Visibility:
         """Whether everything is visible, also what is not about a group."""
         return self == Visibility()
 
-    def shows(self, cluster: str, group: str) -> bool:
-        """Whether the caller may see this group."""
+    def shows(self, cluster: str | None, group: str | None) -> bool:
+        """Whether the caller may see what is about this group; what is about none, or several, is None of them, and is
+        for those who see everything."""
+        if cluster is None or group is None:
+            return self.is_unlimited
         return self.clusters.selects(cluster) and self.groups.selects(group)
 
 
@@ -35,8 +38,8 @@ class Visibilities:
         """Whether everything is visible, also what is not about a group."""
         return any(part.is_unlimited for part in self.parts)
 
-    def shows(self, cluster: str, group: str) -> bool:
-        """Whether the caller may see this group."""
+    def shows(self, cluster: str | None, group: str | None) -> bool:
+        """As :meth:`Visibility.shows`."""
         return any(part.shows(cluster, group) for part in self.parts)
 
     def shows_cluster(self, cluster: str) -> bool:

@@ -35,10 +35,10 @@ class Matcher:
         return {name: pattern for name, pattern in given.items() if pattern is not None}
 
     @property
-    def one_group(self) -> tuple[str, str] | None:
-        """Cluster and name of the only group whose alerts it selects; None where its patterns may match several."""
+    def one_group(self) -> tuple[str | None, str | None]:
+        """Cluster and name of the only group whose alerts it selects; None, None where it may select several."""
         cluster, group = (None if p is None else _literal_name(p) for p in (self.cluster, self.group))
-        return None if cluster is None or group is None else (cluster, group)
+        return (None, None) if cluster is None or group is None else (cluster, group)
 
 
 def literal_pattern(name: str) -> str:

@@ -66,10 +66,8 @@ class Operator:
     acts_on: Visibilities = EVERYTHING
 
     def may_act_on(self, cluster: str | None, group: str | None) -> bool:
-        """Whether they may act on what is about this group."""
-        if self.acts_on.is_unlimited:
-            return True
-        return cluster is not None and group is not None and self.acts_on.shows(cluster, group)
+        """Whether they may act on what is about this group; None is none, or several."""
+        return self.acts_on.shows(cluster, group)
 
     def check_acts_on_everything(self) -> None:
         """Raises OperatorError if some groups are not theirs to act on."""
@@ -89,7 +87,7 @@ def silence(
 ) -> Silence:
     """Mute the selected alerts until a time."""
     _check(matcher)
-    if not by.acts_on.is_unlimited and not by.may_act_on(*(matcher.one_group or (None, None))):
+    if not by.may_act_on(*matcher.one_group):
         raise OperatorError(
             "an operator of a team silences one of its groups at a time: give the name of the group and that of its "
             "cluster in full, as `Like this alert` fills them in"
@@ -110,7 +108,7 @@ def unsilence(engine: Engine, silence_id: int, *, by: Operator, now: datetime) -
     """End a silence now. The next round sends what it withheld and still applies."""
     with writing(engine) as connection:
         row = connection.execute(select(SILENCES).where(SILENCES.c.id == silence_id)).one_or_none()
-        if row is not None and not by.may_act_on(*(silence_of(row).matcher.one_group or (None, None))):
+        if row is not None and not by.may_act_on(*silence_of(row).matcher.one_group):
             row = None
         if row is None or row.ends_at <= now:
             over = "there is no silence" if row is None else "this silence has already ended:"

@@ -1,6 +1,5 @@
 """The open alerts and the silences that a caller may see."""
 
-import re
 from collections.abc import Collection
 from dataclasses import asdict
 from datetime import datetime
@@ -9,7 +8,7 @@ from typing import Any
 from lagwise.config import Config
 from lagwise.config.visibility import Visibility
 from lagwise_alerts.model import Alert
-from lagwise_alerts.notify.mute_state import Silence, literal_pattern
+from lagwise_alerts.notify.mute_state import Silence
 from lagwise_alerts.operate import queries
 from lagwise_app.answers.models import OpenAlert, SilenceAnswer
 
@@ -26,7 +25,7 @@ class AlertAnswers:
         return [
             _open_alert(alert, queries.operator_state(alert, mutes, now), visibility)
             for alert in queries.open_alerts(self._engine)
-            if _is_visible(alert, visibility)
+            if visibility.shows(alert.subject.cluster, alert.subject.group)
         ]
 
     def silences(
@@ -40,15 +39,8 @@ class AlertAnswers:
         return [
             SilenceAnswer.model_validate(_flat(silence))
             for silence in queries.silences(self._engine, now)
-            if visibility.is_unlimited or _names_one_of(silence, known)
+            if visibility.is_unlimited or silence.matcher.one_group in known
         ]
-
-
-def _is_visible(alert: Alert, visibility: Visibility) -> bool:
-    if visibility.is_unlimited:
-        return True
-    cluster, group = alert.subject.cluster, alert.subject.group
-    return cluster is not None and group is not None and visibility.shows(cluster, group)
 
 
 def _open_alert(alert: Alert, state: queries.OperatorState, visibility: Visibility) -> OpenAlert:
@@ -63,16 +55,3 @@ def _open_alert(alert: Alert, state: queries.OperatorState, visibility: Visibili
 
 def _flat(silence: Silence) -> dict[str, Any]:
     return {**asdict(silence), **asdict(silence.matcher)}
-
-
-def _names_one_of(silence: Silence, known: Collection[tuple[str, str]]) -> bool:
-    cluster, group = _literal_name(silence.matcher.cluster), _literal_name(silence.matcher.group)
-    return cluster is not None and group is not None and (cluster, group) in known
-
-
-def _literal_name(pattern: str | None) -> str | None:
-    """The only name that a pattern matches; None where it may match others."""
-    if pattern is None:
-        return None
-    name = re.sub(r"\\(.)", r"\1", pattern, flags=re.DOTALL)
-    return name if literal_pattern(name) == pattern else None
