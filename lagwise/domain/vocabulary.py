@@ -5,6 +5,7 @@ The full definitions stand in ``docs/statuses.md``; the rules that choose betwee
 :mod:`lagwise.domain.verdicts.status`.
 """
 
+from collections.abc import Mapping
 from enum import StrEnum
 
 
@@ -104,16 +105,21 @@ REBALANCING_STATES = frozenset(
 
 #: A group of one of these statuses needs no attention.
 QUIET_STATUSES = (Status.OK, Status.GHOST)
-#: An unknown group in one of these states, and for one of these reasons, needs none either: without members and commits
-#: it is mostly an old name. One that cannot be judged yet may have just lost its only member.
-QUIET_UNKNOWN_STATES = (GroupState.EMPTY, GroupState.DEAD)
-QUIET_UNKNOWN_REASONS = (UnknownReason.EXPIRED, UnknownReason.NO_COMMIT)
+#: An unknown group needs none either for one of these reasons, in one of these states (None: in any). Without members
+#: and commits it is mostly an old name; one that cannot be judged yet may have just lost its only member.
+QUIET_UNKNOWN: Mapping[str, tuple[GroupState, ...] | None] = {
+    UnknownReason.EXPIRED: (GroupState.EMPTY, GroupState.DEAD),
+    UnknownReason.NO_COMMIT: (GroupState.EMPTY, GroupState.DEAD),
+    UnknownReason.NO_TOPICS: None,
+}
 
 
 def is_quiet(status: str, state: str | None, reason: str | None) -> bool:
     """Whether a group of this status (if unknown, for this reason) and state needs no attention."""
-    is_old_name = state in QUIET_UNKNOWN_STATES and reason in QUIET_UNKNOWN_REASONS
-    return status in QUIET_STATUSES or (status == Status.UNKNOWN and (is_old_name or reason == UnknownReason.NO_TOPICS))
+    if status != Status.UNKNOWN:
+        return status in QUIET_STATUSES
+    states = QUIET_UNKNOWN.get(reason or "", ())
+    return states is None or state in states
 
 
 #: Type of a group that is only a name for commits: Flink, a script, a consumer that assigns partitions to itself.

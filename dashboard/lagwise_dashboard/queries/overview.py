@@ -1,17 +1,11 @@
 """The list of groups: who is in trouble, and how many are in which status."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from lagwise.domain.vocabulary import (
-    DISPLAY_ORDER,
-    QUIET_STATUSES,
-    QUIET_UNKNOWN_REASONS,
-    QUIET_UNKNOWN_STATES,
-    UnknownReason,
-)
+from lagwise.domain.vocabulary import DISPLAY_ORDER, QUIET_STATUSES, QUIET_UNKNOWN
 from lagwise.tables.analysis import GROUP_HISTORY, GROUP_STATUS, PARTITION_STATUS
 from lagwise.tables.schema import Table
 from lagwise.tables.store import Lake
@@ -47,13 +41,16 @@ ORDERS = Orders(
     key=_NAME,
 )
 
+
+def _is_for(reason: str, states: Iterable[str] | None) -> str:
+    """That an unknown group is so for this reason, in one of these states (None: in any)."""
+    is_so = f"coalesce(reason, '') = '{reason}'"
+    return is_so if states is None else f"({is_so} and coalesce(state, '') in ({quoted(states)}))"
+
+
+_QUIET_UNKNOWN = " or ".join(_is_for(reason, states) for reason, states in QUIET_UNKNOWN.items())
 #: Groups that need no attention, as :func:`lagwise.domain.vocabulary.is_quiet` has it.
-_QUIET = (
-    f"(status in ({quoted(QUIET_STATUSES)})"
-    f" or (status = 'unknown' and coalesce(state, '') in ({quoted(QUIET_UNKNOWN_STATES)})"
-    f" and coalesce(reason, '') in ({quoted(QUIET_UNKNOWN_REASONS)}))"
-    f" or (status = 'unknown' and coalesce(reason, '') = '{UnknownReason.NO_TOPICS}'))"
-)
+_QUIET = f"(status in ({quoted(QUIET_STATUSES)}) or (status = 'unknown' and ({_QUIET_UNKNOWN})))"
 _MATCHES = """
     ($cluster is null or cluster = $cluster)
     and (contains(lower("group"), lower($text))
