@@ -9,7 +9,6 @@ from confluent_kafka.admin import ResourceType
 
 from lagwise.config import Cluster
 from lagwise.domain.humanise import plural
-from lagwise.domain.vocabulary import SHARE
 from lagwise.platform.errors import ConfigError
 from lagwise_collectors.kafka.group_reader import GroupReader
 from lagwise_collectors.kafka.requests.client import KafkaClient
@@ -173,8 +172,8 @@ class _Steps:
         return f"{plural(sum(g.error is None for g in self.groups), 'group')} with {plural(members, 'member')}"
 
     def _commits(self, errors: ErrorTally) -> str:
-        commits = CommitReader(self.client).read([group for group in self.groups if group.type != SHARE], errors)
-        self.reader.add_share_offsets(self.groups, commits, errors, lambda: datetime.now(UTC))
+        reader = CommitReader(self.client)
+        commits = self.reader.read_offsets(self.groups, reader, errors, lambda: datetime.now(UTC))
         names = set(commits.topic) | topics_of(self.groups)
         self.topics = {name: KafkaTopic(name) for name in names}
         known = len(commits.committed) - commits.committed.count(None)

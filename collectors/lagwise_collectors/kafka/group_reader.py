@@ -10,7 +10,7 @@ from lagwise.domain.vocabulary import SHARE, SIMPLE
 from lagwise.platform.errors import ConfigError
 from lagwise.platform.log_events import LogEvent, event
 from lagwise_collectors.kafka.requests.client import KafkaClient
-from lagwise_collectors.kafka.requests.committed_offsets import CommitColumns
+from lagwise_collectors.kafka.requests.committed_offsets import CommitColumns, CommitReader
 from lagwise_collectors.kafka.requests.errors import KafkaTrouble
 from lagwise_collectors.kafka.requests.group_members import GroupListing, KafkaGroup, describe_groups, list_groups
 from lagwise_collectors.kafka.requests.topics import CONFIG_REFRESH_SECONDS
@@ -77,13 +77,16 @@ class GroupReader:
         trouble = self.refusal or KafkaTrouble("not_supported", "groups of this type")
         return groups + [g for name, kind in others.items() for g in unreadable([name], str(kind), trouble, errors)]
 
-    def add_share_offsets(
-        self, groups: Sequence[KafkaGroup], commits: CommitColumns, errors: ErrorTally, clock: Callable[[], datetime]
-    ) -> None:
-        """Append the start offsets of the share groups among these."""
+    def read_offsets(
+        self, groups: Sequence[KafkaGroup], reader: CommitReader, errors: ErrorTally, clock: Callable[[], datetime]
+    ) -> CommitColumns:
+        """What the groups have read: the committed offsets that ``reader`` finds, and of share groups, which commit
+        nothing, the start offsets."""
+        commits = reader.read([group for group in groups if group.type != SHARE], errors)
         shares = [group for group in groups if group.type == SHARE and group.error is None]
         if shares and self._protocol is not None:
             add_share_offsets(self._protocol, shares, commits, errors, clock)
+        return commits
 
     def _refused(self, trouble: KafkaTrouble, errors: ErrorTally) -> None:
         self.close()

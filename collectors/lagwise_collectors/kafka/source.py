@@ -11,7 +11,6 @@ from typing import Any
 from confluent_kafka import KafkaException
 
 from lagwise.config import Cluster
-from lagwise.domain.vocabulary import SHARE
 from lagwise.platform.errors import ConfigError
 from lagwise.platform.log_events import LogEvent, event
 from lagwise.tables.raw import TOPICS
@@ -148,9 +147,7 @@ class _Session:
         described_at = self._clock()
         # Nearly all topics are those of the last sample: the broker describes them while the commits come in.
         asked = ask_topics(self.client, self._topics)
-        # A share group commits nothing: what it has read is not asked for in the same way.
-        commits = self._reader.read([group for group in groups if group.type != SHARE], sample.errors)
-        self._group_reader.add_share_offsets(groups, commits, sample.errors, self._clock)
+        commits = self._group_reader.read_offsets(groups, self._reader, sample.errors, self._clock)
         types = {group.name: group.type for group in groups}
         external = self._offset_sources.finish(self._selects, sample.errors)
         merge_with_kafka(external, groups, commits, self._topic_names, sample.errors)
