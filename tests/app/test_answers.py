@@ -7,7 +7,7 @@ import pytest
 from lagwise.config import NameFilter
 from lagwise.config.visibility import Visibility
 from lagwise.tables.store import Lake
-from lagwise_app.answers.groups import UnknownGroup, group, groups_in_trouble
+from lagwise_app.answers.groups import UnknownGroup, group, in_trouble, visible_groups
 from lagwise_app.answers.partitions import UnknownTopic, clusters, high_watermarks, partitions, readers, topics
 from lagwise_app.terminal import lake_queries
 from tests.dashboard.lakes import Scene, write_to
@@ -25,7 +25,7 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Lake:
 
 
 def test_groups_in_trouble_come_worst_first_without_quiet_ones(lake: Lake) -> None:
-    found = groups_in_trouble(lake, Visibility())
+    found = in_trouble(visible_groups(lake, Visibility()))
     assert found == sorted(found, key=lake_queries.worst_first)
     assert found
     assert {row["status"] for row in found}.isdisjoint({"ok", "ghost"})
@@ -49,7 +49,7 @@ def test_one_group_and_its_partitions(lake: Lake) -> None:
     [Visibility(clusters=NameFilter(include=("elsewhere",))), Visibility(groups=NameFilter(exclude=(FIRST.group,)))],
 )
 def test_a_hidden_group_is_like_an_unknown_one(lake: Lake, visibility: Visibility) -> None:
-    assert FIRST.group not in {row["group"] for row in groups_in_trouble(lake, visibility)}
+    assert FIRST.group not in {row["group"] for row in in_trouble(visible_groups(lake, visibility))}
     for ask in (group, partitions):
         with pytest.raises(UnknownGroup) as hidden:
             ask(lake, FIRST.cluster, FIRST.group, visibility)

@@ -22,9 +22,9 @@ from lagwise.tables.store import Lake
 from lagwise_alerts.notify.mute_state import Matcher, literal_pattern
 from lagwise_alerts.operate import Operator, Via, actions, queries
 from lagwise_app.answers.alerts import AlertAnswers
+from lagwise_app.answers.context import Context
 from lagwise_app.scaling.lake_cache import LakeCache
 from lagwise_app.server.access import Access, Caller, RateLimit
-from lagwise_app.server.api.questions import Context
 from lagwise_app.server.api.routes import PREFIX
 from lagwise_app.server.application import Faces, routes
 from lagwise_app.server.burrow import burrow_routes

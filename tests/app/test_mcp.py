@@ -31,11 +31,11 @@ from lagwise.tables.capacity import CAPACITY
 from lagwise.tables.raw import EVENTS
 from lagwise.tables.store import Lake
 from lagwise_app.answers.alerts import AlertAnswers
+from lagwise_app.answers.context import Context
 from lagwise_app.assistants import models, tools
 from lagwise_app.assistants.serve import serve_http
 from lagwise_app.assistants.words import NAMES_ARE_DATA, STATUSES
 from lagwise_app.cli import cli
-from lagwise_app.server.api.questions import Context
 from lagwise_app.supervisor.effective_settings import free_port
 from tests.app.judged import HOSTILE
 from tests.app.test_size_group import forecast, known

@@ -34,7 +34,7 @@ class DayAhead(Answer):
 class TopicForecast(Answer):
     """What will arrive on a topic, with the verdict on the group that reads it."""
 
-    capacity: of_table(  # type: ignore[valid-type]
+    capacity: of_table(  # type: ignore[valid-type]  # made at run time
         "CapacityVerdict", "Whether a group can do what arrives on a topic.", CAPACITY, VERDICT_COLUMNS
     )
     sentence: str = Field(description="where the forecast is from and how good it was, or why there is none")
@@ -174,7 +174,7 @@ class SizingAnswer(Answer):
     downstream_full: dict[str, Any] | None = Field(description="evidence that more threads would not help")
     missing: list[str] = Field(default=[], description="inputs that are not known")
     group: (
-        of_table(  # type: ignore[valid-type]
+        of_table(  # type: ignore[valid-type]  # made at run time
             "SizedGroup", "The verdict on the group for what is asked.", CAPACITY, VERDICT_COLUMNS
         )
         | None

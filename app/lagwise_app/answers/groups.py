@@ -25,22 +25,20 @@ class UnknownGroup(LookupError):
 def visible_groups(lake: Lake, visibility: Visibility) -> list[Row]:
     """All groups that the caller may see, worst first. Raises LakeError."""
     rows = _GROUPS.of(lake)
-    return rows if visibility.is_unlimited else [r for r in rows if visibility.shows(r["cluster"], r["group"])]
+    return [row for key, row in rows.items() if visibility.is_unlimited or visibility.shows(*key)]
 
 
-def groups_in_trouble(lake: Lake, visibility: Visibility) -> list[Row]:
-    """The visible groups that need attention, worst first. Raises LakeError."""
-    rows = visible_groups(lake, visibility)
+def in_trouble(rows: Iterable[Row]) -> list[Row]:
+    """Those groups that need attention."""
     return [row for row in rows if not is_quiet(row["status"], row["state"], row["reason"])]
 
 
 def group(lake: Lake, cluster: str, name: str, visibility: Visibility) -> Row:
     """The verdict on one group, its sentence and its numbers. Raises UnknownGroup and LakeError."""
-    if visibility.shows(cluster, name):
-        for row in _GROUPS.of(lake):
-            if (row["cluster"], row["group"]) == (cluster, name):
-                return row
-    raise UnknownGroup(cluster, name)
+    row = _GROUPS.of(lake).get((cluster, name))
+    if row is None or not visibility.shows(cluster, name):
+        raise UnknownGroup(cluster, name)
+    return row
 
 
 def matching(
@@ -61,4 +59,8 @@ def matching(
     ]
 
 
-_GROUPS = KeptResult(GROUP_STATUS, lake_queries.groups)
+def _read(lake: Lake) -> dict[tuple[str, str], Row]:
+    return {(row["cluster"], row["group"]): row for row in lake_queries.groups(lake)}
+
+
+_GROUPS = KeptResult(GROUP_STATUS, _read)

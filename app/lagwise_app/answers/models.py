@@ -43,7 +43,7 @@ def _python_type(name: str, of: pa.DataType) -> Any:
         return list[_python_type(name.removesuffix("s"), of.value_type)]  # type: ignore[misc]  # made at run time
     if pa.types.is_struct(of):
         fields = {field.name: (_python_type(field.name, field.type) | None, ...) for field in of}
-        return create_model(name.capitalize(), __base__=Answer, **fields)  # type: ignore[call-overload]
+        return create_model(name.capitalize(), __base__=Answer, **fields)  # type: ignore[call-overload]  # made at run time
     if pa.types.is_timestamp(of):
         return datetime
     return {pa.string(): str, pa.bool_(): bool, pa.float64(): float, pa.int32(): int, pa.int64(): int}[of]
@@ -85,9 +85,9 @@ Group = of_table(
     GROUP_STATUS,
     **FRESHNESS,
     partitions_by_status=(dict[str, int], Field(description="how many partitions are in which status")),
-    current_members=(list[Member], Field(description="members in the newest sample of the last hour")),  # type: ignore[valid-type]
-    events=(list[Event], Field(description="of the last day, the newest first, at most 100")),  # type: ignore[valid-type]
-    status_changes=(list[StatusChange], Field(description="of the last day, the newest first, at most 100")),  # type: ignore[valid-type]
+    current_members=(list[Member], Field(description="members in the newest sample of the last hour")),  # type: ignore[valid-type]  # made at run time
+    events=(list[Event], Field(description="of the last day, the newest first, at most 100")),  # type: ignore[valid-type]  # made at run time
+    status_changes=(list[StatusChange], Field(description="of the last day, the newest first, at most 100")),  # type: ignore[valid-type]  # made at run time
 )
 
 
@@ -101,13 +101,13 @@ class Page(Answer):
 class Groups(Page):
     """Groups, worst first."""
 
-    groups: list[GroupSummary]  # type: ignore[valid-type]
+    groups: list[GroupSummary]  # type: ignore[valid-type]  # made at run time
 
 
 class Partitions(Page):
     """Partitions of one group, by topic and number."""
 
-    partitions: list[Partition]  # type: ignore[valid-type]
+    partitions: list[Partition]  # type: ignore[valid-type]  # made at run time
 
 
 class Acknowledged(Answer):

@@ -67,7 +67,7 @@ class StoryAlert(Answer):
 class GroupsInTrouble(Answer):
     """The groups that need attention, worst first."""
 
-    groups: list[GroupSummary]  # type: ignore[valid-type]
+    groups: list[GroupSummary]  # type: ignore[valid-type]  # made at run time
     left_out: int = Field(description=_LEFT_OUT)
     groups_by_status: dict[str, int] = Field(description="of all groups that were asked about, well ones among them")
 
@@ -75,13 +75,13 @@ class GroupsInTrouble(Answer):
 class GroupStory(Answer):
     """What is wrong with a group, why, and what happened to it."""
 
-    group: StoryGroup  # type: ignore[valid-type]
+    group: StoryGroup  # type: ignore[valid-type]  # made at run time
     partitions_by_status: dict[str, int]
-    members: list[StoryMember]  # type: ignore[valid-type]
+    members: list[StoryMember]  # type: ignore[valid-type]  # made at run time
     members_left_out: int = Field(description=_LEFT_OUT)
-    events: list[StoryEvent] = Field(description="the newest first")  # type: ignore[valid-type]
+    events: list[StoryEvent] = Field(description="the newest first")  # type: ignore[valid-type]  # made at run time
     events_left_out: int = Field(description=f"{_LEFT_OUT}, of the newest hundred of the last day")
-    status_changes: list[StatusChange] = Field(description="the newest first")  # type: ignore[valid-type]
+    status_changes: list[StatusChange] = Field(description="the newest first")  # type: ignore[valid-type]  # made at run time
     status_changes_left_out: int = Field(description=f"{_LEFT_OUT}, of the newest hundred of the last day")
     alerts: list[StoryAlert] | None = Field(description="open alerts on it; null: their database cannot be read")
 
@@ -89,7 +89,7 @@ class GroupStory(Answer):
 class Partitions(Answer):
     """Partitions of a group, by status the worst first, then those with the oldest unread record."""
 
-    partitions: list[Partition]  # type: ignore[valid-type]
+    partitions: list[Partition]  # type: ignore[valid-type]  # made at run time
     left_out: int = Field(description=_LEFT_OUT)
 
 

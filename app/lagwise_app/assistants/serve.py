@@ -14,9 +14,9 @@ from lagwise.platform import health
 from lagwise.tables.store import Lake
 from lagwise.tables.tolerant import TolerantLake
 from lagwise_app.answers.alerts import AlertAnswers
+from lagwise_app.answers.context import Context
 from lagwise_app.assistants.server import AnyCall, mcp_server
 from lagwise_app.server.access import Access, Caller, RateLimit
-from lagwise_app.server.api.questions import Context
 from lagwise_app.server.gate import Counts, Gate
 from lagwise_app.server.refusal import Refusal
 from lagwise_app.server.serve import Listener, run

@@ -14,10 +14,10 @@ from pydantic import Field
 from lagwise import __version__
 from lagwise.config.visibility import Visibility
 from lagwise_app.answers.capacity_models import GroupForecast, SizingAnswer, SizingInputs
+from lagwise_app.answers.context import Context
 from lagwise_app.answers.sizing import AboutGroup
 from lagwise_app.assistants import models, tools
 from lagwise_app.assistants.words import INSTRUCTIONS, NAMES_ARE_DATA
-from lagwise_app.server.api.questions import Context
 from lagwise_app.server.gate import Gate
 from lagwise_app.server.refusal import Refusal
 

@@ -6,17 +6,17 @@ from datetime import timedelta
 from typing import Any, TypeVar
 
 from lagwise.config.visibility import Visibility
-from lagwise.domain.vocabulary import display_rank, is_quiet
+from lagwise.domain.vocabulary import display_rank
 from lagwise.platform.errors import ConfigError, DatabaseError
 from lagwise_app.answers import forecasts, groups, partitions
 from lagwise_app.answers.capacity_models import GroupForecast, SizingAnswer, SizingInputs
+from lagwise_app.answers.context import Context, team_of, with_freshness
 from lagwise_app.answers.forecasts import CapacityUnknown
 from lagwise_app.answers.groups import UnknownGroup
 from lagwise_app.answers.models import OpenAlert
 from lagwise_app.answers.sizing import AboutGroup, sizing
 from lagwise_app.answers.story import story
 from lagwise_app.assistants import models
-from lagwise_app.server.api.questions import Context, team_of, with_freshness
 from lagwise_app.size.bad_question import BadQuestion
 
 #: What an answer says in place of an answer: the assistant can ask again, and better.
@@ -38,7 +38,7 @@ def groups_in_trouble(
         clusters=[cluster] if cluster is not None else (),
         search=search,
     )
-    found = [row for row in rows if not is_quiet(row["status"], row["state"], row["reason"])]
+    found = groups.in_trouble(rows)
     return models.GroupsInTrouble.model_validate(
         {
             "groups": [_described(context, row) for row in found[:limit]],

@@ -11,9 +11,9 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
+from lagwise_app.answers.context import Context
 from lagwise_app.scaling.lake_cache import LakeCache
 from lagwise_app.server.api.problems import problem
-from lagwise_app.server.api.questions import Context
 from lagwise_app.server.api.routes import api_routes
 from lagwise_app.server.burrow import burrow_routes, in_burrow_s_words
 from lagwise_app.server.gate import Gate, RawPaths, Refuse

@@ -20,9 +20,9 @@ from lagwise.platform.secrets import resolve
 from lagwise.tables.store import Lake
 from lagwise.tables.tolerant import TolerantLake
 from lagwise_app.answers.alerts import AlertAnswers
+from lagwise_app.answers.context import Context
 from lagwise_app.scaling.lake_cache import LakeCache
 from lagwise_app.server.access import Access, Caller, RateLimit
-from lagwise_app.server.api.questions import Context
 from lagwise_app.server.application import Faces, application, scaling_application
 from lagwise_app.server.gate import Counts, Gate
 from lagwise_app.server.metrics.documents import MetricsWriter, keep_current

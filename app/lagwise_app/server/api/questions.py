@@ -1,30 +1,20 @@
 """What the API can be asked: the addresses, their parameters, and what answers them."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from datetime import UTC, datetime
-from pathlib import Path
+from dataclasses import dataclass
 from typing import Annotated, Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from lagwise.config import Config
-from lagwise.domain.staleness import DataAge, allowed_age_seconds
 from lagwise.domain.vocabulary import Status
 from lagwise.platform.errors import ConfigError
-from lagwise.tables.store import Lake
-from lagwise_alerts.operate import Owner, load_rules, owner_of
 from lagwise_app.answers import groups, models, partitions
-from lagwise_app.answers.alerts import AlertAnswers
+from lagwise_app.answers.context import Context, team_of, with_freshness
 from lagwise_app.answers.story import story
 from lagwise_app.server.access import Caller
 from lagwise_app.server.refusal import Refusal
 
-Row = Mapping[str, Any]
 T = TypeVar("T")
-
-#: Interval of a cluster that is not in the settings, as in other places that show its age.
-_USUAL_INTERVAL_SECONDS = 15.0
 
 
 class Parameters(BaseModel):
@@ -59,33 +49,6 @@ class GroupsQuery(Paging):
     """Only groups of this team, by `owners` in the file of the alert rules."""
     search: Annotated[str, Field(max_length=300)] = ""
     """Only groups whose name contains this, in any case; with `*` or `?`, a pattern for the whole name."""
-
-
-@dataclass(frozen=True, slots=True)
-class Context:
-    """What answers are read from. May be used from any thread."""
-
-    lake: Lake
-    config: Config
-    alerts: AlertAnswers
-    clock: Callable[[], datetime] = lambda: datetime.now(UTC)
-    _owners: dict[Path, tuple[tuple[int, int], tuple[Owner, ...]]] = field(default_factory=dict)
-
-    def owners(self) -> tuple[Owner, ...]:
-        """The owners of groups, read again when the file of the rules changes. Raises ConfigError."""
-        path = self.config.alerts.rules_file
-        if path is None:
-            return ()
-        try:
-            stat = path.stat()
-        except OSError as error:
-            raise ConfigError(f"cannot read {path}: {error.strerror}") from error
-        version = stat.st_mtime_ns, stat.st_size
-        kept = self._owners.get(path)
-        if kept is None or kept[0] != version:
-            channels = [channel.name for channel in self.config.alerts.channels]
-            kept = self._owners[path] = version, load_rules(path, channels).owners
-        return kept[1]
 
 
 Ask = Callable[[Context, Caller, Mapping[str, str], Any], BaseModel]
@@ -160,20 +123,6 @@ def list_silences(context: Context, caller: Caller, _: Mapping[str, str], query:
     known = {(row["cluster"], row["group"]) for row in visible}
     found = context.alerts.silences(caller.visibility, context.clock(), known)
     return models.Silences(silences=list(query.of(found)), total=len(found), offset=query.offset)
-
-
-def team_of(owners: Sequence[Owner], row: Row) -> str | None:
-    """The team that owns a group; None without one."""
-    owner = owner_of(owners, row["cluster"], row["group"])
-    return None if owner is None else owner.team
-
-
-def with_freshness(context: Context, row: Row, team: str | None) -> dict[str, Any]:
-    """A group's row with its owner, and whether it is older than it should be."""
-    intervals = {cluster.name: cluster.interval_seconds for cluster in context.config.clusters}
-    interval = intervals.get(row["cluster"], _USUAL_INTERVAL_SECONDS)
-    allowed = allowed_age_seconds(interval, context.config.analysis.interval_seconds)
-    return {**row, "is_stale": DataAge(row["as_of"], context.clock(), allowed).is_stale, "owner": team}
 
 
 _GROUP = "/clusters/{cluster}/groups/{group}"

@@ -9,11 +9,12 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from lagwise_app.answers.context import Context
 from lagwise_app.answers.groups import UnknownGroup
 from lagwise_app.server.access import Caller
 from lagwise_app.server.api.openapi import document
 from lagwise_app.server.api.problems import in_a_sentence, problem
-from lagwise_app.server.api.questions import QUESTIONS, Context, Parameters, Question
+from lagwise_app.server.api.questions import QUESTIONS, Parameters, Question
 from lagwise_app.server.gate import Gate, Handler
 from lagwise_app.server.refusal import Refusal
 

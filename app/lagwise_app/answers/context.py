@@ -1,0 +1,61 @@
+"""What the answers are read from, and what is added to a group's row by the settings: its owner, and whether it is
+stale."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from lagwise.config import Config
+from lagwise.domain.staleness import DataAge, allowed_age_seconds
+from lagwise.platform.errors import ConfigError
+from lagwise.tables.store import Lake
+from lagwise_alerts.operate import Owner, load_rules, owner_of
+from lagwise_app.answers.alerts import AlertAnswers
+
+Row = Mapping[str, Any]
+
+#: Interval of a cluster that is not in the settings, as in other places that show its age.
+_USUAL_INTERVAL_SECONDS = 15.0
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What answers are read from. May be used from any thread."""
+
+    lake: Lake
+    config: Config
+    alerts: AlertAnswers
+    clock: Callable[[], datetime] = lambda: datetime.now(UTC)
+    _owners: dict[Path, tuple[tuple[int, int], tuple[Owner, ...]]] = field(default_factory=dict)
+
+    def owners(self) -> tuple[Owner, ...]:
+        """The owners of groups, read again when the file of the rules changes. Raises ConfigError."""
+        path = self.config.alerts.rules_file
+        if path is None:
+            return ()
+        try:
+            stat = path.stat()
+        except OSError as error:
+            raise ConfigError(f"cannot read {path}: {error.strerror}") from error
+        version = stat.st_mtime_ns, stat.st_size
+        kept = self._owners.get(path)
+        if kept is None or kept[0] != version:
+            channels = [channel.name for channel in self.config.alerts.channels]
+            kept = self._owners[path] = version, load_rules(path, channels).owners
+        return kept[1]
+
+
+def team_of(owners: Sequence[Owner], row: Row) -> str | None:
+    """The team that owns a group; None without one."""
+    owner = owner_of(owners, row["cluster"], row["group"])
+    return None if owner is None else owner.team
+
+
+def with_freshness(context: Context, row: Row, team: str | None) -> dict[str, Any]:
+    """A group's row with its owner, and whether it is older than it should be."""
+    intervals = {cluster.name: cluster.interval_seconds for cluster in context.config.clusters}
+    interval = intervals.get(row["cluster"], _USUAL_INTERVAL_SECONDS)
+    allowed = allowed_age_seconds(interval, context.config.analysis.interval_seconds)
+    return {**row, "is_stale": DataAge(row["as_of"], context.clock(), allowed).is_stale, "owner": team}
