@@ -109,7 +109,7 @@ def _topic(reader: PeekingReader, version: int) -> TopicColumns:
             np.array([row[of] for row in rows], np.int64)
             for of in ("partition_index", "committed_offset", "committed_leader_epoch", "error_code")
         )
-        columns = (name, *numbers, [row["metadata"] or None for row in rows])  # type: ignore[assignment]
+        columns = (name, *numbers, [row["metadata"] or None for row in rows])  # type: ignore[assignment]  # four numbers
     reader.skip_tagged_fields()
     return columns
 

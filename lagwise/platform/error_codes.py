@@ -13,7 +13,7 @@ class ErrorCode(StrEnum):
     # Settings
     SETTINGS_INVALID = "settings_invalid"
     SETTINGS_UNREADABLE = "settings_unreadable"
-    SECRET_UNREADABLE = "secret_unreadable"  # noqa: S105
+    SECRET_UNREADABLE = "secret_unreadable"  # noqa: S105 (no secret)
     SIGN_IN_INCOMPLETE = "sign_in_incomplete"
     ALERT_RULES_INVALID = "alert_rules_invalid"
     NO_CLUSTER = "no_cluster"
