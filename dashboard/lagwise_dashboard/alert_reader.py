@@ -26,7 +26,7 @@ from lagwise_alerts.operate import (
     Silence,
     queries,
 )
-from lagwise_dashboard import context, gate, identity
+from lagwise_dashboard import context, identity, visibility
 from lagwise_dashboard.queries.listing import ListPage, ListQuery
 
 P = ParamSpec("P")
@@ -89,14 +89,14 @@ def silences() -> list[Silence]:
     def read(engine: Engine) -> list[Silence]:
         return queries.silences(engine, context.now())
 
-    seen = gate.visibility()
+    seen = visibility.of_reader()
     return [one for one in _ask(read) if seen.shows(*one.matcher.one_group)]
 
 
 def saved_views() -> list[SavedView]:
     """All saved views by name. Who sees some groups only sees their own, and those of one group: the name or the
     address of another may name any."""
-    seen, person = gate.visibility(), identity.current()
+    seen, person = visibility.of_reader(), identity.current()
     return [
         view
         for view in _ask(queries.saved_views)
@@ -113,7 +113,7 @@ def _is_of_a_group(view: SavedView, seen: Visibilities) -> bool:
 def actions(query: ListQuery) -> ListPage[ActionRow]:
     """What operators did, latest first. Who sees some groups only sees what they did themselves."""
     person = identity.current()
-    who = None if gate.sees_everything() else person.name if person is not None else ""
+    who = None if visibility.sees_everything() else person.name if person is not None else ""
     return _page(queries.actions, queries.count_actions, query, who=who)
 
 
@@ -124,18 +124,18 @@ def dead() -> list[DeliveryRow]:
 
 def summary_sizes() -> dict[int, int]:
     """How many messages each summary holds; a summary may be about any group."""
-    return _ask(queries.summary_sizes) if gate.sees_everything() else {}
+    return _ask(queries.summary_sizes) if visibility.sees_everything() else {}
 
 
 def heartbeats(now: datetime) -> list[SharedBeat]:
     """The last report of every process, on whatever machine; their words may name any cluster, so that readers of some
     groups get none."""
-    return read_heartbeats(engine(), now) if gate.sees_everything() else []
+    return read_heartbeats(engine(), now) if visibility.sees_everything() else []
 
 
 def _groups() -> queries.Groups | None:
     """The groups that alerts are about and the reader sees; None is all, and also what is about no group."""
-    seen = gate.visibility()
+    seen = visibility.of_reader()
     return None if seen.is_unlimited else tuple(sorted(one for one in _ask(queries.groups) if seen.shows(*one)))
 
 
@@ -145,7 +145,7 @@ def _alerts(incident_ids: Iterable[str]) -> list[Alert]:
 
 def _seen(alerts: list[Alert]) -> list[Alert]:
     """Those of the alerts that the reader sees. What is about no group, or about several, takes seeing everything."""
-    seen = gate.visibility()
+    seen = visibility.of_reader()
     return [alert for alert in alerts if seen.shows(alert.subject.cluster, alert.subject.group)]
 
 

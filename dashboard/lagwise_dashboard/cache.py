@@ -2,7 +2,7 @@
 
 An answer is stored under the versions of its tables, so that it is never older than the data and twenty open browsers
 cost as much as one. Nothing is read again while nothing was written. Readers who see different groups
-(:mod:`lagwise_dashboard.gate`) do not share answers.
+(:mod:`lagwise_dashboard.visibility`) do not share answers.
 """
 
 import hashlib
@@ -15,7 +15,7 @@ import streamlit as st
 from lagwise.platform.errors import LakeError
 from lagwise.tables.schema import Table
 from lagwise.tables.store import Lake
-from lagwise_dashboard import gate
+from lagwise_dashboard import visibility
 from lagwise_dashboard.queries.base import Query
 
 P = ParamSpec("P")
@@ -28,7 +28,7 @@ _MAX_ANSWERS = 200
 
 def ask(query: Query[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
     """The answer to a query over the newest snapshot. Raises LakeError."""
-    lake = gate.lake()
+    lake = visibility.lake()
     versions = tuple(_version(lake, table) for table in query.tables)
     return _kept(query, lake, versions, args, kwargs)
 
@@ -36,7 +36,7 @@ def ask(query: Query[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
 def ask_of_the_past(query: Query[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
     """The answer to a query over a span that lies so far back that what is written now does not change it. It is read
     again every few minutes at most. Raises LakeError."""
-    return _kept(query, gate.lake(), (), args, kwargs)
+    return _kept(query, visibility.lake(), (), args, kwargs)
 
 
 def computed_once(function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
@@ -61,7 +61,7 @@ def key_of(*things: Any) -> str:
 
 
 def _kept(query: Query[..., R], lake: Lake, versions: tuple[int | str | None, ...], args: Any, kwargs: Any) -> R:
-    key = key_of(lake.uri, gate.key(), query.name, versions, args, kwargs)
+    key = key_of(lake.uri, visibility.key(), query.name, versions, args, kwargs)
     answer: R = _answer(key=key, _query=query, _lake=lake, _args=args, _kwargs=kwargs)
     return answer
 

@@ -1,6 +1,5 @@
 """`lagwise mcp` with the SDK's own client: a process over its streams, a server over HTTP, on a real lake."""
 
-import asyncio
 import http.client
 import json
 import os
@@ -39,6 +38,7 @@ from lagwise_app.cli import cli
 from lagwise_app.supervisor.effective_settings import free_port
 from tests.app.judged import HOSTILE
 from tests.app.test_size_group import forecast, known
+from tests.coroutines import run_apart
 from tests.dashboard import alerts
 from tests.dashboard.lakes import Scene, write_to
 from tests.dashboard.stories import GROUPS_OF_THE_DEMO, Story
@@ -140,7 +140,7 @@ def asked(transport: Transport, *calls: tuple[str, dict[str, Any]]) -> list[Call
         async with Client(transport) as client:
             return [await client.call_tool(tool, arguments) for tool, arguments in calls]
 
-    return asyncio.run(ask())
+    return run_apart(ask)
 
 
 def told(result: CallToolResult) -> dict[str, Any]:
@@ -168,7 +168,7 @@ def listed(transport: Transport) -> tuple[str, list[Tool]]:
         async with Client(transport) as client:
             return client.instructions or "", list((await client.list_tools()).tools)
 
-    return asyncio.run(ask())
+    return run_apart(ask)
 
 
 def test_every_tool_over_the_streams_of_a_process_and_the_same_over_http(data: Path, port: int) -> None:

@@ -86,7 +86,7 @@ def listed_by_both(lab: Lab) -> dict[str, tuple[str, str]] | None:
 
 def test_every_group_that_kafkas_tool_lists_is_listed_and_sampled(lab: Lab, source: KafkaSource) -> None:
     topic, cluster = lab.topic(), lab.cluster()
-    lab.commit(lab.name("simple"), topic, {0: 0})
+    lab.commit(lab.name("simple group"), topic, {0: 0})
     with (
         lab.consumer(lab.name("classic"), topic),
         lab.consumer(lab.name("consumer"), topic, **{"group.protocol": "consumer"}),
@@ -96,7 +96,7 @@ def test_every_group_that_kafkas_tool_lists_is_listed_and_sampled(lab: Lab, sour
         join_as_streams(cluster, lab.name("streams"), [topic]),
     ):
         expected = {
-            "simple": ("Classic", ""),
+            "simple group": ("Classic", ""),
             "classic": ("Classic", "consumer"),
             "consumer": ("Consumer", "consumer"),
             "share": ("Share", "share"),
@@ -109,12 +109,12 @@ def test_every_group_that_kafkas_tool_lists_is_listed_and_sampled(lab: Lab, sour
         snapshot = source.collect()
         checks = {check.name: check for check in check_access(cluster)}
     assert {name: of_tool[lab.name(name)] for name in expected} == expected
-    words = {"workers": "connect", "election": "other"}
+    words = {"simple group": "simple", "workers": "connect", "election": "other"}
     assert types_of(snapshot) == {lab.name(name): words.get(name, name) for name in expected}
     assert {row["error"] for row in rows(snapshot, GROUPS)} == {None}
     assert snapshot.errors == {}
     assert {row["group"] for row in rows(snapshot, MEMBERS)} == {
-        lab.name(name) for name in expected if name != "simple"
+        lab.name(name) for name in expected if name != "simple group"
     }
     said = checks["list groups"].detail
     assert said.endswith(", 7 of them watched")
@@ -126,7 +126,9 @@ def test_a_share_groups_start_offsets_are_what_it_has_committed(lab: Lab, source
     topic, group = lab.topic(partitions=2), lab.name("share")
     lab.produce(topic, {0: 9, 1: 4})
     with share_member(lab, group, topic):
-        joined = eventually(lambda: (s := source.collect()) and all(r["owner"] for r in rows(s, COMMITS)) and s)
+        joined = eventually(
+            lambda: (s := source.collect()) and [bool(r["owner"]) for r in rows(s, COMMITS)] == [True, True] and s
+        )
     assert {row["owner"] for row in rows(joined, COMMITS)} == {row["member_id"] for row in rows(joined, MEMBERS)}
     set_start_offset(lab, group, topic, {0: 3})
     snapshot = source.collect()

@@ -7,7 +7,6 @@ import re
 import shutil
 import threading
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -23,6 +22,7 @@ from lagwise.domain.vocabulary import Status
 from lagwise.links import pages
 from lagwise_dashboard.server import first_sight
 from lagwise_dashboard.server.first_sight import FirstSight, path_of
+from tests.coroutines import run_apart
 from tests.dashboard import lakes
 from tests.dashboard.browsing import Visit
 from tests.dashboard.conftest import NOW, Open
@@ -52,8 +52,7 @@ def ask(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ask:
         st.cache_resource.clear()
         path = path_of(page, urlencode(query))
         assert path is not None
-        with ThreadPoolExecutor(1) as thread:  # a browser of another test may have its loop in this one
-            answer = thread.submit(asyncio.run, _answer(f"http://127.0.0.1/base/{path}")).result()
+        answer = run_apart(lambda: _answer(f"http://127.0.0.1/base/{path}"))
         assert answer.headers["cache-control"] == "no-store"
         assert answer.status_code == (200 if answer.text else 204)
         return answer.text or None
@@ -177,8 +176,7 @@ def test_one_that_has_to_wait_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
             goes_on.set()
             return [late.status_code, *[(await one).status_code for one in waiting]]
 
-    with ThreadPoolExecutor(1) as thread:
-        assert thread.submit(asyncio.run, answers()).result() == [204, *[200] * first_sight._MOST_AT_ONCE]
+    assert run_apart(answers) == [204, *[200] * first_sight._MOST_AT_ONCE]
 
 
 def test_only_pages_that_have_one_ask_for_it() -> None:

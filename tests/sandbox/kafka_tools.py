@@ -41,12 +41,15 @@ def _classpath() -> str:
 
 
 def listed_groups(bootstrap: str) -> dict[str, tuple[str, str]]:
-    """What ``kafka-groups --list`` shows: type and protocol of each group, both as it writes them (names without
-    spaces)."""
+    """What ``kafka-groups --list`` shows: type and protocol of each group, both as it writes them."""
     output = run_tool("kafka-groups", "org.apache.kafka.tools.GroupsCommand", bootstrap, "--list")
-    rows = [line.split() for line in output.splitlines() if line.strip()]
-    assert rows[0] == ["GROUP", "TYPE", "PROTOCOL"], output
-    return {row[0]: (row[1], row[2] if len(row) > 2 else "") for row in rows[1:]}
+    header, *rows = [line for line in output.split("\n") if line.strip()]
+    assert header.split() == ["GROUP", "TYPE", "PROTOCOL"], output
+    # Names hold spaces and the tool counts columns in UTF-16 units, so a row is read from its end.
+    form = re.compile(r"(.+?) +(Classic|Consumer|Share|Streams)(?: +(\S+))? *\r?")
+    found = [form.fullmatch(row) for row in rows]
+    assert all(found), output
+    return {match[1]: (match[2], match[3] or "") for match in found if match}
 
 
 def share_group_offsets(bootstrap: str, group: str) -> dict[tuple[str, int], tuple[int | None, int | None]]:

@@ -11,7 +11,7 @@ from typing import Any
 from lagwise.links import pages, parameters
 from lagwise.links.pages import Page
 from lagwise.platform.errors import LagwiseError
-from lagwise_dashboard import address, context, escaping, gate, time_zone
+from lagwise_dashboard import address, context, escaping, time_zone, visibility
 from lagwise_dashboard.cache import ask
 from lagwise_dashboard.pages.group import current_round, earlier_days, tabs, verdict
 from lagwise_dashboard.pages.overview import fleet, fleet_strip, group_list, owners
@@ -46,7 +46,7 @@ def _whole(make: Callable[[datetime], _Part | None], now: datetime) -> str:
     if address.ignored() or fresh.as_of is None or fresh.stale or fresh.starting or fresh.trouble:
         return ""
     found = make(now)
-    if found is None or gate.lake().left_out:
+    if found is None or visibility.lake().left_out:
         return ""
     title, body = found
     as_of = time_zone.clock(fresh.as_of, now)

@@ -8,7 +8,7 @@ import streamlit as st
 from lagwise.config import RocketmqCluster
 from lagwise.domain import humanise
 from lagwise.links.first_commands import shell_word
-from lagwise_dashboard import context, escaping, gate
+from lagwise_dashboard import context, escaping, visibility
 from lagwise_dashboard.widgets import collection_errors, freshness
 from lagwise_dashboard.widgets.freshness import Freshness
 
@@ -50,7 +50,7 @@ def _nothing_collected(fresh: Freshness) -> None:
         "verdicts appear here about a minute later.",
         icon=":material/hourglass_empty:",
     )
-    first = next(iter(gate.clusters()), None)
+    first = next(iter(visibility.clusters()), None)
     settled = "" if isinstance(first, RocketmqCluster) else f" --bootstrap {first.bootstrap if first else 'HOST:PORT'}"
     st.code(f"lagwise up{settled}\nlagwise demo", language=None)
     st.caption(

@@ -15,7 +15,7 @@ from lagwise.config import Config
 from lagwise.domain import humanise, staleness
 from lagwise.links import pages
 from lagwise.platform.logs import clean
-from lagwise_dashboard import address, context, escaping, gate, time_zone
+from lagwise_dashboard import address, context, escaping, time_zone, visibility
 from lagwise_dashboard.cache import ask
 from lagwise_dashboard.queries import health
 from lagwise_dashboard.queries.base import Row
@@ -139,7 +139,7 @@ def read(now: datetime) -> Freshness:
     """How old everything is now that the page may show. A cluster that is configured and was never collected counts,
     too."""
     newest = ask(health.newest, now.replace(hour=0, minute=0, second=0, microsecond=0))
-    config = context.config().model_copy(update={"clusters": gate.clusters()})
+    config = context.config().model_copy(update={"clusters": visibility.clusters()})
     return judge(newest, config, now, context.started_at()).of_cluster(address.shown_cluster())
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import streamlit as st
 
 from lagwise.domain import humanise
-from lagwise_dashboard import address, context, escaping, gate, identity, time_zone
+from lagwise_dashboard import address, context, escaping, identity, time_zone, visibility
 from lagwise_dashboard.widgets import browser_window, copy_link, freshness, refresh, saved_views, zone_choice
 from lagwise_dashboard.widgets.error_boundary import boundary
 
@@ -88,7 +88,7 @@ def _warn_of_ignored_parameters() -> None:
 
 def cluster_notes() -> list[tuple[str, str]]:
     """What the settings say of the clusters that the page may show, by name: of the one it is limited to, or of all."""
-    shown, seen = address.shown_cluster(), gate.visibility()
+    shown, seen = address.shown_cluster(), visibility.of_reader()
     notes = context.config().dashboard.cluster_notes
     return [
         (cluster, note) for cluster, note in notes.items() if shown in ("", cluster) and seen.shows_cluster(cluster)
@@ -97,7 +97,7 @@ def cluster_notes() -> list[tuple[str, str]]:
 
 def _show_damaged_files() -> None:
     """Show which damaged files are left out of the page, if any are."""
-    files = gate.lake().left_out
+    files = visibility.lake().left_out
     if not files:
         return
     rows = sum(one.rows or 0 for one in files)

@@ -6,7 +6,7 @@ import streamlit as st
 
 from lagwise.domain import humanise
 from lagwise.links import parameters
-from lagwise_dashboard import escaping, gate, tables
+from lagwise_dashboard import escaping, tables, visibility
 from lagwise_dashboard.cache import ask
 from lagwise_dashboard.queries import group as queries
 from lagwise_dashboard.queries.base import Row
@@ -60,7 +60,7 @@ def show(cluster: str, group: str, span: TimeRange, now: datetime) -> None:
         about=(cluster, group),
         visible_rows=6,
         sorts=hours.pages == 1,
-        all_rows=lambda: columns(queries.rebalances(gate.lake(), *arguments, hours.query.all_rows).rows),
+        all_rows=lambda: columns(queries.rebalances(visibility.lake(), *arguments, hours.query.all_rows).rows),
     )
     list_view.pagination(listing, hours)
 

@@ -17,7 +17,7 @@ from lagwise_alerts.operate import (
     Silence,
     matcher_words,
 )
-from lagwise_dashboard import address, alert_reader, gate, tables
+from lagwise_dashboard import address, alert_reader, tables, visibility
 from lagwise_dashboard.queries.listing import ListPage
 from lagwise_dashboard.tables import TableColumn
 from lagwise_dashboard.widgets import alert_words, grid, lag_columns, list_view
@@ -137,7 +137,7 @@ def _link(row: Alert) -> str:
 def _mute(one: Mute) -> str:
     if one.cause is MuteCause.SILENCE:
         return f"silence {one.name}"
-    return f"maintenance {one.name}" if gate.sees_everything() else "maintenance"  # its name may name any group
+    return f"maintenance {one.name}" if visibility.sees_everything() else "maintenance"  # its name may name any group
 
 
 def show_silences(silences: list[Silence], now: datetime) -> None:

@@ -8,7 +8,7 @@ from lagwise.domain import humanise
 from lagwise.links import parameters
 from lagwise.platform import health as heartbeats
 from lagwise_alerts.operate import Alert, AlertKind, AlertState, queries
-from lagwise_dashboard import alert_reader, context, escaping, gate
+from lagwise_dashboard import alert_reader, context, escaping, visibility
 from lagwise_dashboard.pages.alerts import alert_tables, timeline
 from lagwise_dashboard.pages.alerts.alert_tables import ACKNOWLEDGED, COVERED, FIRING, PENDING, SILENCED, OpenAlert
 from lagwise_dashboard.queries.listing import FIRST_PAGE
@@ -130,7 +130,7 @@ def _nothing_fires(now: datetime) -> None:
     else:
         st.success(
             f"No open alerts. The rules were evaluated {humanise.since(beat.at, now)} ago: "
-            f"{escaping.markdown(beat.line) if gate.sees_everything() else ''}",
+            f"{escaping.markdown(beat.line) if visibility.sees_everything() else ''}",
             icon=":material/notifications:",
         )
 
@@ -155,7 +155,7 @@ def _timeline(sections: _Sections, folded: list[OpenAlert], now: datetime) -> No
 def _silences(now: datetime) -> None:
     silences = alert_reader.silences()
     # Their names may name any group.
-    windows = context.config().alerts.maintenance if gate.sees_everything() else ()
+    windows = context.config().alerts.maintenance if visibility.sees_everything() else ()
     if not silences and not windows:
         return
     st.subheader("Silences", anchor=False)

@@ -9,7 +9,7 @@ from lagwise.domain import humanise
 from lagwise.domain.capacity.verdict import CapacityVerdict
 from lagwise.domain.humanise import per_cent, significant_rate
 from lagwise.links import pages, parameters
-from lagwise_dashboard import address, appearance, context, gate, tables
+from lagwise_dashboard import address, appearance, context, tables, visibility
 from lagwise_dashboard.cache import ask
 from lagwise_dashboard.pages.capacity import undecided
 from lagwise_dashboard.queries import capacity as queries
@@ -72,7 +72,7 @@ def _bars(cluster: str | None, decided: ListPage[Row], now: datetime) -> None:
         listing,
         decided,
         lambda rows: columns(rows, target, is_narrow=browser_window.is_narrow()),
-        lambda query: queries.headroom(gate.lake(), cluster, query),
+        lambda query: queries.headroom(visibility.lake(), cluster, query),
         name="headroom",
         label="Headroom of groups" + list_view.if_default_order(listing, ", those whose capacity ends soonest first"),
         orders=queries.ORDERS,

@@ -7,7 +7,7 @@ import streamlit as st
 
 from lagwise.domain.capacity.observed import Undecided
 from lagwise.links import pages, parameters
-from lagwise_dashboard import address, gate, tables
+from lagwise_dashboard import address, tables, visibility
 from lagwise_dashboard.cache import ask
 from lagwise_dashboard.queries import capacity as queries
 from lagwise_dashboard.queries.base import Row
@@ -75,7 +75,7 @@ def show(cluster: str | None, reasons: Mapping[str, int]) -> None:
             listing,
             result,
             columns,
-            lambda query: queries.headroom(gate.lake(), cluster, query, undecided=True),
+            lambda query: queries.headroom(visibility.lake(), cluster, query, undecided=True),
             name="undecided",
             label="Undecided verdicts on capacity",
             orders=queries.ORDERS,

@@ -10,7 +10,7 @@ import streamlit as st
 from lagwise.domain.vocabulary import EventClass, RebalanceCause
 from lagwise.links import parameters
 from lagwise_alerts.operate import Alert
-from lagwise_dashboard import address, appearance, escaping, gate, plot_theme, tables
+from lagwise_dashboard import address, appearance, escaping, plot_theme, tables, visibility
 from lagwise_dashboard.appearance import Appearance
 from lagwise_dashboard.cache import ask
 from lagwise_dashboard.pages.group import likely_cause
@@ -107,7 +107,7 @@ def show(row: Row, log: EventLog, span: TimeRange, now: datetime) -> None:
         listing,
         events,
         lambda rows: _columns(rows, log.cause, row["as_of"], now),
-        lambda query: queries.events(gate.lake(), scope, log.noted, query, classes),
+        lambda query: queries.events(visibility.lake(), scope, log.noted, query, classes),
         name="events",
         label="What happened to the group and its topics, newest first",
         about=(scope.cluster, scope.group),

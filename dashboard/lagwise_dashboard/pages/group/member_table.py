@@ -6,7 +6,7 @@ import streamlit as st
 
 from lagwise.domain import humanise
 from lagwise.links import parameters
-from lagwise_dashboard import gate, tables, time_zone
+from lagwise_dashboard import tables, time_zone, visibility
 from lagwise_dashboard.queries import group as queries
 from lagwise_dashboard.queries.base import Row
 from lagwise_dashboard.queries.listing import ListPage
@@ -37,7 +37,7 @@ def show(result: ListPage[Row], row: Row, now: datetime, *, rebalancing: bool) -
         listing,
         result,
         columns,
-        lambda query: queries.members(gate.lake(), *about, row["as_of"], query),
+        lambda query: queries.members(visibility.lake(), *about, row["as_of"], query),
         name="members",
         label="Members of the group and what they own",
         orders=queries.MEMBER_ORDERS,

@@ -4,7 +4,7 @@ import streamlit as st
 
 from lagwise.domain.vocabulary import UnknownReason
 from lagwise.links import parameters
-from lagwise_dashboard import address, appearance, escaping, gate, tables
+from lagwise_dashboard import address, appearance, escaping, tables, visibility
 from lagwise_dashboard.queries import group as queries
 from lagwise_dashboard.queries.base import Row
 from lagwise_dashboard.queries.listing import ListPage
@@ -43,7 +43,7 @@ def show(row: Row, result: ListPage[Row], names: PartitionNames) -> None:
         listing,
         result,
         lambda rows: columns(rows, names, with_topic=with_topic),
-        lambda query: queries.partitions(gate.lake(), *about, query, statuses, with_lag),
+        lambda query: queries.partitions(visibility.lake(), *about, query, statuses, with_lag),
         name="partitions",
         label=f"Partitions of the group{order}",
         orders=queries.PARTITION_ORDERS,

@@ -16,7 +16,7 @@ from lagwise.platform.errors import DatabaseError
 from lagwise.platform.logs import clean
 from lagwise.tables.maintenance import COMPACT_FROM_FILES
 from lagwise.tables.quarantine import DAMAGED_FILES, QUARANTINE, QuarantinedFiles
-from lagwise_dashboard import alert_reader, context, escaping, gate, plot_theme, tables
+from lagwise_dashboard import alert_reader, context, escaping, plot_theme, tables, visibility
 from lagwise_dashboard.cache import ask
 from lagwise_dashboard.pages.health import troubles
 from lagwise_dashboard.queries import health as queries
@@ -39,7 +39,7 @@ def body() -> None:
         if not _collected(now):
             _processes(now)
             return
-    if not gate.sees_everything():
+    if not visibility.sees_everything():
         return  # the rest counts what is of all groups
     left, right = st.columns([3, 2])
     with left, boundary():
@@ -216,7 +216,7 @@ def _compaction(sizes: list[Row]) -> str:
 
 
 def _processes(now: datetime) -> None:
-    if not gate.sees_everything():
+    if not visibility.sees_everything():
         return
     st.subheader("Processes", anchor=False)
     beats = _beats(now)

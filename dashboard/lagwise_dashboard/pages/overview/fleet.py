@@ -8,7 +8,7 @@ import streamlit as st
 from lagwise.links import pages, parameters
 from lagwise.platform.errors import LagwiseError
 from lagwise_alerts.operate import AlertKind, AlertState, owner_of
-from lagwise_dashboard import address, alert_reader, gate
+from lagwise_dashboard import address, alert_reader, visibility
 from lagwise_dashboard.cache import ask
 from lagwise_dashboard.pages.overview import fleet_sentence, fleet_strip, owners
 from lagwise_dashboard.pages.overview.fleet_sentence import SharedIncident, Trait
@@ -59,7 +59,7 @@ def of(cluster: str | None, text: str, among: GroupKeys | None) -> tuple[list[Bl
     shown = [Block("", groups)]
     if by:
         shown = fleet_strip.blocks(groups, names[by], nameless=_NAMELESS.get(by, ""), href=partial(_href, by))
-    watched = {cluster.name for cluster in gate.clusters()}
+    watched = {cluster.name for cluster in visibility.clusters()}
     if not fleet_sentence.clusters_differ(groups, watched):
         del names[_CLUSTER]
     traits: list[Trait] = [(_SHARED[key], name_of) for key, name_of in names.items()]

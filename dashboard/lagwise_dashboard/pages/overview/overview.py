@@ -9,7 +9,7 @@ from lagwise.domain import humanise
 from lagwise.domain.vocabulary import DISPLAY_ORDER, Status
 from lagwise.links import parameters
 from lagwise.links.parameter_types import REVERSED
-from lagwise_dashboard import address, appearance, context, gate
+from lagwise_dashboard import address, appearance, context, visibility
 from lagwise_dashboard.cache import ask
 from lagwise_dashboard.pages.overview import fleet, group_list, owners
 from lagwise_dashboard.pages.overview.group_list import ListStyle
@@ -152,7 +152,7 @@ def _folded(wanted: GroupFilters, counts: StatusCounts, style: ListStyle) -> Non
 
 
 def _reader(wanted: GroupFilters, *, quiet: bool | None) -> Callable[[ListQuery], ListPage[Row]]:
-    return lambda query: overview.groups(gate.lake(), wanted, query, quiet=quiet)
+    return lambda query: overview.groups(visibility.lake(), wanted, query, quiet=quiet)
 
 
 def _clear() -> None:

@@ -6,7 +6,7 @@ A module of its own because Streamlit executes the page's script anew at every d
 import streamlit as st
 
 from lagwise_alerts.operate import Owner, load_rules, owner_of
-from lagwise_dashboard import context, gate
+from lagwise_dashboard import context, visibility
 from lagwise_dashboard.cache import ask
 from lagwise_dashboard.queries import overview
 from lagwise_dashboard.queries.listing import ListQuery
@@ -26,7 +26,7 @@ def owners() -> tuple[Owner, ...]:
 def teams() -> set[str]:
     """The names of the teams that own a group which the reader sees. Raises ConfigError and LakeError."""
     known = owners()
-    if gate.sees_everything():
+    if visibility.sees_everything():
         return {owner.team for owner in known if owner.team}
     found = (owner_of(known, *one) for one in _names())
     return {owner.team for owner in found if owner is not None and owner.team}

@@ -8,7 +8,7 @@ import streamlit as st
 
 from lagwise.domain import humanise
 from lagwise.links import pages, parameters
-from lagwise_dashboard import address, context, escaping, gate, tables
+from lagwise_dashboard import address, context, escaping, tables, visibility
 from lagwise_dashboard.cache import ask
 from lagwise_dashboard.pages.rebalances import member_lanes, timeline
 from lagwise_dashboard.pages.rebalances.member_lanes import Lane
@@ -81,7 +81,7 @@ def _all(span: TimeRange, now: datetime) -> None:
         listing,
         result,
         lambda rows: _group_columns(rows, now),
-        lambda query: queries.groups(gate.lake(), *arguments, query),
+        lambda query: queries.groups(visibility.lake(), *arguments, query),
         name="rebalances",
         label=f"Groups with rebalances{order}",
         orders=queries.ORDERS,
@@ -139,7 +139,7 @@ def _one(cluster: str, group: str, span: TimeRange, now: datetime) -> None:
         parameters.REBALANCE_LIST,
         result,
         lambda rows: _columns(rows, now),
-        lambda query: queries.events(gate.lake(), *its, query),
+        lambda query: queries.events(visibility.lake(), *its, query),
         name="rebalances-each",
         label="Rebalances of the group, newest first",
         about=(cluster, group),

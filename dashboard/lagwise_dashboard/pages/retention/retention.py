@@ -10,7 +10,7 @@ import streamlit as st
 from lagwise.domain import humanise
 from lagwise.domain.vocabulary import LossCause
 from lagwise.links import parameters
-from lagwise_dashboard import address, context, escaping, gate, tables
+from lagwise_dashboard import address, context, escaping, tables, visibility
 from lagwise_dashboard.cache import ask
 from lagwise_dashboard.queries import overview
 from lagwise_dashboard.queries import retention as queries
@@ -101,7 +101,7 @@ def _list(now: datetime, *, with_cluster: bool) -> None:
         listing,
         result,
         lambda rows: _columns(rows, now, with_cluster=with_cluster),
-        lambda query: queries.losses(gate.lake(), *arguments, query),
+        lambda query: queries.losses(visibility.lake(), *arguments, query),
         name="losses",
         label="What will be lost" + list_view.if_default_order(listing, ", soonest first"),
         orders=queries.ORDERS,

@@ -8,10 +8,10 @@ from lagwise.domain.vocabulary import LossCause
 from lagwise.links import pages, parameters
 from lagwise_dashboard import address, tables
 from lagwise_dashboard.cache import ask
-from lagwise_dashboard.gate import lake
 from lagwise_dashboard.queries import topic as queries
 from lagwise_dashboard.queries.base import Row
 from lagwise_dashboard.tables import TableColumn
+from lagwise_dashboard.visibility import lake
 from lagwise_dashboard.widgets import lag_columns, list_view
 from lagwise_dashboard.widgets.partition_names import PartitionNames
 

@@ -7,11 +7,11 @@ import streamlit as st
 from lagwise.links import parameters
 from lagwise_dashboard import escaping, tables, time_zone
 from lagwise_dashboard.cache import ask
-from lagwise_dashboard.gate import lake
 from lagwise_dashboard.queries import topic as queries
 from lagwise_dashboard.queries.base import Row
 from lagwise_dashboard.queries.topic import ReplicaState, TopicTotals
 from lagwise_dashboard.tables import TableColumn
+from lagwise_dashboard.visibility import lake
 from lagwise_dashboard.widgets import grid, lag_columns, list_view, partition_names
 
 #: How a partition's replicas are: sign and word, never colour alone.

@@ -1,4 +1,4 @@
-"""All that the pages read passes one gate, which knows what their reader may see."""
+"""All that the pages read passes one module, which knows what their reader may see."""
 
 import ast
 import inspect
@@ -24,18 +24,20 @@ def _callers(what: frozenset[str], *but: str) -> set[str]:
     return {name for name, tree in _modules(*but) if not what.isdisjoint(_calls(tree))}
 
 
-def test_only_the_gate_makes_a_lake() -> None:
-    assert _callers(frozenset({"Lake", "TolerantLake", "VisibleLake", "DeltaTable"})) == {"lagwise_dashboard.gate"}
+def test_only_visibility_makes_a_lake() -> None:
+    assert _callers(frozenset({"Lake", "TolerantLake", "VisibleLake", "DeltaTable"})) == {
+        "lagwise_dashboard.visibility"
+    }
 
 
-def test_the_whole_lake_leaves_the_gate_for_nobody_else() -> None:
-    assert _callers(frozenset({"gate._whole_lake", "gate._made", "gate._visible_lake"})) == set()
+def test_the_whole_lake_leaves_it_for_nobody_else() -> None:
+    assert _callers(frozenset({"visibility._whole_lake", "visibility._made", "visibility._visible_lake"})) == set()
     names = {"_whole_lake", "_made", "_visible_lake"}
     taken = {
         name
         for name, tree in _modules()
         for node in ast.walk(tree)
-        if isinstance(node, ast.ImportFrom) and node.module == "lagwise_dashboard.gate"
+        if isinstance(node, ast.ImportFrom) and node.module == "lagwise_dashboard.visibility"
         if names & {alias.name for alias in node.names}
     }
     assert taken == set()
@@ -71,7 +73,7 @@ def test_who_acts_is_known_with_what_they_may_act_on() -> None:
     assert _callers(frozenset({"Operator"})) == {"lagwise_dashboard.identity"}
 
 
-def test_a_way_to_read_a_lake_is_known_to_the_gate() -> None:
+def test_a_way_to_read_a_lake_is_known_to_it() -> None:
     """A new one is refused to readers of some groups if it begins with ``open()``; else VisibleLake needs its own."""
     public = {name for name, _ in inspect.getmembers(TolerantLake, callable) if not name.startswith("_")}
     narrowed = {"scan", "query"}

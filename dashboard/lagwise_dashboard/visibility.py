@@ -19,7 +19,7 @@ _KEPT_BYTES = 32 * 2**20
 _MAX_VISIBILITIES = 200
 
 
-def visibility() -> Visibilities:
+def of_reader() -> Visibilities:
     """What the reader sees: nothing where nobody is known to ask."""
     sign_in = context.config().dashboard.sign_in
     if sign_in is None or not sign_in.teams:
@@ -30,25 +30,25 @@ def visibility() -> Visibilities:
 
 def sees_everything() -> bool:
     """Whether the reader sees everything, also what is about no group."""
-    return visibility().is_unlimited
+    return of_reader().is_unlimited
 
 
 def lake() -> TolerantLake:
     """The lake as the reader sees it. Raises ConfigError."""
-    seen = visibility()
+    seen = of_reader()
     return _whole_lake() if seen.is_unlimited else _visible_lake(seen)
 
 
 def key() -> str:
     """What tells the answers of readers apart who see different groups; empty for those who see everything."""
-    seen = visibility()
+    seen = of_reader()
     return "" if seen.is_unlimited else _visible_lake(seen).key
 
 
 def clusters() -> tuple[AnyCluster, ...]:
     """The clusters of the settings that the reader sees."""
-    seen = visibility()
-    return tuple(one for one in context.config().clusters if seen.is_unlimited or seen.shows_cluster(one.name))
+    seen = of_reader()
+    return tuple(one for one in context.config().clusters if seen.shows_cluster(one.name))
 
 
 @st.cache_resource(max_entries=1, show_spinner=False)
