@@ -52,7 +52,9 @@ HEIGHTS = (700, 3200)
 PHONE = (390, 844)
 _ATTEMPTS = 10
 _IS_AT_REST = """() => document.querySelector('[data-testid="stApp"]').dataset.testScriptState === 'notRunning'
-    && !document.querySelector('[data-stale="true"], [data-testid="stSkeleton"]')"""
+    && !document.querySelector('[data-stale="true"], [data-testid="stSkeleton"]')
+    && [...document.querySelectorAll('[role="figure"]')].every(
+        (chart) => chart.parentElement.clientWidth === 0 || chart.querySelector(".main-svg"))"""
 #: How tall the page is, once it has been at rest, and as tall, for a second: tables and charts come after the script
 #: has run, and are drawn anew at a new size of the window, without any sign of its end.
 _HEIGHT = f"""() => {{
