@@ -43,8 +43,9 @@ _MAX_EARLIER = 5
 
 _SYNC_SCRIPT = """
 export default ({ data }) => {
-    const query = data.query ? "?" + data.query : "";
-    if (query === location.search) return;
+    const [query, before] = [data.query, data.before].map((text) => new URL("?" + text, location).search);
+    // A browser that is busy gets here late, when a later choice may stand in the address already.
+    if (query === location.search || before !== location.search) return;
     history.replaceState({}, "", location.pathname + query);
     // Streamlit follows the browser's history, whoever moves in it.
     dispatchEvent(new PopStateEvent("popstate", { state: {} }));
@@ -172,6 +173,8 @@ def bound(
             # sends it again.
             return
         value = tuple(given) if isinstance(given, list) else given
+        if not typed and _is_from_before_typing(parameter, value):
+            return
         change(dict.fromkeys(resets) | {parameter: value}, typed=typed)
 
     return {"key": key, "on_change": chosen} | ({"required": True} if required else {})
@@ -250,13 +253,28 @@ def group_links(rows: Iterable[Mapping[str, Any]], page: Page = pages.GROUP, *, 
 
 def sync_browser(place: Any) -> None:
     """Let the browser's address say what was typed, in every run until it does: Streamlit drops what a run has not sent
-    when another begins. ``place`` is always the same spot of the page."""
+    when another begins. It changes nothing in an address that is not this run's any more: the next run sends it again.
+    ``place`` is always the same spot of the page."""
     wanted = query()
     if st.session_state.get(_TYPED):
         with place:
             st.components.v2.component("lagwise_address", js=_SYNC_SCRIPT)(
-                data={"query": wanted}, key="address", height=1
+                data={"query": wanted, "before": _query_of_browser()}, key="address", height=1
             )
+
+
+def _query_of_browser() -> str:
+    """The query as the browser wrote it into this run's request, or as this run has let it write it."""
+    run = get_script_run_ctx()
+    return run.query_string if run else ""
+
+
+def _is_from_before_typing(parameter: Parameter[T], value: T) -> bool:
+    """Whether a control reports what it held before something was typed that has set it back: the browser has not heard
+    of that yet."""
+    return parameter.name in st.session_state.get(_TYPED, {}) and parameter.written(value) == st.query_params.get_all(
+        parameter.name
+    )
 
 
 def _reported() -> set[str | None]:

@@ -1,5 +1,6 @@
 """Addresses in a real browser: every one that the docs name, and what the menu, Back, reload and links keep."""
 
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,6 +10,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from lagwise.links import pages, parameters
+from lagwise_dashboard.address import _SYNC_SCRIPT
 from tests.dashboard.browsing import Visit
 
 pytestmark = pytest.mark.browser
@@ -100,6 +102,25 @@ def test_every_choice_is_a_step_that_back_takes_back(visit: Visit) -> None:
     page.go_forward()
     _at(page, "/overview", cluster="prod")
     expect(page.get_by_role("combobox", name="Cluster")).to_have_value("prod")
+
+
+def test_what_was_typed_changes_only_the_address_in_which_it_was_typed(visit: Visit) -> None:
+    """A busy browser hears of it late, when something else may stand there."""
+    page = visit.open("/overview?cluster=prod")
+    page.get_by_role("searchbox", name="Search").press_sequentially("fraud", delay=60)
+    _at(page, "/overview", cluster="prod", q="fraud")
+    visit.settled()
+    hears = f"""async (data) => {{
+        const script = new Blob([{json.dumps(_SYNC_SCRIPT)}], {{ type: "text/javascript" }});
+        const {{ default: hear }} = await import(URL.createObjectURL(script));
+        hear({{ data }});
+        return location.search;
+    }}"""
+    late = {"query": "cluster=prod&q=fra", "before": "cluster=prod&q=fr"}
+    assert page.evaluate(hears, late) == "?cluster=prod&q=fraud"
+    in_time = {"query": "cluster=prod&q=invoice", "before": "cluster=prod&q=fraud"}
+    assert page.evaluate(hears, in_time) == "?cluster=prod&q=invoice"
+    expect(page.get_by_role("searchbox", name="Search")).to_have_value("invoice")
 
 
 def test_the_menu_keeps_what_is_looked_at(visit: Visit) -> None:

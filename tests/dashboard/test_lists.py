@@ -149,6 +149,24 @@ def test_every_partition_of_a_group_is_on_one_of_its_pages(open_app: Open, long:
 
 
 @pytest.mark.thorough
+def test_what_is_typed_begins_at_the_first_page_whatever_the_browser_still_shows(open_app: Open, long: Lake) -> None:
+    """Until a browser has heard of the first page, it reports the page that it shows."""
+
+    def typed(text: str, *, page: int) -> None:
+        app.text_input(key="q").set_value(text)
+        app.pagination(key="page").set_value(page).run()
+
+    app = open_app("overview", page="2")
+    assert "101–200 of 602 groups." in _text(app)
+    for text in ("g", "gr", "gro"):
+        typed(text, page=2)
+        assert "1–100 of 600 groups." in _text(app)
+    typed("gro", page=3)
+    assert "201–300 of 600 groups." in _text(app), "another page is a choice"
+    assert app.query_params["page"] == "3"
+
+
+@pytest.mark.thorough
 def test_members_events_and_rebalances_of_a_group_come_in_pages(open_app: Open, long: Lake) -> None:
     app = open_app("group", cluster="prod", group=CROWDED, members_page="2", members_sort="id")
     assert "501–600 of 600 members" in _text(app)
