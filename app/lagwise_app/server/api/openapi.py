@@ -15,7 +15,7 @@ _REFUSALS = {
     "400": "A parameter is wrong.",
     "401": "The token is missing or wrong.",
     "403": "The token may not ask for this.",
-    "404": "There is no such group, or the token may not see it.",
+    "404": "There is no such group, or the token may not see it; or nothing is known of it on this topic.",
     "429": "Too many requests. `Retry-After` says when to ask again.",
     "503": "Lake or database cannot be read, or not in time.",
 }
