@@ -304,7 +304,7 @@ def _texts() -> Texts:
     typed: Mapping[str, list[str]] = st.session_state.get(_TYPED, {})
     if typed and all(texts.get(name, []) == given for name, given in typed.items()):
         del st.session_state[_TYPED]
-    return texts | dict(typed)
+    return {name: given for name, given in {**texts, **typed}.items() if given}
 
 
 def _with_last_choice(texts: Texts) -> Texts:
