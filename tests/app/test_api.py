@@ -17,6 +17,7 @@ from lagwise.config.server import ServerSettings
 from lagwise.platform import health
 from lagwise.platform.errors import ConfigError
 from lagwise.tables.analysis import GROUP_STATUS, STATUS_CHANGES
+from lagwise.tables.capacity import CAPACITY
 from lagwise.tables.raw import EVENTS
 from lagwise.tables.store import Lake
 from lagwise_alerts.notify.mute_state import Matcher, literal_pattern
@@ -32,6 +33,7 @@ from lagwise_app.server.gate import Counts, Gate
 from lagwise_app.server.metrics.documents import MetricsWriter
 from lagwise_app.server.refusal import Refusal
 from tests.app.test_serve import Served, serving, started
+from tests.app.test_size_group import forecast, known
 from tests.dashboard import alerts
 from tests.dashboard.lakes import Scene, write_to
 from tests.dashboard.stories import GROUPS_OF_THE_DEMO, Story
@@ -50,6 +52,9 @@ SEEN = [s for s in STORIES if s.cluster == "prod" and s.group.startswith(("payme
 HIDDEN = [story for story in STORIES if story not in SEEN]
 OWN = f"{PREFIX}/clusters/{SEEN[0].cluster}/groups/{SEEN[0].group}"
 FOREIGN = f"{PREFIX}/clusters/{HIDDEN[0].cluster}/groups/{quote(HIDDEN[0].group)}"
+#: Any workload.
+NUMBERS = "t1_seconds=0.012&t2_seconds=0.003&cores=8&peak_rate_per_second=20000&partitions=480"
+SIZING = f"{PREFIX}/sizing?{NUMBERS}"
 
 TOKENS = {"admin": "admin-token", "all": "all-token", "limited": "limited-token", "scrape": "scrape-token"}
 SETTINGS: dict[str, Any] = {
@@ -77,6 +82,9 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     append(lake, EVENTS, [row(EVENTS, cluster="prod", group=SEEN[0].group, **event)])
     changed = {"at": now - timedelta(minutes=40), "before": "ok", "after": str(SEEN[0].status)}
     append(lake, STATUS_CHANGES, [row(STATUS_CHANGES, cluster="prod", group=SEEN[0].group, **changed)])
+    sized = [known(SEEN[0].group, cluster="prod"), known(HIDDEN[0].group, cluster=HIDDEN[0].cluster)]
+    append(lake, CAPACITY, sized)
+    forecast(folder, lambda day: 18_000.0 + 100.0 * day, cluster="prod")
     alerts.write_to(folder, now, STORIES)
     alerts.gather(folder)
     engine = queries.connect(Config.model_validate({"data": str(folder)}))
@@ -131,6 +139,11 @@ MATRIX = {
     f"{OWN}/partitions": (401, 401, 200, 403),
     FOREIGN: (401, 401, 404, 403),
     f"{FOREIGN}/partitions": (401, 401, 404, 403),
+    f"{OWN}/forecast": (401, 401, 200, 403),
+    f"{FOREIGN}/forecast": (401, 401, 404, 403),
+    f"{OWN}/sizing": (401, 401, 200, 403),
+    f"{FOREIGN}/sizing": (401, 401, 404, 403),
+    SIZING: (401, 401, 200, 403),
     f"{PREFIX}/alerts": (401, 401, 200, 403),
     f"{PREFIX}/silences": (401, 401, 200, 403),
     f"{PREFIX}/openapi.json": (401, 401, 200, 403),
@@ -169,7 +182,10 @@ def test_every_route_is_tested_for_every_token(data: Path) -> None:
     of_burrow = {route.path for route in burrow_routes(gate, lake, config)}
     group = f"{PREFIX}/clusters/{{cluster:name}}/groups/{{group:name}}"
     exporter = "/metrics/{exporter:name}"
-    asked = {path.replace(OWN, group).replace(FOREIGN, group).replace("/metrics/burrow", exporter) for path in MATRIX}
+    asked = {
+        path.partition("?")[0].replace(OWN, group).replace(FOREIGN, group).replace("/metrics/burrow", exporter)
+        for path in MATRIX
+    }
     others = {f"{exporter}/{{cluster:rest}}", "/scaling/{cluster:name}/{group:name}"}
     assert {route.path for route in made} == asked | of_burrow | others
 
@@ -201,7 +217,8 @@ def test_the_document_is_valid_and_every_answer_is_what_it_says(served: Served) 
     validate(document)
     for path, operations in document["paths"].items():
         sent = path.replace("{cluster}", SEEN[0].cluster).replace("{group}", SEEN[0].group)
-        for status, address in (("200", sent), ("400", f"{sent}?unheard=1")):
+        asked = f"{sent}?{NUMBERS}" if path == "/sizing" else sent
+        for status, address in (("200", asked), ("400", f"{sent}?unheard=1")):
             (described,) = operations["get"]["responses"][status]["content"].values()
             found = json.loads(get(served, PREFIX + address)[2])
             schema = {**described["schema"], "components": document["components"]}
@@ -270,6 +287,54 @@ def test_a_wrong_query_says_what_is_wrong(served: Served, query: str, says: str)
     assert (status, headers["content-type"]) == (400, "application/problem+json")
     assert (found["status"], found["title"]) == (400, responses[400])
     assert says in found["detail"]
+
+
+def test_a_group_is_sized_with_what_is_known_and_what_is_given(served: Served) -> None:
+    measured = answer(served, f"{OWN}/sizing", "limited")
+    assert measured["group"]["group"] == SEEN[0].group
+    assert measured["inputs"]["t1_seconds"]["source"].startswith("probe, from 50,000 messages")
+    less = answer(served, f"{OWN}/sizing?topic=orders&peak_rate_per_second=8000&spare_nodes=2", "limited")
+    assert less["inputs"]["peak_rate_per_second"] == {"value": 8_000, "source": "given"}
+    assert less["triple"]["spare_nodes"] == 2
+    assert less["triple"]["capacity_per_second"] < measured["triple"]["capacity_per_second"]
+    ahead = answer(served, f"{OWN}/sizing?horizon_seconds=2592000", "limited")
+    assert ahead["inputs"]["peak_rate_per_second"]["value"] > measured["inputs"]["peak_rate_per_second"]["value"]
+
+
+def test_any_workload_is_sized(served: Served) -> None:
+    found = answer(served, SIZING)
+    assert (found["triple"]["nodes"], found["triple"]["threads_per_node"], found["group"]) == (13, 40, None)
+
+
+def test_a_forecast_is_of_the_topics_and_days_that_are_asked(served: Served) -> None:
+    (whole,) = answer(served, f"{OWN}/forecast", "limited")["topics"]
+    (short,) = answer(served, f"{OWN}/forecast?topic=orders&days=3", "limited")["topics"]
+    days = whole["days"]
+    assert whole["days_left_out"] == 0
+    assert short["days"] == [days[0], days[round((len(days) - 1) / 2)], days[-1]]
+    assert short["days_left_out"] == len(days) - 3
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "says"),
+    [
+        (f"{PREFIX}/sizing", 400, "missing t1_seconds, t2_seconds, cores, peak_rate_per_second, partitions: give them"),
+        (f"{SIZING}&cores=0", 400, "cores is given twice"),
+        (f"{PREFIX}/sizing?cores=many", 400, "cores: Input should be a valid number"),
+        (f"{PREFIX}/sizing?cores=nan", 400, "cores: Input should be a finite number"),
+        (SIZING.replace("cores=8", "cores=0"), 400, "cores must be a number from 0.01 to 4,096."),
+        (f"{SIZING}&horizon_seconds=1", 400, "unknown parameter 'horizon_seconds'"),
+        (f"{OWN}/sizing?horizon_seconds=31000000", 400, "the horizon must not exceed that"),
+        (f"{OWN}/sizing?topic=none", 404, "nothing is known of the capacity of group"),
+        (f"{OWN}/forecast?topic=none", 404, "nothing is known of the capacity of group"),
+        (f"{OWN}/forecast?days=1", 400, "days: Input should be greater than or equal to 2"),
+        (OWN.replace(SEEN[0].group, SEEN[1].group) + "/sizing", 400, "is not known yet: the analysis works it out"),
+    ],
+)
+def test_a_question_about_capacity_that_has_no_answer(served: Served, path: str, status: int, says: str) -> None:
+    found, headers, body = get(served, path, "limited")
+    assert (found, headers["content-type"]) == (status, "application/problem+json")
+    assert says in json.loads(body)["detail"]
 
 
 def test_alerts_are_those_of_visible_groups(served: Served) -> None:

@@ -8,13 +8,16 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from lagwise.domain.vocabulary import Status
 from lagwise.platform.errors import ConfigError
-from lagwise_app.answers import groups, models, partitions
+from lagwise_app.answers import capacity_models, forecasts, groups, models, partitions
 from lagwise_app.answers.context import Context, team_of, with_freshness
+from lagwise_app.answers.sizing import AboutGroup, sizing
 from lagwise_app.answers.story import story
 from lagwise_app.server.access import Caller
 from lagwise_app.server.refusal import Refusal
 
 T = TypeVar("T")
+
+_DAY_SECONDS = 86_400.0
 
 
 class Parameters(BaseModel):
@@ -49,6 +52,32 @@ class GroupsQuery(Paging):
     """Only groups of this team, by `owners` in the file of the alert rules."""
     search: Annotated[str, Field(max_length=300)] = ""
     """Only groups whose name contains this, in any case; with `*` or `?`, a pattern for the whole name."""
+
+
+class ForecastQuery(Parameters):
+    """Of which topics, and how much of it."""
+
+    topic: str | None = None
+    """Only this topic."""
+    topics: Annotated[int, Field(ge=1, le=100)] = 20
+    """At most this many topics, worst first."""
+    days: Annotated[int, Field(ge=2, le=366)] = 90
+    """At most this many days of each forecast, evenly spread."""
+
+    model_config = ConfigDict(use_attribute_docstrings=True)
+
+
+class SizingQuery(capacity_models.SizingInputs, Parameters):
+    """What is assumed of a workload."""
+
+
+class GroupSizingQuery(SizingQuery):
+    """What is assumed in place of what is known of the group."""
+
+    topic: str | None = None
+    """The topic, where the group reads several."""
+    horizon_seconds: Annotated[float, Field(gt=0, le=366 * _DAY_SECONDS)] | None = None
+    """Plan for the forecast so far ahead; else for what arrives today."""
 
 
 Ask = Callable[[Context, Caller, Mapping[str, str], Any], BaseModel]
@@ -125,6 +154,37 @@ def list_silences(context: Context, caller: Caller, _: Mapping[str, str], query:
     return models.Silences(silences=list(query.of(found)), total=len(found), offset=query.offset)
 
 
+def group_forecast(context: Context, caller: Caller, path: Mapping[str, str], query: ForecastQuery) -> BaseModel:
+    return forecasts.forecast(
+        context.lake,
+        path["cluster"],
+        path["group"],
+        query.topic,
+        caller.visibility,
+        context.clock(),
+        most_topics=query.topics,
+        most_days=query.days,
+    )
+
+
+def group_sizing(context: Context, caller: Caller, path: Mapping[str, str], query: GroupSizingQuery) -> BaseModel:
+    about = AboutGroup(path["cluster"], path["group"], query.topic)
+    return _sizing(context, caller, about, query, query.horizon_seconds)
+
+
+def any_sizing(context: Context, caller: Caller, _: Mapping[str, str], query: SizingQuery) -> BaseModel:
+    return _sizing(context, caller, None, query, None)
+
+
+def _sizing(
+    context: Context, caller: Caller, about: AboutGroup | None, query: SizingQuery, horizon_seconds: float | None
+) -> BaseModel:
+    given = query.model_dump(include=set(capacity_models.SizingInputs.model_fields), exclude_none=True)
+    inputs = capacity_models.SizingInputs.model_validate(given)
+    settings = context.config.analysis.capacity
+    return sizing(context.lake, settings, about, inputs, horizon_seconds, caller.visibility, context.clock())
+
+
 _GROUP = "/clusters/{cluster}/groups/{group}"
 QUESTIONS = (
     Question("/groups", "listGroups", "Groups, worst first", models.Groups, list_groups, GroupsQuery),
@@ -136,6 +196,30 @@ QUESTIONS = (
         models.Partitions,
         list_partitions,
         Paging,
+    ),
+    Question(
+        f"{_GROUP}/forecast",
+        "getForecast",
+        "What will arrive for a group, and until when its capacity is enough",
+        capacity_models.GroupForecast,
+        group_forecast,
+        ForecastQuery,
+    ),
+    Question(
+        f"{_GROUP}/sizing",
+        "sizeGroup",
+        "How many threads, nodes and partitions a group needs",
+        capacity_models.SizingAnswer,
+        group_sizing,
+        GroupSizingQuery,
+    ),
+    Question(
+        "/sizing",
+        "sizeWorkload",
+        "How many threads, nodes and partitions any workload needs",
+        capacity_models.SizingAnswer,
+        any_sizing,
+        SizingQuery,
     ),
     Question("/alerts", "listAlerts", "Open alerts, the most severe first", models.Alerts, list_alerts, Paging),
     Question("/silences", "listSilences", "Silences in force and to come", models.Silences, list_silences, Paging),

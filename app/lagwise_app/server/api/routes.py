@@ -10,6 +10,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from lagwise_app.answers.context import Context
+from lagwise_app.answers.forecasts import CapacityUnknown
 from lagwise_app.answers.groups import UnknownGroup
 from lagwise_app.server.access import Caller
 from lagwise_app.server.api.openapi import document
@@ -17,6 +18,7 @@ from lagwise_app.server.api.problems import in_a_sentence, problem
 from lagwise_app.server.api.questions import QUESTIONS, Parameters, Question
 from lagwise_app.server.gate import Gate, Handler
 from lagwise_app.server.refusal import Refusal
+from lagwise_app.size.bad_question import BadQuestion
 
 PREFIX = "/api/v1"
 
@@ -41,8 +43,10 @@ def _asked(question: Question, context: Context) -> Handler:
         try:
             query = _query(question.query, request)
             found = question.ask(context, caller, request.path_params, query)
-        except UnknownGroup as error:
+        except (UnknownGroup, CapacityUnknown) as error:
             raise Refusal(404, str(error)) from None
+        except BadQuestion as error:
+            raise Refusal(400, str(error)) from None
         return Response(found.model_dump_json(), media_type="application/json")
 
     return answer
