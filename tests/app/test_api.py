@@ -10,7 +10,6 @@ from urllib.parse import quote
 
 import jsonschema
 import pytest
-from click.testing import CliRunner
 from openapi_spec_validator import validate
 
 from lagwise.config import Config
@@ -25,7 +24,6 @@ from lagwise_alerts.notify.mute_state import Matcher, literal_pattern
 from lagwise_alerts.operate import Operator, Via, actions, queries
 from lagwise_app.answers.alerts import AlertAnswers
 from lagwise_app.answers.context import Context
-from lagwise_app.cli import cli
 from lagwise_app.scaling.lake_cache import LakeCache
 from lagwise_app.server.access import Access, Caller, RateLimit
 from lagwise_app.server.api.routes import PREFIX
@@ -54,8 +52,9 @@ SEEN = [s for s in STORIES if s.cluster == "prod" and s.group.startswith(("payme
 HIDDEN = [story for story in STORIES if story not in SEEN]
 OWN = f"{PREFIX}/clusters/{SEEN[0].cluster}/groups/{SEEN[0].group}"
 FOREIGN = f"{PREFIX}/clusters/{HIDDEN[0].cluster}/groups/{quote(HIDDEN[0].group)}"
-#: The fewest numbers that a workload can be sized with.
+#: Any workload.
 NUMBERS = "t1_seconds=0.012&t2_seconds=0.003&cores=8&peak_rate_per_second=20000&partitions=480"
+SIZING = f"{PREFIX}/sizing?{NUMBERS}"
 
 TOKENS = {"admin": "admin-token", "all": "all-token", "limited": "limited-token", "scrape": "scrape-token"}
 SETTINGS: dict[str, Any] = {
@@ -83,9 +82,9 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     append(lake, EVENTS, [row(EVENTS, cluster="prod", group=SEEN[0].group, **event)])
     changed = {"at": now - timedelta(minutes=40), "before": "ok", "after": str(SEEN[0].status)}
     append(lake, STATUS_CHANGES, [row(STATUS_CHANGES, cluster="prod", group=SEEN[0].group, **changed)])
-    seen, hidden = SEEN[0], HIDDEN[0]
-    append(lake, CAPACITY, [known(one.group, cluster=one.cluster) for one in (seen, hidden)])
-    forecast(folder, lambda day: 18_000.0 + day, cluster="prod")
+    sized = [known(SEEN[0].group, cluster="prod"), known(HIDDEN[0].group, cluster=HIDDEN[0].cluster)]
+    append(lake, CAPACITY, sized)
+    forecast(folder, lambda day: 18_000.0 + 100.0 * day, cluster="prod")
     alerts.write_to(folder, now, STORIES)
     alerts.gather(folder)
     engine = queries.connect(Config.model_validate({"data": str(folder)}))
@@ -138,13 +137,13 @@ MATRIX = {
     f"{PREFIX}/groups": (401, 401, 200, 403),
     OWN: (401, 401, 200, 403),
     f"{OWN}/partitions": (401, 401, 200, 403),
-    f"{OWN}/forecast": (401, 401, 200, 403),
-    f"{OWN}/sizing": (401, 401, 200, 403),
     FOREIGN: (401, 401, 404, 403),
     f"{FOREIGN}/partitions": (401, 401, 404, 403),
+    f"{OWN}/forecast": (401, 401, 200, 403),
     f"{FOREIGN}/forecast": (401, 401, 404, 403),
+    f"{OWN}/sizing": (401, 401, 200, 403),
     f"{FOREIGN}/sizing": (401, 401, 404, 403),
-    f"{PREFIX}/sizing?{NUMBERS}": (401, 401, 200, 403),
+    SIZING: (401, 401, 200, 403),
     f"{PREFIX}/alerts": (401, 401, 200, 403),
     f"{PREFIX}/silences": (401, 401, 200, 403),
     f"{PREFIX}/openapi.json": (401, 401, 200, 403),
@@ -183,8 +182,10 @@ def test_every_route_is_tested_for_every_token(data: Path) -> None:
     of_burrow = {route.path for route in burrow_routes(gate, lake, config)}
     group = f"{PREFIX}/clusters/{{cluster:name}}/groups/{{group:name}}"
     exporter = "/metrics/{exporter:name}"
-    asked = {path.partition("?")[0] for path in MATRIX}
-    asked = {path.replace(OWN, group).replace(FOREIGN, group).replace("/metrics/burrow", exporter) for path in asked}
+    asked = {
+        path.partition("?")[0].replace(OWN, group).replace(FOREIGN, group).replace("/metrics/burrow", exporter)
+        for path in MATRIX
+    }
     others = {f"{exporter}/{{cluster:rest}}", "/scaling/{cluster:name}/{group:name}"}
     assert {route.path for route in made} == asked | of_burrow | others
 
@@ -216,8 +217,8 @@ def test_the_document_is_valid_and_every_answer_is_what_it_says(served: Served) 
     validate(document)
     for path, operations in document["paths"].items():
         sent = path.replace("{cluster}", SEEN[0].cluster).replace("{group}", SEEN[0].group)
-        needed = f"?{NUMBERS}" if path == "/sizing" else ""
-        for status, address in (("200", sent + needed), ("400", f"{sent}?unheard=1")):
+        asked = f"{sent}?{NUMBERS}" if path == "/sizing" else sent
+        for status, address in (("200", asked), ("400", f"{sent}?unheard=1")):
             (described,) = operations["get"]["responses"][status]["content"].values()
             found = json.loads(get(served, PREFIX + address)[2])
             schema = {**described["schema"], "components": document["components"]}
@@ -241,48 +242,6 @@ def test_a_name_with_a_slash(served: Served) -> None:
     path = f"{PREFIX}/clusters/prod/groups/{quote(STRANGE, safe='')}"
     assert answer(served, path)["group"] == STRANGE
     assert answer(served, f"{path}/partitions")["total"] == STORIES[-1].partitions
-
-
-def test_a_groups_forecast(served: Served) -> None:
-    found = answer(served, f"{OWN}/forecast?days=3", "limited")
-    assert (found["group"], found["topics_left_out"]) == (SEEN[0].group, 0)
-    [topic] = found["topics"]
-    assert topic["capacity"]["verdict"] == "tight"
-    first, *_, last = topic["days"]
-    assert len(topic["days"]) == 3
-    assert topic["days_left_out"] > 0
-    assert datetime.fromisoformat(first["at"]) < datetime.fromisoformat(last["at"])
-    assert last["low_per_second"] <= last["per_second"] <= last["high_per_second"]
-
-
-def test_sizing_is_what_the_command_says(served: Served) -> None:
-    """For a group, a number that is given takes the place of the measured one; without a group, all are given."""
-    measured = answer(served, f"{OWN}/sizing", "limited")
-    slower = answer(served, f"{OWN}/sizing?t2_seconds=0.0035", "limited")
-    assert (measured["inputs"]["t2_seconds"]["value"], slower["inputs"]["t2_seconds"]["value"]) == (0.003, 0.0035)
-    assert slower["inputs"]["t2_seconds"]["source"] == "given"
-    assert slower["triple"]["nodes"] > measured["triple"]["nodes"]
-    words = ["--t1=12ms", "--t2=3ms", "--cores=8", "--peak=20000", "--partitions=480"]
-    ran = CliRunner().invoke(cli, ["size", *words, "--json"])
-    assert json.loads(ran.output)["triple"] == answer(served, f"{PREFIX}/sizing?{NUMBERS}", "limited")["triple"]
-
-
-@pytest.mark.parametrize(
-    ("path", "status", "says"),
-    [
-        (f"{PREFIX}/sizing?cores=8", 400, "missing t1_seconds, t2_seconds, peak_rate_per_second, partitions"),
-        (f"{PREFIX}/sizing?cores=many", 400, "cores: Input should be a valid number"),
-        (f"{PREFIX}/sizing?{NUMBERS}&horizon_days=30", 400, "unknown parameter 'horizon_days'"),
-        (f"{OWN}/sizing?t1_seconds=-1", 400, "t1_seconds"),
-        (f"{OWN}/sizing?horizon_days=91", 400, "horizon_days: Input should be less than or equal to 90"),
-        (f"{OWN}/sizing?topic=none", 404, "nothing is known of the capacity of group"),
-        (f"{OWN}/forecast?topic=none", 404, "nothing is known of the capacity of group"),
-    ],
-)
-def test_a_question_about_capacity_that_cannot_be_answered(served: Served, path: str, status: int, says: str) -> None:
-    found = get(served, path)
-    assert found[0] == status
-    assert says in json.loads(found[2])["detail"]
 
 
 @pytest.mark.parametrize(
@@ -328,6 +287,54 @@ def test_a_wrong_query_says_what_is_wrong(served: Served, query: str, says: str)
     assert (status, headers["content-type"]) == (400, "application/problem+json")
     assert (found["status"], found["title"]) == (400, responses[400])
     assert says in found["detail"]
+
+
+def test_a_group_is_sized_with_what_is_known_and_what_is_given(served: Served) -> None:
+    measured = answer(served, f"{OWN}/sizing", "limited")
+    assert measured["group"]["group"] == SEEN[0].group
+    assert measured["inputs"]["t1_seconds"]["source"].startswith("probe, from 50,000 messages")
+    less = answer(served, f"{OWN}/sizing?topic=orders&peak_rate_per_second=8000&spare_nodes=2", "limited")
+    assert less["inputs"]["peak_rate_per_second"] == {"value": 8_000, "source": "given"}
+    assert less["triple"]["spare_nodes"] == 2
+    assert less["triple"]["capacity_per_second"] < measured["triple"]["capacity_per_second"]
+    ahead = answer(served, f"{OWN}/sizing?horizon_seconds=2592000", "limited")
+    assert ahead["inputs"]["peak_rate_per_second"]["value"] > measured["inputs"]["peak_rate_per_second"]["value"]
+
+
+def test_any_workload_is_sized(served: Served) -> None:
+    found = answer(served, SIZING)
+    assert (found["triple"]["nodes"], found["triple"]["threads_per_node"], found["group"]) == (13, 40, None)
+
+
+def test_a_forecast_is_of_the_topics_and_days_that_are_asked(served: Served) -> None:
+    (whole,) = answer(served, f"{OWN}/forecast", "limited")["topics"]
+    (short,) = answer(served, f"{OWN}/forecast?topic=orders&days=3", "limited")["topics"]
+    days = whole["days"]
+    assert whole["days_left_out"] == 0
+    assert short["days"] == [days[0], days[round((len(days) - 1) / 2)], days[-1]]
+    assert short["days_left_out"] == len(days) - 3
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "says"),
+    [
+        (f"{PREFIX}/sizing", 400, "missing t1_seconds, t2_seconds, cores, peak_rate_per_second, partitions: give them"),
+        (f"{SIZING}&cores=0", 400, "cores is given twice"),
+        (f"{PREFIX}/sizing?cores=many", 400, "cores: Input should be a valid number"),
+        (f"{PREFIX}/sizing?cores=nan", 400, "cores: Input should be a finite number"),
+        (SIZING.replace("cores=8", "cores=0"), 400, "cores must be a number from 0.01 to 4,096."),
+        (f"{SIZING}&horizon_seconds=1", 400, "unknown parameter 'horizon_seconds'"),
+        (f"{OWN}/sizing?horizon_seconds=31000000", 400, "the horizon must not exceed that"),
+        (f"{OWN}/sizing?topic=none", 404, "nothing is known of the capacity of group"),
+        (f"{OWN}/forecast?topic=none", 404, "nothing is known of the capacity of group"),
+        (f"{OWN}/forecast?days=1", 400, "days: Input should be greater than or equal to 2"),
+        (OWN.replace(SEEN[0].group, SEEN[1].group) + "/sizing", 400, "is not known yet: the analysis works it out"),
+    ],
+)
+def test_a_question_about_capacity_that_has_no_answer(served: Served, path: str, status: int, says: str) -> None:
+    found, headers, body = get(served, path, "limited")
+    assert (found, headers["content-type"]) == (status, "application/problem+json")
+    assert says in json.loads(body)["detail"]
 
 
 def test_alerts_are_those_of_visible_groups(served: Served) -> None:

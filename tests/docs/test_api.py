@@ -12,15 +12,18 @@ import yaml
 
 from lagwise.config import Config
 from lagwise.config.server import ServerSettings
+from lagwise.tables.capacity import CAPACITY
 from lagwise.tables.store import Lake
 from lagwise_app.server.access import Access, RateLimit
 from lagwise_app.server.api.questions import QUESTIONS, Paging
 from lagwise_app.server.burrow import burrow_routes
 from lagwise_app.server.gate import Counts, Gate
 from tests.app.test_serve import Served, serving
+from tests.app.test_size_group import known
 from tests.dashboard.lakes import Scene, write_to
 from tests.dashboard.stories import GROUPS_OF_THE_DEMO
 from tests.docs.test_readme import blocks
+from tests.lake_rows import append
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "api.md"
 TEXT = PAGE.read_text(encoding="utf-8")
@@ -31,7 +34,8 @@ EXAMPLES = [line for page in (PAGE, BURROW) for line in blocks(page) if line.sta
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     folder = tmp_path_factory.mktemp("documented")
-    write_to(folder, Scene(datetime.now(UTC), stories=GROUPS_OF_THE_DEMO, hours=0.1))
+    lake = write_to(folder, Scene(datetime.now(UTC), stories=GROUPS_OF_THE_DEMO, hours=0.1))
+    append(lake, CAPACITY, [known("invoice-mailer", cluster="prod")])
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("LAGWISE_SERVER_TOKEN", "documented")
         metrics = {"stale_after_seconds": 3600}
@@ -57,7 +61,7 @@ def test_an_example_is_answered(served: Served, example: str) -> None:
 def test_the_first_answers_are_those_that_are_shown(served: Served) -> None:
     pages = TEXT + BURROW.read_text(encoding="utf-8")
     shown = dict(re.findall(r"^\$ curl '(\S+)'\n(\{.*)", pages, re.MULTILINE))
-    assert len(shown) == 4
+    assert len(shown) == 5
     for address, beginning in shown.items():
         found = served.get(address.partition(":8603")[2], Authorization="Bearer documented")[2].decode()
         for said in re.findall(r'"\w+":(?:"[^"…]*"|\d+)', beginning):
@@ -66,7 +70,13 @@ def test_the_first_answers_are_those_that_are_shown(served: Served) -> None:
 
 def test_the_table_has_every_address_and_its_parameters() -> None:
     rows = re.findall(r"^\| `(/\S+)` \|[^|]+\|([^|]*)\|", TEXT, re.MULTILINE)
-    found = {path: set(re.findall(r"`(\w+)`", cell)) for path, cell in rows if not path.endswith(("z", ".json"))}
+    (sizing,) = re.findall(r"^## Sizing\n.*?\|---\|---\|\n(.*?)\n\n", TEXT, re.MULTILINE | re.DOTALL)
+    inputs = set(re.findall(r"`(\w+)`", re.sub(r"\(.*?\)", "", sizing)))
+    found = {
+        path: set(re.findall(r"`(\w+)`", cell)) | (inputs if "[inputs of sizing](#sizing)" in cell else set())
+        for path, cell in rows
+        if not path.endswith(("z", ".json"))
+    }
     expected = {
         one.path.replace("{cluster}", "CLUSTER").replace("{group}", "GROUP"): set(one.query.model_fields)
         for one in QUESTIONS

@@ -12,10 +12,10 @@ from lagwise_app.server.api.problems import MEDIA_TYPE, Problem
 from lagwise_app.server.api.questions import Question
 
 _REFUSALS = {
-    "400": "A parameter is wrong.",
+    "400": "A parameter is wrong or missing.",
     "401": "The token is missing or wrong.",
     "403": "The token may not ask for this.",
-    "404": "There is no such group, or the token may not see it; or nothing is known of it on this topic.",
+    "404": "There is no such group, or the token may not see it, or nothing is known of what is asked.",
     "429": "Too many requests. `Retry-After` says when to ask again.",
     "503": "Lake or database cannot be read, or not in time.",
 }

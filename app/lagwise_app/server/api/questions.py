@@ -8,8 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from lagwise.domain.vocabulary import Status
 from lagwise.platform.errors import ConfigError
-from lagwise_app.answers import forecasts, groups, models, partitions
-from lagwise_app.answers.capacity_models import GroupForecast, SizingAnswer, SizingInputs
+from lagwise_app.answers import capacity_models, forecasts, groups, models, partitions
 from lagwise_app.answers.context import Context, team_of, with_freshness
 from lagwise_app.answers.sizing import AboutGroup, sizing
 from lagwise_app.answers.story import story
@@ -18,7 +17,6 @@ from lagwise_app.server.refusal import Refusal
 
 T = TypeVar("T")
 
-_MAX_NAME = 300
 _DAY_SECONDS = 86_400.0
 
 
@@ -52,38 +50,34 @@ class GroupsQuery(Paging):
     """Only groups with this status; may be given several times."""
     owner: str | None = None
     """Only groups of this team, by `owners` in the file of the alert rules."""
-    search: Annotated[str, Field(max_length=_MAX_NAME)] = ""
+    search: Annotated[str, Field(max_length=300)] = ""
     """Only groups whose name contains this, in any case; with `*` or `?`, a pattern for the whole name."""
 
 
 class ForecastQuery(Parameters):
-    """Which part of a group's forecast."""
+    """Of which topics, and how much of it."""
 
-    topic: Annotated[str | None, Field(max_length=_MAX_NAME)] = None
+    topic: str | None = None
     """Only this topic."""
     topics: Annotated[int, Field(ge=1, le=100)] = 20
-    """At most so many topics, the worst first."""
-    days: Annotated[int, Field(ge=2, le=90)] = 90
-    """At most so many days of each forecast, evenly spread."""
+    """At most this many topics, worst first."""
+    days: Annotated[int, Field(ge=2, le=366)] = 90
+    """At most this many days of each forecast, evenly spread."""
 
     model_config = ConfigDict(use_attribute_docstrings=True)
 
 
-class SizingQuery(SizingInputs, Parameters):
-    """What a workload of any kind is sized with."""
-
-    def inputs(self) -> SizingInputs:
-        """What sizing itself is asked with."""
-        return SizingInputs.model_validate(self.model_dump(include=set(SizingInputs.model_fields)))
+class SizingQuery(capacity_models.SizingInputs, Parameters):
+    """What is assumed of a workload."""
 
 
 class GroupSizingQuery(SizingQuery):
-    """What a group is sized with, instead of what is measured of it."""
+    """What is assumed in place of what is known of the group."""
 
-    topic: Annotated[str | None, Field(max_length=_MAX_NAME)] = None
+    topic: str | None = None
     """The topic, where the group reads several."""
-    horizon_days: Annotated[float | None, Field(gt=0, le=90)] = None
-    """Size for the peak that is forecast within this time."""
+    horizon_seconds: Annotated[float, Field(gt=0, le=366 * _DAY_SECONDS)] | None = None
+    """Plan for the forecast so far ahead; else for what arrives today."""
 
 
 Ask = Callable[[Context, Caller, Mapping[str, str], Any], BaseModel]
@@ -160,7 +154,7 @@ def list_silences(context: Context, caller: Caller, _: Mapping[str, str], query:
     return models.Silences(silences=list(query.of(found)), total=len(found), offset=query.offset)
 
 
-def forecast_of_group(context: Context, caller: Caller, path: Mapping[str, str], query: ForecastQuery) -> BaseModel:
+def group_forecast(context: Context, caller: Caller, path: Mapping[str, str], query: ForecastQuery) -> BaseModel:
     return forecasts.forecast(
         context.lake,
         path["cluster"],
@@ -173,21 +167,22 @@ def forecast_of_group(context: Context, caller: Caller, path: Mapping[str, str],
     )
 
 
-def size_group(context: Context, caller: Caller, path: Mapping[str, str], query: GroupSizingQuery) -> BaseModel:
-    days = query.horizon_days
+def group_sizing(context: Context, caller: Caller, path: Mapping[str, str], query: GroupSizingQuery) -> BaseModel:
     about = AboutGroup(path["cluster"], path["group"], query.topic)
-    return _sized(context, caller, about, query, None if days is None else days * _DAY_SECONDS)
+    return _sizing(context, caller, about, query, query.horizon_seconds)
 
 
-def size_workload(context: Context, caller: Caller, _: Mapping[str, str], query: SizingQuery) -> BaseModel:
-    return _sized(context, caller, None, query, None)
+def any_sizing(context: Context, caller: Caller, _: Mapping[str, str], query: SizingQuery) -> BaseModel:
+    return _sizing(context, caller, None, query, None)
 
 
-def _sized(
+def _sizing(
     context: Context, caller: Caller, about: AboutGroup | None, query: SizingQuery, horizon_seconds: float | None
-) -> SizingAnswer:
+) -> BaseModel:
+    given = query.model_dump(include=set(capacity_models.SizingInputs.model_fields), exclude_none=True)
+    inputs = capacity_models.SizingInputs.model_validate(given)
     settings = context.config.analysis.capacity
-    return sizing(context.lake, settings, about, query.inputs(), horizon_seconds, caller.visibility, context.clock())
+    return sizing(context.lake, settings, about, inputs, horizon_seconds, caller.visibility, context.clock())
 
 
 _GROUP = "/clusters/{cluster}/groups/{group}"
@@ -206,24 +201,24 @@ QUESTIONS = (
         f"{_GROUP}/forecast",
         "getForecast",
         "What will arrive for a group, and until when its capacity is enough",
-        GroupForecast,
-        forecast_of_group,
+        capacity_models.GroupForecast,
+        group_forecast,
         ForecastQuery,
     ),
     Question(
         f"{_GROUP}/sizing",
         "sizeGroup",
-        "How many threads, nodes and partitions a group takes",
-        SizingAnswer,
-        size_group,
+        "How many threads, nodes and partitions a group needs",
+        capacity_models.SizingAnswer,
+        group_sizing,
         GroupSizingQuery,
     ),
     Question(
         "/sizing",
         "sizeWorkload",
-        "How many threads, nodes and partitions a workload takes",
-        SizingAnswer,
-        size_workload,
+        "How many threads, nodes and partitions any workload needs",
+        capacity_models.SizingAnswer,
+        any_sizing,
         SizingQuery,
     ),
     Question("/alerts", "listAlerts", "Open alerts, the most severe first", models.Alerts, list_alerts, Paging),
