@@ -15,11 +15,10 @@ def search(
     placeholder: str, parameter: Parameter[str] = parameters.SEARCH, label: str = "Search", *, width: int = 320
 ) -> None:
     """A field for text, ``width`` pixels wide, which filters while it is typed."""
-    # Without a pause: a busy browser can lose what is typed during one (Streamlit 1.67).
     st.text_input(
         label,
         type="search",
-        live="0ms",
+        live=True,
         placeholder=placeholder,
         label_visibility="collapsed",
         width=width,
