@@ -108,5 +108,5 @@ class McpSettings(Settings):
 
     host: str = "127.0.0.1"
     """Address to listen on."""
-    port: Annotated[int, Field(ge=1, le=65535)] = 8604
-    """Port to listen on."""
+    port: Annotated[int, Field(ge=1, le=65535)] | None = None
+    """Port to listen on, such as 8604; null is off. Needs the extra `mcp`."""

@@ -28,6 +28,17 @@ SCALING = "scaling"
 SERVER = "server"
 ASSISTANTS = "mcp"
 
+#: The command that runs each of them.
+COMMANDS = {
+    COLLECTOR: ("collect",),
+    ANALYSIS: ("analyze",),
+    ALERTS: ("alert",),
+    SCALING: ("scaling",),
+    SERVER: ("serve",),
+    ASSISTANTS: ("mcp", "--http"),
+    DASHBOARD: ("dashboard",),
+}
+
 _LONGEST_LINE = 500
 
 

@@ -345,6 +345,7 @@ def test_the_unexpected_is_one_line_too_unless_debugging(monkeypatch: pytest.Mon
         ("confluent_kafka", "up", "kafka"),
         ("streamlit", "dashboard", "dashboard"),
         ("mcp", "mcp", "mcp"),
+        ("mcp", "up", "mcp"),
         ("pyspark", "demo", "spark"),
     ],
 )
@@ -364,6 +365,7 @@ main()
         "LAGWISE_CLUSTERS__0__BOOTSTRAP": "127.0.0.1:1",
         "LAGWISE_CLUSTERS__0__TIMEOUT_SECONDS": "1",
         "LAGWISE_DATA": str(tmp_path / "data"),
+        "LAGWISE_MCP__PORT": "8604",
     }
     ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, env=environment, check=False)
     assert ran.returncode == 1

@@ -311,6 +311,33 @@ def test_its_health_can_be_asked_for(data: Path, port: int) -> None:
     assert f"mcp: answers http://127.0.0.1:{port}/mcp: " in result.output
 
 
+@pytest.mark.parametrize("process", [name for name in health.COMMANDS if name != health.DASHBOARD])
+def test_health_is_asked_for_by_the_name_of_the_process_or_of_its_command(tmp_path: Path, process: str) -> None:
+    command, *options = health.COMMANDS[process]
+    asked = [CliRunner().invoke(cli, ["health", name, "--data", str(tmp_path)]).output for name in (process, command)]
+    assert asked[0] == asked[1]
+    assert f"{process} (`lagwise {' '.join([command, *options])}`) has no heartbeat on this machine" in asked[0]
+    health.Heart(tmp_path, process).beat("works")
+    found = [CliRunner().invoke(cli, ["health", name, "--data", str(tmp_path)]) for name in (process, command)]
+    assert [one.exit_code for one in found] == [0, 0]
+    assert all(one.output.startswith(f"{process}: works") for one in found)
+
+
+def test_a_probe_needs_no_token_and_is_told_nothing(port: int) -> None:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    try:
+        connection.request("GET", "/healthz", headers={"Host": "10.0.0.7:8604"})  # as a kubelet asks
+        answer = connection.getresponse()
+        assert (answer.status, answer.read()) == (200, b'{"ok":true}')
+    finally:
+        connection.close()
+
+
+def test_a_server_needs_a_port(data: Path) -> None:
+    result = CliRunner().invoke(cli, ["mcp", "--http", "--data", str(data)])
+    assert (result.exit_code, "add --port, or set `mcp.port`" in result.output) == (1, True)
+
+
 def test_who_asks_too_often_is_told_to_wait(data: Path) -> None:
     with served(data, {"requests_per_second": 0.1, "burst_requests": 2}) as port:
         statuses = [posted(port, "groups_in_trouble", {}, {}) for _ in range(3)]

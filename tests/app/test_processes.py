@@ -122,6 +122,15 @@ def test_the_processes_are_four_and_need_no_shell(tmp_path: Path) -> None:
     assert len(product_processes(config(data=str(tmp_path)), tmp_path / "effective.yaml", dashboard=False)) == 3
 
 
+def test_servers_for_other_programs_run_where_they_have_a_port(tmp_path: Path) -> None:
+    ports = {"scaling": {"port": 1}, "server": {"port": 2}, "mcp": {"port": 3}}
+    found = {
+        one.name: one.command[4:] for one in product_processes(config(data=str(tmp_path), **ports), tmp_path / "x")
+    }
+    others = {"scaling": ["scaling"], "server": ["serve"], "mcp": ["mcp", "--http"]}
+    assert {name: command for name, command in found.items() if name in others} == others
+
+
 @pytest.mark.process
 def test_the_analysis_imports_nothing_that_the_first_verdicts_do_not_need() -> None:
     """What only forecasts and capacity verdicts need takes more CPU than all of the rest, before Spark is started."""

@@ -13,13 +13,15 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from lagwise import __version__
+from lagwise.platform.health import ASSISTANTS, COMMANDS
 from lagwise_app.cli import cli
 
 ROOT = Path(__file__).resolve().parents[2]
 CONTAINER = ROOT / "deploy" / "container"
 CONTAINERFILE = (CONTAINER / "Containerfile").read_text(encoding="utf-8")
 INSTALL = CONTAINER / "install.sh"
-UNITS = sorted((ROOT / "deploy" / "systemd").iterdir())
+SYSTEMD = ROOT / "deploy" / "systemd"
+UNITS = sorted(SYSTEMD.glob("*.service"))
 
 
 def locked() -> dict[str, str]:
@@ -107,6 +109,17 @@ def test_a_unit_runs_a_command_that_exists_and_may_do_little(unit: Path) -> None
     assert service["ProtectSystem"] == "strict"
     assert service["NoNewPrivileges"] == "yes"
     assert service["CapabilityBoundingSet"] == ""
+
+
+def test_the_unit_of_assistants_serves_over_http() -> None:
+    template = (SYSTEMD / "lagwise@.service").read_text(encoding="utf-8")
+    (command,) = re.findall(r"^ExecStart=(.*)$", template, re.MULTILINE)
+    (drop_in,) = SYSTEMD.glob("*.d/*.conf")
+    instance = drop_in.parent.name.removesuffix(".service.d")
+    assert instance == f"lagwise@{COMMANDS[ASSISTANTS][0]}"
+    # An empty one takes back that of the template.
+    commands = re.findall(r"^ExecStart=(.*)$", drop_in.read_text(encoding="utf-8"), re.MULTILINE)
+    assert commands == ["", command.replace("%i", " ".join(COMMANDS[ASSISTANTS]))]
 
 
 @pytest.mark.long

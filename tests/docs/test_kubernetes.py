@@ -5,6 +5,7 @@ the rendering is current. Tests marked `long` render the chart anew, in all size
 """
 
 import json
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -17,6 +18,9 @@ from jsonschema import Draft7Validator
 
 from lagwise import __version__
 from lagwise.config import load_config
+from lagwise.config.channels import Email
+from lagwise.platform.health import ASSISTANTS, COMMANDS
+from lagwise_app.assistants.serve import HEALTH_PATH
 from lagwise_app.cli import cli
 from scripts import manifests
 
@@ -24,6 +28,8 @@ DEPLOY = Path(__file__).resolve().parents[2] / "deploy"
 CHART = DEPLOY / "helm" / "lagwise"
 SIZES = ("small", "medium", "large")
 PARTS = {"collect", "analyze", "alert", "dashboard", "serve"}
+#: Those that the defaults leave out.
+OFF = {"mcp"}
 #: The oldest and the newest version that the chart is checked against.
 VERSIONS = ("1.25", "1.37")
 
@@ -67,6 +73,15 @@ def test_a_manifest_that_is_wrong_is_found() -> None:
     wrong["spec"]["template"]["spec"]["containers"][0]["securityContext"]["readOnlyRootFileSystem"] = True
     with pytest.raises(kubernetes_validate.ValidationError, match="readOnlyRootFileSystem"):
         check([wrong])
+
+
+def test_the_comment_names_the_usual_ports_that_the_network_policy_leaves_out() -> None:
+    """Whoever sends e-mail or OTLP finds there why nothing arrives."""
+    (found,) = re.findall(r"((?:  #.*\n)+)  egressPorts: \[(.*)\]", (CHART / "values.yaml").read_text(encoding="utf-8"))
+    named, allowed = ({int(port) for port in re.findall(r"\b\d+\b", text)} for text in found)
+    usual = {Email.model_construct(security=one, port=None).server_port for one in ("starttls", "tls", "none")}
+    assert {4318, 9876, 10911, *usual} <= named
+    assert not named & allowed
 
 
 def test_the_base_of_an_overlay_names_them() -> None:
@@ -154,7 +169,7 @@ def test_sizes_change_what_the_chart_has(size: str) -> None:
     values = yaml.safe_load((CHART / "values.yaml").read_text(encoding="utf-8"))
     changed = yaml.safe_load((CHART / f"values-{size}.yaml").read_text(encoding="utf-8"))
     assert set(changed) <= set(values)
-    assert set(changed.get("parts", {})) <= PARTS == set(values["parts"])
+    assert set(changed.get("parts", {})) <= PARTS | OFF == set(values["parts"])
     for part in changed.get("parts", {}).values():
         assert set(part) <= {"replicas", "resources"}
 
@@ -203,6 +218,8 @@ def test_the_values_of_every_size_obey_the_schema(size: str | None) -> None:
         ({"lake": {"size": "big"}}, ["lake", "size"]),
         ({"lake": {"accessModes": []}}, ["lake", "accessModes"]),
         ({"settings": {"dashboard": {"host": "127.0.0.1"}}}, ["settings", "dashboard", "host"]),
+        ({"settings": {"mcp": {"host": "localhost", "port": 8604}}}, ["settings", "mcp", "host"]),
+        ({"settings": {"mcp": {"host": "0.0.0.0"}}}, ["settings", "mcp"]),
         ({"settings": {"server": {"port": 0}}}, ["settings", "server", "port"]),
         ({"settings": {"state_dir": "state"}}, ["settings", "state_dir"]),
         ({"networkPolicy": {"egressPorts": ["9092"]}}, ["networkPolicy", "egressPorts", 0]),
@@ -240,6 +257,21 @@ def test_a_lake_in_an_object_store_needs_no_volume() -> None:
     documents = list(yaml.safe_load_all(manifests.render(*options)))
     check(documents)
     assert "PersistentVolumeClaim" not in {one["kind"] for one in documents}
+
+
+@pytest.mark.long
+@needs_helm
+def test_assistants_are_served_where_the_settings_say_so() -> None:
+    options = ("--set", "settings.mcp.host=0.0.0.0", "--set", "settings.mcp.port=8604")
+    documents = list(yaml.safe_load_all(manifests.render(*options)))
+    check(documents)
+    found = {(one["kind"], one["metadata"]["name"]): one["spec"] for one in documents if "spec" in one}
+    (served,) = found["Deployment", "lagwise-mcp"]["template"]["spec"]["containers"]
+    assert served["args"][2:] == [*COMMANDS[ASSISTANTS]]
+    assert served["livenessProbe"]["httpGet"] == {"path": HEALTH_PATH, "port": "http"}
+    assert [one["port"] for one in found["Service", "lagwise-mcp"]["ports"]] == [8604]
+    (ingress,) = found["NetworkPolicy", "lagwise"]["ingress"]
+    assert [one["port"] for one in ingress["ports"]] == [8501, 8603, 8604]
 
 
 @pytest.mark.long

@@ -15,11 +15,14 @@ from typing import TYPE_CHECKING, Any
 import psutil
 import pytest
 import yaml
+from mcp.client.streamable_http import streamable_http_client
 
 from lagwise.tables import ALL_TABLES
 from lagwise.tables.analysis import GROUP_STATUS
 from lagwise.tables.raw import SAMPLES
 from lagwise.tables.store import Lake
+from lagwise_app.supervisor.effective_settings import free_port
+from tests.app.test_mcp import asked, told
 
 if TYPE_CHECKING:
     from lagwise_sandbox.broker import KafkaBroker
@@ -69,11 +72,14 @@ class Up:
     def __init__(self, broker: "KafkaBroker", folder: Path) -> None:
         self.data = folder / "data"
         self.settings = folder / "lagwise.yaml"
+        port = free_port()
+        self.assistants = f"http://127.0.0.1:{port}/mcp"
         settings = {
             "data": str(self.data),
             "clusters": [{"name": "shop", "bootstrap": broker.bootstrap, "interval_seconds": 1}],
             "analysis": {"interval_seconds": 2},
             "dashboard": {"port": 0},
+            "mcp": {"port": port},
         }
         self.settings.write_text(yaml.safe_dump(settings))
         self.output = (folder / "output").open("w+")
@@ -153,13 +159,18 @@ def test_it_heals_itself_leaves_nothing_behind_when_killed_and_ends_in_time(up: 
     until(up.judged, "the first verdict")
     assert up.lag() == backlog, up.said()
 
+    until(lambda: "mcp: running: answers " in up.said(), "the server of assistants")
+    (trouble,) = asked(streamable_http_client(up.assistants), ("groups_in_trouble", {"search": GROUP}))
+    assert sum(told(trouble)["groups_by_status"].values()) == 1
+    assert subprocess.run(up.command("health", "mcp"), capture_output=True, env=_env(), check=False).returncode == 0
+
     refused = subprocess.run(up.command("up"), capture_output=True, text=True, env=_env(), check=False)
     assert refused.returncode == 1
     assert f"Lagwise already runs on {up.data}: process {up.process.pid} on " in refused.stderr
     assert refused.stderr.count("\n") == 1
 
     names = [" ".join(command) for command in up.commands().values()]
-    for part in ("lagwise collect", "lagwise analyze", "lagwise alert", "lagwise dashboard"):
+    for part in ("lagwise collect", "lagwise analyze", "lagwise alert", "lagwise mcp --http", "lagwise dashboard"):
         assert any(part in name for name in names), part
     assert any("java" in name for name in names)
 

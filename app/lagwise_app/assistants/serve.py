@@ -22,6 +22,8 @@ from lagwise_app.server.refusal import Refusal
 from lagwise_app.server.serve import Listener, run
 
 PATH = "/mcp"
+#: Whether the server answers, for probes: without a token, and without a word about groups.
+HEALTH_PATH = "/healthz"
 #: A question is a few hundred bytes.
 _MOST_BYTES = 65_536
 _CALLER = "lagwise.caller"
@@ -53,7 +55,7 @@ def serve_http(config: Config, stop: threading.Event, state: Path) -> None:
         max_request_body_size=_MOST_BYTES,
         host=settings.host,
     )
-    listener = Listener(settings.host, settings.port, "mcp", health.ASSISTANTS, PATH, config.database_url)
+    listener = Listener(settings.host, settings.port or 0, "mcp", health.ASSISTANTS, PATH, config.database_url)
     try:
         run(
             Admitted(app, gate, counts), listener, lambda address: f"answers {address}{PATH}: {counts}", [], stop, state
@@ -73,6 +75,9 @@ class Admitted:
             await self._app(scope, receive, send)
             return
         request = Request(scope)
+        if request.url.path == HEALTH_PATH:
+            await JSONResponse({"ok": True})(scope, receive, send)
+            return
         try:
             caller = self._gate.admitted(request, "viewer")
         except Refusal as refusal:

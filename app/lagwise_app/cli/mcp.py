@@ -2,6 +2,7 @@
 
 import click
 
+from lagwise.platform.errors import ConfigError
 from lagwise_app.cli.shared import CommandSettings, data_option, open_lake, require_package
 from lagwise_app.terminal.signals import Signals
 
@@ -14,7 +15,7 @@ from lagwise_app.terminal.signals import Signals
 @click.option(
     "--port",
     type=click.IntRange(1, 65535),
-    help="Port to listen on with --http. Default: `mcp.port` in the settings, 8604.",
+    help="Port to listen on with --http. Default: `mcp.port` in the settings.",
 )
 @data_option
 @click.pass_obj
@@ -23,7 +24,8 @@ def mcp(settings: CommandSettings, http: bool, host: str | None, port: int | Non
 
     Needs the extra `mcp`. All tools only read. Over stdin and stdout, the assistant starts this command, and sees
     everything in the lake. Over HTTP (POST /mcp), `server.token` and `server.tokens` say who may ask and what they see,
-    with the rate limits of `server` (docs/assistants.md).
+    with the rate limits of `server` (docs/assistants.md). `lagwise up` runs this server as well where `mcp.port` is
+    set.
 
     \b
       lagwise mcp --data /var/lib/lagwise
@@ -46,6 +48,8 @@ def mcp(settings: CommandSettings, http: bool, host: str | None, port: int | Non
         return
     config = settings.load_for(ASSISTANTS, data=data)
     given = {"host": host or config.mcp.host, "port": port or config.mcp.port}
+    if given["port"] is None:
+        raise ConfigError("no port to listen on: add --port, or set `mcp.port`")
     config = config.model_copy(update={"mcp": config.mcp.model_copy(update=given)})
     from lagwise_app.assistants.serve import serve_http
 

@@ -33,8 +33,9 @@ _HANG_SECONDS = 30.0
 def up(settings: CommandSettings, bootstrap: str | None, data: str | None) -> None:
     """Run the whole product against your cluster: collector, analysis, alerts, dashboard.
 
-    Each runs as a separate process and logs to DATA/logs. A process that ends is restarted after a pause, which grows
-    with each failure. SIGINT or SIGTERM ends all of them within 10 seconds.
+    Also the servers for other programs that have a port in the settings: `server.port`, `mcp.port`, `scaling.port`.
+    Each process logs to DATA/logs. One that ends is restarted after a pause, which grows with each failure. SIGINT or
+    SIGTERM ends all of them within 10 seconds.
 
     \b
       lagwise up --bootstrap broker:9092
@@ -55,6 +56,8 @@ def up(settings: CommandSettings, bootstrap: str | None, data: str | None) -> No
     require_clients(config)
     for module in ("pyspark", "streamlit"):
         require_package(module)
+    if config.mcp.port is not None:
+        require_package("mcp", "`mcp.port` in the settings")
     find_java()  # else only the log of the analysis would say that it is missing
     stop = Signals().stop
     with locked(config.state):

@@ -164,8 +164,9 @@ def require_clients(config: "Config") -> None:
         require_package("confluent_kafka")
 
 
-def require_package(module: str) -> None:
-    """Raise MissingRequirement where a package is not installed. The message names the extra that installs it.
+def require_package(module: str, who: str = "this command") -> None:
+    """Raise MissingRequirement where a package is not installed. The message says ``who`` needs it, and names the extra
+    that installs it.
 
     For packages that only a child process imports: its own error would end up in a log.
     """
@@ -175,7 +176,7 @@ def require_package(module: str) -> None:
         found = False
     if not found:
         raise MissingRequirement(
-            f"this command needs {module}: install lagwise[{_EXTRAS[module.partition('.')[0]]}]",
+            f"{who} needs {module}: install lagwise[{_EXTRAS[module.partition('.')[0]]}]",
             code=ErrorCode.EXTRA_MISSING,
         )
 

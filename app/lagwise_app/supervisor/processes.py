@@ -6,19 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from lagwise.config import Config
-from lagwise.platform.health import ALERTS, ANALYSIS, COLLECTOR, DASHBOARD, SCALING, SERVER
+from lagwise.platform.health import ASSISTANTS, COMMANDS, DASHBOARD, SCALING, SERVER
 from lagwise_app.supervisor.effective_settings import child_environment, dashboard_address, write_settings
 from lagwise_app.supervisor.supervisor import ProcessSpec, Supervisor
-
-#: The command of each process, by its name.
-_COMMANDS = {
-    COLLECTOR: "collect",
-    ANALYSIS: "analyze",
-    ALERTS: "alert",
-    SCALING: "scaling",
-    SERVER: "serve",
-    DASHBOARD: "dashboard",
-}
 
 
 @contextlib.contextmanager
@@ -36,8 +26,9 @@ def product_processes(config: Config, settings: Path, *, dashboard: bool = True)
     """The processes of the product, in the order of the data flow. All run with the file ``settings``."""
     left_out = {SCALING} if config.scaling.port is None else set()
     left_out |= {SERVER} if config.server.port is None else set()
+    left_out |= {ASSISTANTS} if config.mcp.port is None else set()
     left_out |= set() if dashboard else {DASHBOARD}
-    return [_spec_of(name, settings, config) for name in _COMMANDS if name not in left_out]
+    return [_spec_of(name, settings, config) for name in COMMANDS if name not in left_out]
 
 
 def process_command(name: str) -> list[str]:
@@ -45,7 +36,7 @@ def process_command(name: str) -> list[str]:
 
     ``-P`` keeps Python from importing what lies in the working directory.
     """
-    return [sys.executable, "-P", "-m", "lagwise", _COMMANDS[name]]
+    return [sys.executable, "-P", "-m", "lagwise", *COMMANDS[name]]
 
 
 def _spec_of(name: str, settings: Path, config: Config) -> ProcessSpec:
