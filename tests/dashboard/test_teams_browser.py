@@ -152,6 +152,28 @@ def _alike(text: str, name: str, other: str) -> re.Pattern[str]:
     return re.compile(r"\s*" + r"\s+".join(words) + r"\s*")
 
 
+def test_what_is_taken_away_has_nothing_of_others_and_lies_under_no_address(reader: Reader) -> None:
+    hidden = teams.traces_hidden_from(MONEY)
+    page = reader.open("/overview")
+    _check_download(page, re.compile("^CSV: "), OWN, hidden)
+    page = reader.open(f"/plan?cluster=prod&group={OWN}")
+    for button in ("Figures as CSV", "Report as HTML"):
+        _check_download(page, button, OWN, hidden)
+    # Of a group that they do not see there is nothing but its name, which they gave.
+    page = reader.open(f"/plan?cluster=prod&group={HIDDEN}")
+    for button in ("Figures as CSV", "Report as HTML"):
+        _check_download(page, button, "", hidden - {HIDDEN})
+
+
+def _check_download(page: Page, button: str | re.Pattern[str], shown: str, hidden: set[str]) -> None:
+    with page.expect_download() as download:
+        page.get_by_role("button", name=button).first.click()
+    assert download.value.url.startswith("blob:"), "it came on the socket: nobody else can ask for it"
+    text = download.value.path().read_text(encoding="utf-8")
+    assert shown in text
+    assert {name for name in hidden if name in text} == set()
+
+
 def test_there_is_no_first_sight_where_one_has_to_sign_in(reader: Reader) -> None:
     """It is asked for before the server is told who reads."""
     for path in ("overview", f"group?cluster=prod&group={HIDDEN}", f"group?cluster=prod&group={OWN}"):
