@@ -32,6 +32,7 @@ from lagwise_dashboard.report.csv_file import as_csv
 from lagwise_dashboard.report.current_capacity import forecast_note
 from lagwise_dashboard.report.html_file import as_html
 from lagwise_dashboard.report.scenarios import ComparedScenario, columns
+from lagwise_dashboard.widgets.sizing import export
 from tests.dashboard import lakes, planning, shown_tables
 from tests.dashboard.conftest import NOW, Open
 from tests.dashboard.lakes import Scene
@@ -423,10 +424,10 @@ def _is_number(cell: str) -> bool:
 def test_the_buttons_are_no_part_of_what_is_refreshed(
     open_app: Open, planned: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A button that is drawn anew is another one to Streamlit, and a click on the one before it gives no file."""
+    """Each refresh would send them once more, and for a while also the file that was asked for."""
     inside: list[bool] = [False]
-    drawn: list[tuple[str, bool]] = []
-    fragment, button = st.fragment, st.download_button
+    drawn: list[bool] = []
+    fragment, show = st.fragment, export._COMPONENT
 
     def noted_fragment(function: Any, **options: Any) -> Any:
         def noted() -> None:
@@ -436,23 +437,33 @@ def test_the_buttons_are_no_part_of_what_is_refreshed(
 
         return fragment(noted, **options)
 
-    def noted_button(label: str, **options: Any) -> Any:
-        drawn.append((label, inside[-1]))
-        return button(label, **options)
+    def noted_show(**options: Any) -> Any:
+        drawn.append(inside[-1])
+        return show(**options)
 
     monkeypatch.setattr(st, "fragment", noted_fragment)
-    monkeypatch.setattr(st, "download_button", noted_button)
+    monkeypatch.setattr(export, "_COMPONENT", noted_show)
     open_app("capacity", **of(CHECKOUT))
-    assert drawn == [("Figures as CSV", False), ("Report as HTML", False)]
+    assert drawn == [False]
 
 
-def test_nothing_can_be_taken_away_of_inputs_that_do_not_fit_together(open_app: Open, planned: Path) -> None:
+def test_nothing_can_be_taken_away_of_inputs_that_do_not_fit_together(
+    open_app: Open, planned: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn: list[bool] = []
+    show = export._COMPONENT
+
+    def noted_show(*, data: dict[str, Any], **options: Any) -> Any:
+        drawn.append(data["can_be_clicked"])
+        return show(data=data, **options)
+
+    monkeypatch.setattr(export, "_COMPONENT", noted_show)
     app = open_app("plan", **of(CHECKOUT), hottest_percent="1")
-    assert [b.proto.disabled for b in app.get("download_button")] == [True, True]
+    assert drawn[-1] is False
     app.number_input(key="hottest_percent").set_value(None).run()
-    assert [b.proto.disabled for b in app.get("download_button")] == [False, False]
+    assert drawn[-1] is True
     app.number_input(key="hottest_percent").set_value(1.0).run()
-    assert [b.proto.disabled for b in app.get("download_button")] == [True, True]
+    assert drawn[-1] is False
 
 
 def test_the_hottest_partition_is_that_of_the_history(open_app: Open, planned: Path) -> None:

@@ -2,38 +2,19 @@
 
 import re
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from sqlalchemy import Engine
 
 from lagwise.links import pages, parameters
-from lagwise_alerts.operate import Matcher, Operator, Via, actions, saved_views
-from lagwise_alerts.outbox.database import open_engine
-from tests.dashboard import alerts, lakes, planning
-from tests.dashboard.lakes import Scene
+from tests.dashboard import teams
 from tests.dashboard.serving import free_port, served
 from tests.dashboard.signed_in import drawn_for, write_auth_file
-from tests.dashboard.stories import GROUPS_OF_THE_DEMO
+from tests.dashboard.teams import ALL, MONEY, SHOP, STORIES, hidden_from
 
 pytestmark = pytest.mark.process
 
-#: Each team's groups, all in the cluster prod.
-MONEY = ("payments-settlement", "invoice-mailer", "billing-export")
-SHOP = ("orders-fulfilment", "checkout", "inventory-sync")
-TEAMS = [
-    {"name": "money", "members": ["money"], "clusters": {"include": ["prod"]}, "groups": {"include": list(MONEY)}},
-    {
-        "name": "shop",
-        "members": ["shop"],
-        "clusters": {"include": ["prod"]},
-        "groups": {"include": list(SHOP)},
-        "may_operate": True,
-    },
-]
-STORIES = {(story.cluster, story.group): story for story in GROUPS_OF_THE_DEMO}
-ALL = tuple(group for _, group in STORIES)
 PAGES = tuple(page.path for page in pages.PAGES)
 #: Whose claims are these, and which groups they see.
 READERS = {
@@ -52,44 +33,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def address(folder: Path) -> Iterator[str]:
     """A served dashboard with two teams, alerts, a shared incident, silences, saved views and operators' actions."""
-    now, port = datetime.now(UTC), free_port()
-    lake = lakes.write_to(folder, Scene(now, promised=timedelta(hours=10)))
-    planning.write(lake, now)
-    alerts.write_to(folder, now)
-    alerts.gather(folder)
-    engine, by = open_engine(f"sqlite:///{folder / 'lagwise.db'}"), Operator("root", Via.CLI)
-    for group in ("fraud-scoring", "payments-settlement"):
-        _silence(engine, group, by, now)
-        saved_views.save(engine, f"all of {group}", "group", f"cluster=prod&group={group}", by=by, now=now)
-    engine.dispose()
+    port = free_port()
+    teams.write_to(folder, datetime.now(UTC))
     write_auth_file(folder / "auth.toml", f"http://127.0.0.1:{port}")
-    sign_in = {
-        "auth_file": str(folder / "auth.toml"),
-        "claim": "groups",
-        "operators": ["root"],
-        "viewers": ["boss"],
-        "teams": TEAMS,
-    }
-    with served(folder, port=port, sign_in=sign_in) as found:
+    with served(folder, port=port, sign_in=teams.sign_in(folder / "auth.toml")) as found:
         yield found
-
-
-def _silence(engine: Engine, group: str, by: Operator, now: datetime) -> None:
-    its = Matcher(cluster="prod", group=group)
-    actions.silence(
-        engine, its, starts_at=now, ends_at=now + timedelta(hours=9), comment="nightly batch", by=by, now=now
-    )
-
-
-def names_of(groups: tuple[str, ...]) -> set[str]:
-    """The names of these groups, and of the topics that they read."""
-    return {name for (_, group), story in STORIES.items() if group in groups for name in (group, story.topic)}
-
-
-def hidden_from(groups: tuple[str, ...]) -> set[str]:
-    """Names that a reader of these groups must not read. Words that a visible sentence says for itself are none."""
-    own = " ".join([*names_of(groups), *(s.sentence for (_, g), s in STORIES.items() if g in groups)])
-    return {name for name in names_of(ALL) - names_of(groups) if name not in own and len(name) > 7}
 
 
 @pytest.mark.parametrize("page", PAGES)

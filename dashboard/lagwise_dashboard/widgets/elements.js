@@ -16,6 +16,14 @@ function make(tag, attributes = {}, children = []) {
   return element;
 }
 
+// Hands a text over to the browser as a file. It came on the page's own connection: a file that lies on the server under
+// an address is given to whoever has that.
+function save(name, text, type) {
+  const href = URL.createObjectURL(new Blob([text], { type: `${type};charset=utf-8` }));
+  make("a", { href, download: name }).click();
+  setTimeout(() => URL.revokeObjectURL(href), 10_000);
+}
+
 function makeSvg(tag, attributes = {}) {
   const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
   for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);

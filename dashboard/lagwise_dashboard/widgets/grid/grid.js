@@ -50,7 +50,7 @@ class Table {
     if (hadFocus && this.root.activeElement !== cell) cell.focus({ preventScroll: true });
     if (data.file && !saved.has(data.file.id)) {
       saved.add(data.file.id);
-      save(data.file.name, data.file.text);
+      save(data.file.name, data.file.text, "text/csv");
     }
   }
 
@@ -323,10 +323,4 @@ function fill(cell, signature, made) {
 
 function same(made, there) {
   return made.length === there.length && made.every((element, i) => element === there[i]);
-}
-
-function save(name, text) {
-  const href = URL.createObjectURL(new Blob([text], { type: "text/csv;charset=utf-8" }));
-  make("a", { href, download: name }).click();
-  setTimeout(() => URL.revokeObjectURL(href), 10_000);
 }

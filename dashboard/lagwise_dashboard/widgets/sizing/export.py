@@ -1,7 +1,14 @@
-"""The whole advice to take away: figures as CSV, and a report of one HTML file that needs nothing else."""
+"""The whole advice to take away: figures as CSV, and a report of one HTML file that needs nothing else.
 
-from collections.abc import Callable
+A button of Streamlit's puts its file under an address, which the server gives to whoever asks, signed in or not. So the
+file goes to the page on its own connection, and the script of a component of our own hands it to the browser.
+"""
+
+import math
+import time
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import streamlit as st
 
@@ -9,6 +16,14 @@ from lagwise_dashboard import address
 from lagwise_dashboard.report.capacity_report import CapacityReport
 from lagwise_dashboard.report.csv_file import as_csv
 from lagwise_dashboard.report.html_file import as_html
+from lagwise_dashboard.widgets import component
+
+_COMPONENT = component.declared("export", Path(__file__).parent, "export")
+_KEY, _ASKED = "capacity_export", "capacity_export_asked"
+_MADE = {"csv": as_csv, "html": as_html}
+#: For so long every drawing sends a file that was asked for; the browser saves it once. Another drawing may replace
+#: what was sent before the browser has seen it.
+_OFFERED_SECONDS = 30.0
 
 
 @dataclass(slots=True)
@@ -37,29 +52,21 @@ def offer(report: CapacityReport | None) -> None:
 
 
 def show() -> None:
-    """Two buttons; a file is made when it is asked for, of what the page shows then.
-
-    They are not part of what is refreshed: Streamlit forgets at every refresh how the file of the button before it is
-    made, and a click that comes before the browser has the new button is lost.
-    """
+    """Two buttons; a file is made when it is asked for, of what the page shows then. They are not part of what is
+    refreshed, which would draw them for nothing."""
     state = _state()
-    with st.container(horizontal=True):
-        _button("Figures as CSV", "csv", "text/csv", state, as_csv)
-        _button("Report as HTML", "html", "text/html", state, as_html)
+    data = {"can_be_clicked": bool(state.can_be_clicked), "file": _file(state.report)}
+    _COMPONENT(key=_KEY, data=data, on_asked_change=_ask, width="content", height="content")
 
 
-def _button(label: str, kind: str, mime: str, state: _ExportState, made: Callable[[CapacityReport], str]) -> None:
-    def data() -> bytes:
-        assert state.report is not None, "the button cannot be clicked"
-        return made(state.report).encode()
+def _ask() -> None:
+    asked = st.session_state[_KEY].asked
+    st.session_state[_ASKED] = asked["kind"], asked["id"], time.monotonic()
 
-    st.download_button(
-        label,
-        data=data,
-        file_name=f"lagwise-capacity.{kind}",
-        mime=mime,
-        key=f"capacity_{kind}",
-        on_click="ignore",
-        icon=":material/download:",
-        disabled=not state.can_be_clicked,
-    )
+
+def _file(report: CapacityReport | None) -> dict[str, Any] | None:
+    """What was asked for a moment ago; None where nothing was, or there is nothing to take away."""
+    kind, id_, asked_at = st.session_state.get(_ASKED, (None, None, -math.inf))
+    if report is None or kind not in _MADE or time.monotonic() - asked_at >= _OFFERED_SECONDS:
+        return None
+    return {"kind": kind, "id": id_, "text": _MADE[kind](report)}
