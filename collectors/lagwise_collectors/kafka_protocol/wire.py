@@ -19,21 +19,26 @@ class MalformedAnswer(KafkaTrouble):
 class Reader:
     """Reads one answer from its beginning on. Raises MalformedAnswer where bytes are missing or make no sense."""
 
-    __slots__ = ("_at", "_data")
+    __slots__ = ("_data", "at")
 
     def __init__(self, data: bytes) -> None:
         self._data = data
-        self._at = 0
+        #: How many bytes were read.
+        self.at = 0
 
     @property
     def left(self) -> int:
         """Bytes that were not read yet."""
-        return len(self._data) - self._at
+        return len(self._data) - self.at
 
     def take(self, count: int) -> bytes:
         """The next bytes."""
         start = self._skip(count)
-        return self._data[start : self._at]
+        return self._data[start : self.at]
+
+    def peek(self, count: int) -> memoryview:
+        """The next bytes, which stay to be read."""
+        return memoryview(self._data)[self.at : self.at + count]
 
     def fixed(self, format_: struct.Struct) -> Any:
         """The next value of a fixed size."""
@@ -86,10 +91,10 @@ class Reader:
         return None if length == -1 else self.take(length)
 
     def _skip(self, count: int) -> int:
-        start = self._at
+        start = self.at
         if count < 0 or count > len(self._data) - start:
             raise MalformedAnswer(f"{count} bytes were announced, {len(self._data) - start} are there")
-        self._at = start + count
+        self.at = start + count
         return start
 
 
