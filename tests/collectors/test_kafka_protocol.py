@@ -228,6 +228,9 @@ class TestAnswers:
         body = struct.pack(">ihi", 0, 0, count)
         with pytest.raises(MalformedAnswer, match="elements"):
             group_messages.LIST_GROUPS.decode(body, 1)
+        columns = struct.pack(">iih", 0, 1, 1) + b"t" + struct.pack(">i", count)
+        with pytest.raises(MalformedAnswer, match="elements"):
+            group_messages.OFFSET_FETCH.decode(columns, 3)
 
     def test_an_integer_that_never_ends(self) -> None:
         with pytest.raises(MalformedAnswer, match="32 bits"):

@@ -47,7 +47,8 @@ def read_commits(
         elif answer.kind != "group_gone":
             group.error = answer.kind
             errors.note(answer.kind, f"committed offsets of group {group.name}: {answer}")
-    if client.seconds_since_answer is not None:
+    is_any_read = any(not isinstance(answer, KafkaTrouble) for _, answer in answers.values())
+    if is_any_read and client.seconds_since_answer is not None:
         commits.read_at = clock() - timedelta(seconds=client.seconds_since_answer)
     return commits
 
