@@ -183,7 +183,7 @@ def test_the_doctor_tries_each_source(tmp_path: Path) -> None:
 def commits_of(group: str, offsets: dict[tuple[str, int], int | None]) -> CommitColumns:
     commits = CommitColumns()
     for (topic, partition), offset in offsets.items():
-        block = without_offset(group, topic, [partition])
+        block = without_offset(group, {topic: [partition]})
         block.committed[0] = NONE if offset is None else offset
         commits.blocks.append(block)
     return commits

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
 from typing import Any
 
+import numpy as np
 import pytest
 from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, Producer, TopicPartition
 from confluent_kafka.admin import AclOperation, ResourceType
@@ -18,6 +19,7 @@ from lagwise_collectors.kafka.requests.commit_columns import CommitColumns
 from lagwise_collectors.kafka.requests.group_members import KafkaGroup
 from lagwise_collectors.kafka.source import KafkaSource
 from lagwise_collectors.kafka_protocol import committed_offsets
+from lagwise_collectors.kafka_protocol.group_messages import OFFSET_FETCH
 from lagwise_collectors.protocol import ErrorTally, Snapshot
 from lagwise_sandbox.broker import KafkaBroker
 from tests.collectors.kafka import BY_LIBRDKAFKA, Lab, eventually, rows
@@ -127,7 +129,7 @@ def test_every_version_reads_the_same(lab: Lab, version: int, monkeypatch: pytes
     for number in range(12):
         lab.commit(lab.name(f"g{number}"), topic, {0: number, 2: 9})
         lab.commit(lab.name(f"g{number}"), other, {0: 4})
-    older = dataclasses.replace(committed_offsets.OFFSET_FETCH, highest=version)
+    older = dataclasses.replace(OFFSET_FETCH, highest=version)
     monkeypatch.setattr(committed_offsets, "OFFSET_FETCH", older)
     with both_ways(lab) as (own, librdkafkas):
         ours, theirs = own.collect(), librdkafkas.collect()
@@ -143,7 +145,7 @@ def test_a_broker_that_does_not_know_our_request_is_read_through_librdkafka_and_
     topic = lab.topic()
     lab.commit(lab.name("g"), topic, {0: 3})
     assert "read by Lagwise's own requests" in detail(lab.cluster())
-    future = dataclasses.replace(committed_offsets.OFFSET_FETCH, lowest=98, highest=99)
+    future = dataclasses.replace(OFFSET_FETCH, lowest=98, highest=99)
     monkeypatch.setattr(committed_offsets, "OFFSET_FETCH", future)
     with closing(KafkaSource(lab.cluster())) as source:
         snapshot = source.collect()
@@ -199,8 +201,10 @@ def test_missing_rights_cost_the_same_rows_and_give_the_same_errors(
 
 
 def pairs(commits: CommitColumns) -> list[tuple[str, str, int, int]]:
+    of_groups, groups = commits.numbered_groups()
+    of_topics, topics = commits.numbered_topics()
+    numbers = [commits.numbers(name, np.int64).tolist() for name in ("partition", "committed")]
     return sorted(
-        (block.group, block.topic, partition, committed)
-        for block in commits.blocks
-        for partition, committed in zip(block.partition.tolist(), block.committed.tolist(), strict=True)
+        (groups[group], topics[topic], partition, committed)
+        for group, topic, partition, committed in zip(of_groups, of_topics, *numbers, strict=True)
     )

@@ -10,6 +10,7 @@ import time
 import zipfile
 from collections.abc import Iterator
 from functools import cache
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -155,14 +156,28 @@ def as_rows(kind: Kind, value: Any, version: int) -> Any:
     if isinstance(kind, Struct):
         return {one.name: as_rows(one.kind, value[one.name], version) for one in kind.fields}
     if isinstance(kind, ColumnsOf) and isinstance(value, dict):
-        assert isinstance(kind.element, Struct)
+        names, counts = value.pop("name"), value.pop("rows")
         columns = {
             name: column.tolist() if isinstance(column, np.ndarray) else column for name, column in value.items()
         }
-        rows = range(len(columns["partition_index"]))
-        value = [{name: column and column[row] for name, column in columns.items()} for row in rows]
+        every = iter(range(sum(counts)))
+        return [
+            {
+                "name": name,
+                "partitions": [
+                    {field: column and column[row] for field, column in columns.items()} for row in islice(every, count)
+                ],
+            }
+            for name, count in zip(names, counts, strict=True)
+        ]
     if isinstance(kind, ColumnsOf):
-        return [{name: one or None if isinstance(one, str) else one for name, one in row.items()} for row in value]
+        return [
+            {
+                "name": topic["name"],
+                "partitions": [{**one, "metadata": one["metadata"] or None} for one in topic["partitions"]],
+            }
+            for topic in value
+        ]
     if isinstance(kind, ArrayOf):
         return [as_rows(kind.element, one, version) for one in value]
     return value

@@ -91,13 +91,15 @@ def _add(found: ExternalGroup, commits: CommitColumns, rows: _Rows) -> None:
             block.committed_at[row] = offset.updated_at
             if block.metadata is not None:
                 block.metadata[row] = None
-    by_topic: dict[str, list[ExternalOffset]] = {}
-    for offset in new:
-        by_topic.setdefault(offset.topic, []).append(offset)
-    for topic, offsets in by_topic.items():
-        block = without_offset(found.name, topic, [offset.partition for offset in offsets], [owner] * len(offsets))
-        block.committed[:] = [NONE if offset.committed is None else offset.committed for offset in offsets]
-        block.committed_at = [offset.updated_at if offset.committed is not None else None for offset in offsets]
+    if new:
+        new.sort(key=lambda offset: offset.topic)
+        partitions: dict[str, list[int]] = {}
+        for offset in new:
+            partitions.setdefault(offset.topic, []).append(offset.partition)
+        block = without_offset(found.name, partitions)
+        block.committed[:] = [NONE if offset.committed is None else offset.committed for offset in new]
+        block.committed_at = [offset.updated_at if offset.committed is not None else None for offset in new]
+        block.owner = None if owner is None else [owner] * len(new)
         commits.blocks.append(block)
 
 

@@ -16,8 +16,8 @@ _PARTITION_NUMBERS = 1 << 31
 
 def next_record_column(records: NextRecords, commits: CommitColumns, marks: WatermarkColumns) -> NDArray[np.int64]:
     """The offset of the next record (or the end) after each commit; NONE where it was not looked up."""
-    topics: dict[str, int] = {}
-    numbers = commits.repeated([topics.setdefault(block.topic, len(topics)) for block in commits.blocks])
+    numbers, names = commits.numbered_topics()
+    topics = {name: number for number, name in enumerate(names)}
     keys = numbers.astype(np.int64) * _PARTITION_NUMBERS + commits.numbers("partition", np.int64)
     committed = commits.numbers("committed", np.int64)
     start, end = _ends(keys, topics, marks)
@@ -26,7 +26,6 @@ def next_record_column(records: NextRecords, commits: CommitColumns, marks: Wate
     is_marker_deleted = (start == end) & (end == committed + 1)
     is_known = np.isin(keys, _keys(topics, [(position.topic, position.partition) for position in records.known]))
     rows = ((committed > NONE) & (is_known | (end > NONE) & (is_near | is_marker_deleted))).nonzero()[0].tolist()
-    names = list(topics)
     positions = [
         LogPosition(names[key // _PARTITION_NUMBERS], key % _PARTITION_NUMBERS, offset)
         for key, offset in zip(keys[rows].tolist(), committed[rows].tolist(), strict=True)

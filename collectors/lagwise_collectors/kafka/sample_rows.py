@@ -72,8 +72,8 @@ def add_commits(sample: SampleBuilder, commits: CommitColumns, now: datetime) ->
     sample.facts["commits_read_at"] = commits.read_at
     rows = len(commits)
     columns = {
-        "group": _repeated(commits, [block.group for block in commits.blocks]),
-        "topic": _repeated(commits, [block.topic for block in commits.blocks]),
+        "group": _named(*commits.numbered_groups()),
+        "topic": _named(*commits.numbered_topics()),
         "partition": pa.array(commits.numbers("partition", np.int32)),
         "committed": _unless_none(commits.numbers("committed", np.int64)),
         "next_record": pa.nulls(rows, pa.int64()) if commits.next_record is None else _unless_none(commits.next_record),
@@ -86,11 +86,8 @@ def add_commits(sample: SampleBuilder, commits: CommitColumns, now: datetime) ->
     sample.add(COMMITS, columns, commits.read_at or now)
 
 
-def _repeated(commits: CommitColumns, names: Sequence[str]) -> pa.Array:
-    """A column from one name for each block."""
-    numbers: dict[str, int] = {}
-    indices = commits.repeated([numbers.setdefault(name, len(numbers)) for name in names])
-    return pa.DictionaryArray.from_arrays(pa.array(indices), pa.array(list(numbers), pa.string()))
+def _named(numbers: NDArray[np.int32], names: Sequence[str]) -> pa.Array:
+    return pa.DictionaryArray.from_arrays(pa.array(numbers), pa.array(names, pa.string()))
 
 
 def _unless_none(numbers: NDArray[Any]) -> pa.Array:

@@ -116,10 +116,13 @@ class ProtocolClient:
             answers = self._ask_all(api, [(node, request(names)) for node, names in asked], deadline)
             left = []
             for (node, names), answer in zip(asked, answers, strict=True):
-                is_answer = not isinstance(answer, KafkaTrouble)
-                by_name = {one.get("group_id", names[0]): one for one in parts(answer)} if is_answer else {}
+                by_name: Mapping[str, Answer] = (
+                    dict.fromkeys(names, answer)
+                    if isinstance(answer, KafkaTrouble)
+                    else {one.get("group_id", names[0]): one for one in parts(answer)}
+                )
                 for name in names:
-                    part = by_name.get(name) if is_answer else answer
+                    part = by_name.get(name)
                     found[name] = node, _result(part, f"{api.name} of group {name}")
                     if part is None or isinstance(part, KafkaTrouble) or part["error_code"] in COORDINATOR_MOVED:
                         self._coordinators.pop(name, None)

@@ -42,8 +42,7 @@ def read_commits(
         answer = answers[group.name][1]
         if not isinstance(answer, KafkaTrouble):
             owned = owners(group.members)
-            blocks = [_block(group.name, topic, errors) for topic in answer["topics"]]
-            commits.add_group(group.name, owned, [block for block in blocks if len(block)])
+            commits.add_group(group.name, owned, _block(group.name, answer["topics"], errors))
         elif answer.kind != "group_gone":
             group.error = answer.kind
             errors.note(answer.kind, f"committed offsets of group {group.name}: {answer}")
@@ -72,23 +71,26 @@ def _parts(answer: Row) -> list[Row]:
     return [answer] if groups is None else groups
 
 
-def _block(group: str, topic: Row, errors: ErrorTally) -> CommitBlock:
-    name, found = topic["name"], topic["partitions"]
+def _block(group: str, found: Row, errors: ErrorTally) -> CommitBlock:
+    """The columns of a group's answer without what has no offset."""
+    topics, rows = found["name"], found["rows"]
     partition, committed, metadata = found["partition_index"], found["committed_offset"], found["metadata"]
     epoch = found["committed_leader_epoch"]
     if epoch is None:
         epoch = np.full(len(partition), NONE, np.int32)
     failed = found["error_code"] != 0
-    for row in failed.nonzero()[0].tolist():
-        what = f"committed offset of group {group} on {name}[{partition[row]}]"
-        trouble = trouble_of_code(int(found["error_code"][row]), None, what)
-        errors.note(trouble.kind, str(trouble))
-    kept = ~failed & (committed >= 0)
+    kept = ~failed & (committed > NONE)
     if not kept.all():
+        of_rows = np.repeat(np.arange(len(topics)), rows)
+        for row in failed.nonzero()[0].tolist():
+            what = f"committed offset of group {group} on {topics[of_rows[row]]}[{partition[row]}]"
+            trouble = trouble_of_code(int(found["error_code"][row]), None, what)
+            errors.note(trouble.kind, str(trouble))
+        rows = np.bincount(of_rows[kept], minlength=len(topics)).tolist()
         partition, committed, epoch = partition[kept], committed[kept], epoch[kept]
         if metadata is not None:
             metadata = [text for text, is_kept in zip(metadata, kept.tolist(), strict=True) if is_kept]
     if metadata is not None:
         # Clients in C commit the zero byte at the end of their text as well.
         metadata = [text and (text.partition("\0")[0] or None) for text in metadata]
-    return CommitBlock(group, name, partition, committed, epoch, metadata)
+    return CommitBlock(group, topics, rows, partition, committed, epoch, metadata)

@@ -249,13 +249,19 @@ STREAMS_GROUP_DESCRIBE = Api(
     ),
 )
 
-_COMMITTED_PARTITIONS = ColumnsOf(
+_COMMITTED = ColumnsOf(
     struct_of(
-        Field("partition_index", INT32),
-        Field("committed_offset", INT64),
-        Field("committed_leader_epoch", INT32, 5),
-        Field("metadata", NULLABLE_STRING),
-        Field("error_code", INT16),
+        Field("name", STRING),
+        Field(
+            "partitions",
+            rows_of(
+                Field("partition_index", INT32),
+                Field("committed_offset", INT64),
+                Field("committed_leader_epoch", INT32, 5),
+                Field("metadata", NULLABLE_STRING),
+                Field("error_code", INT16),
+            ),
+        ),
     )
 )
 
@@ -291,13 +297,13 @@ OFFSET_FETCH = Api(
     ),
     response=struct_of(
         Field("throttle_time_ms", INT32, 3),
-        Field("topics", rows_of(Field("name", STRING), Field("partitions", _COMMITTED_PARTITIONS)), 0, 7),
+        Field("topics", _COMMITTED, 0, 7),
         Field("error_code", INT16, 0, 7),
         Field(
             "groups",
             rows_of(
                 Field("group_id", STRING),
-                Field("topics", rows_of(Field("name", STRING), Field("partitions", _COMMITTED_PARTITIONS))),
+                Field("topics", _COMMITTED),
                 Field("error_code", INT16),
             ),
             8,

@@ -114,25 +114,26 @@ def add_share_offsets(
                 errors.note(answer.kind, f"start offsets of group {name}: {answer}")
             continue
         commits.read_at = max(commits.read_at or clock(), clock())
-        blocks = [_share_block(name, topic, errors) for topic in answer["topics"]]
-        commits.add_group(name, owners(by_name[name].members), [block for block in blocks if len(block)])
+        commits.add_group(name, owners(by_name[name].members), _share_block(name, answer["topics"], errors))
 
 
-def _share_block(group: str, topic: Row, errors: ErrorTally) -> CommitBlock:
-    name, partitions = topic["topic_name"], topic["partitions"]
-    committed, epochs = [], []
-    for one in partitions:
-        is_read = not one["error_code"] and one["start_offset"] != _UNINITIALIZED
-        if one["error_code"]:
-            what = f"start offset of group {group} on {name}[{one['partition_index']}]"
-            trouble = trouble_of_code(one["error_code"], one["error_message"], what)
-            errors.note(trouble.kind, str(trouble))
-        committed.append(one["start_offset"] if is_read else NONE)
-        epochs.append(one["leader_epoch"] if is_read else NONE)
+def _share_block(group: str, topics: Sequence[Row], errors: ErrorTally) -> CommitBlock:
+    partitions, committed, epochs = [], [], []
+    for topic in topics:
+        for one in topic["partitions"]:
+            is_read = not one["error_code"] and one["start_offset"] != _UNINITIALIZED
+            if one["error_code"]:
+                what = f"start offset of group {group} on {topic['topic_name']}[{one['partition_index']}]"
+                trouble = trouble_of_code(one["error_code"], one["error_message"], what)
+                errors.note(trouble.kind, str(trouble))
+            partitions.append(one["partition_index"])
+            committed.append(one["start_offset"] if is_read else NONE)
+            epochs.append(one["leader_epoch"] if is_read else NONE)
     return CommitBlock(
         group,
-        name,
-        partition=np.array([one["partition_index"] for one in partitions], np.int32),
+        topics=[topic["topic_name"] for topic in topics],
+        rows=[len(topic["partitions"]) for topic in topics],
+        partition=np.array(partitions, np.int32),
         committed=np.array(committed, np.int64),
         leader_epoch=np.array(epochs, np.int32),
     )

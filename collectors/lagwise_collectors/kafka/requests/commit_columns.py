@@ -1,6 +1,6 @@
 """The committed offsets of a sample, in columns."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -14,10 +14,13 @@ NONE = -1
 
 @dataclass(slots=True)
 class CommitBlock:
-    """Rows of ``raw/commits`` about one group on one topic. A column that is None has no value in any row."""
+    """Rows of ``raw/commits`` about one group, its topics one after the other. A column that is None has no value in
+    any row."""
 
     group: str
-    topic: str
+    topics: list[str]
+    #: How many rows each of the topics has.
+    rows: list[int]
     partition: NDArray[np.int32]
     #: Committed offset (of the next record to read); NONE: never committed, gone, or not readable.
     committed: NDArray[np.int64]
@@ -32,6 +35,14 @@ class CommitBlock:
 
     def __len__(self) -> int:
         return len(self.partition)
+
+    def partitions(self) -> Iterator[tuple[str, list[int]]]:
+        """Topics with their partitions, in the order of the rows."""
+        numbers = self.partition.tolist()
+        start = 0
+        for topic, count in zip(self.topics, self.rows, strict=True):
+            yield topic, numbers[start : start + count]
+            start += count
 
 
 @dataclass(slots=True)
@@ -49,30 +60,28 @@ class CommitColumns:
 
     def topics(self) -> set[str]:
         """The topics of the rows."""
-        return {block.topic for block in self.blocks}
+        return {topic for block in self.blocks for topic, count in zip(block.topics, block.rows, strict=True) if count}
 
-    def add_group(
-        self, group: str, owned: Mapping[str, Mapping[int, str]], committed: Iterable[CommitBlock]
-    ) -> list[CommitBlock]:
-        """Append what a group has committed, and what its members own without a commit; returns these blocks.
+    def add_group(self, group: str, owned: Mapping[str, Mapping[int, str]], committed: CommitBlock) -> None:
+        """Append what a group has committed, and what its members own without a commit.
 
         ``owned`` is the member by topic and partition.
         """
-        blocks = []
+        self.blocks.append(committed)
+        if not owned:
+            return
+        owner: list[str | None] = []
         have: dict[str, set[int]] = {}
-        for block in committed:
-            blocks.append(block)
-            its_owners = owned.get(block.topic)
-            if its_owners is not None:
-                numbers = block.partition.tolist()
-                block.owner = [its_owners.get(number) for number in numbers]
-                have.setdefault(block.topic, set()).update(numbers)
-        for topic, its_owners in sorted(owned.items()):
-            missing = sorted(its_owners.keys() - have.get(topic, set()))
-            if missing:
-                blocks.append(without_offset(group, topic, missing, [its_owners[number] for number in missing]))
-        self.blocks += blocks
-        return blocks
+        for topic, numbers in committed.partitions():
+            its_owners = owned.get(topic, {})
+            owner += [its_owners.get(number) for number in numbers]
+            have.setdefault(topic, set()).update(numbers)
+        committed.owner = owner
+        missing = {topic: sorted(owned[topic].keys() - have.get(topic, set())) for topic in sorted(owned)}
+        if any(missing.values()):
+            block = without_offset(group, missing)
+            block.owner = [owned[topic][number] for topic, numbers in missing.items() for number in numbers]
+            self.blocks.append(block)
 
     def keep_hidden(self, before: "CommitColumns", topics: Collection[str], groups: Collection[str]) -> set[str]:
         """Append what ``before`` has on these topics and this has not, without an offset; return the topics of that.
@@ -87,7 +96,7 @@ class CommitColumns:
         for key, numbers in self._partitions(topics).items():
             present.get(key, set()).difference_update(numbers)
         hidden = {key: numbers for key, numbers in present.items() if numbers and key[0] in groups}
-        self.blocks += [without_offset(group, topic, sorted(those)) for (group, topic), those in hidden.items()]
+        self.blocks += [without_offset(group, {topic: sorted(those)}) for (group, topic), those in hidden.items()]
         return {topic for _, topic in hidden}
 
     def rows_by_partition(self, groups: Collection[str]) -> dict[str, dict[tuple[str, int], tuple[CommitBlock, int]]]:
@@ -96,14 +105,13 @@ class CommitColumns:
         for block in self.blocks:
             if block.group in groups:
                 rows = found.setdefault(block.group, {})
-                rows.update(
-                    {(block.topic, number): (block, row) for row, number in enumerate(block.partition.tolist())}
-                )
+                pairs = [(topic, number) for topic, numbers in block.partitions() for number in numbers]
+                rows.update({pair: (block, row) for row, pair in enumerate(pairs)})
         return found
 
     def partitions_of(self, topics: Collection[str]) -> Iterator[tuple[str, list[int]]]:
-        """The partitions of the rows on these topics; a topic comes once for each block."""
-        return ((block.topic, block.partition.tolist()) for block in self.blocks if block.topic in topics)
+        """The partitions of the rows on these topics; a topic comes once for each group."""
+        return (found for block in self.blocks for found in block.partitions() if found[0] in topics)
 
     def numbers(self, name: str, dtype: Any) -> NDArray[Any]:
         """A column of numbers, of all rows."""
@@ -119,28 +127,38 @@ class CommitColumns:
             values += [None] * len(block) if column is None else column
         return values
 
-    def repeated(self, of_blocks: Sequence[int]) -> NDArray[np.int32]:
-        """A column of all rows from one number for each block."""
-        return np.repeat(np.array(of_blocks, np.int32), [len(block) for block in self.blocks])
+    def numbered_groups(self) -> tuple[NDArray[np.int32], list[str]]:
+        """A number for the group of each row, and the groups."""
+        return _numbered([block.group for block in self.blocks], [len(block) for block in self.blocks])
+
+    def numbered_topics(self) -> tuple[NDArray[np.int32], list[str]]:
+        """A number for the topic of each row, and the topics."""
+        topics = [topic for block in self.blocks for topic in block.topics]
+        return _numbered(topics, [count for block in self.blocks for count in block.rows])
 
     def _partitions(self, topics: Collection[str]) -> dict[tuple[str, str], set[int]]:
         found: dict[tuple[str, str], set[int]] = {}
         for block in self.blocks:
-            if block.topic in topics:
-                found.setdefault((block.group, block.topic), set()).update(block.partition.tolist())
+            for topic, numbers in block.partitions():
+                if topic in topics:
+                    found.setdefault((block.group, topic), set()).update(numbers)
         return found
 
 
-def without_offset(
-    group: str, topic: str, partitions: Sequence[int], owner: list[str | None] | None = None
-) -> CommitBlock:
-    """Rows that have no offset."""
-    nothing = np.full(len(partitions), NONE)
+def without_offset(group: str, partitions: Mapping[str, Sequence[int]]) -> CommitBlock:
+    """Rows that have no offset, by topic."""
+    numbers = [number for some in partitions.values() for number in some]
     return CommitBlock(
         group,
-        topic,
-        np.array(partitions, np.int32),
-        committed=nothing.astype(np.int64),
-        leader_epoch=nothing.astype(np.int32),
-        owner=owner,
+        topics=list(partitions),
+        rows=[len(some) for some in partitions.values()],
+        partition=np.array(numbers, np.int32),
+        committed=np.full(len(numbers), NONE, np.int64),
+        leader_epoch=np.full(len(numbers), NONE, np.int32),
     )
+
+
+def _numbered(names: Sequence[str], rows: Sequence[int]) -> tuple[NDArray[np.int32], list[str]]:
+    numbers: dict[str, int] = {}
+    of_names = np.array([numbers.setdefault(name, len(numbers)) for name in names], np.int32)
+    return np.repeat(of_names, rows), list(numbers)

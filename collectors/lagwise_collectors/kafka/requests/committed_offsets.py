@@ -10,6 +10,7 @@ has begun to commit.
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
 from datetime import UTC, datetime
+from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -98,11 +99,9 @@ class CommitReader:
                 kind = kind_of(tp.error)
                 errors.note(kind, f"committed offset of group {group.name} on {tp.topic}[{tp.partition}]: {kind}")
         committed = [tp for tp in found if tp.offset >= 0 and tp.error is None]
-        by_topic: dict[str, list[TopicPartition]] = {}
-        for tp in committed:
-            by_topic.setdefault(tp.topic, []).append(tp)
-        blocks = [_block(group.name, topic, those) for topic, those in by_topic.items()]
-        self._remember(group.name, commits.add_group(group.name, owners(group.members), blocks), whole=whole)
+        first = len(commits.blocks)
+        commits.add_group(group.name, owners(group.members), _block(group.name, committed))
+        self._remember(group.name, commits.blocks[first:], whole=whole)
 
     def _remember(self, name: str, blocks: Sequence[CommitBlock], *, whole: bool) -> None:
         count = sum(map(len, blocks))
@@ -112,7 +111,12 @@ class CommitReader:
         known = self._slices.get(name)
         if not whole and known is not None and sum(map(len, known)) == count:
             return  # an answer to slices holds nothing that was not asked for: as many as asked are the same ones
-        every = [TopicPartition(block.topic, number) for block in blocks for number in block.partition.tolist()]
+        every = [
+            TopicPartition(topic, number)
+            for block in blocks
+            for topic, numbers in block.partitions()
+            for number in numbers
+        ]
         self._slices[name] = [every[i : i + SLICE] for i in range(0, len(every), SLICE)]
 
     def _due_as_whole(self) -> set[str]:
@@ -128,11 +132,13 @@ class CommitReader:
             del self._slices[name]
 
 
-def _block(group: str, topic: str, found: Sequence[TopicPartition]) -> CommitBlock:
+def _block(group: str, found: Sequence[TopicPartition]) -> CommitBlock:
     metadata = [tp.metadata or None for tp in found]
+    topics = [(topic, len(list(those))) for topic, those in groupby(found, lambda tp: tp.topic)]
     return CommitBlock(
         group,
-        topic,
+        topics=[topic for topic, _ in topics],
+        rows=[count for _, count in topics],
         partition=np.array([tp.partition for tp in found], np.int32),
         committed=np.array([tp.offset for tp in found], np.int64),
         leader_epoch=np.array([NONE if tp.leader_epoch is None else tp.leader_epoch for tp in found], np.int32),
