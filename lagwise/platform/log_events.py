@@ -57,6 +57,8 @@ class LogEvent(StrEnum):
     """The account lacks a right. The message says what that costs and what to grant."""
     GROUPS_NOT_LISTED = "groups_not_listed"
     """Only consumer groups of a cluster can be listed: no share group, streams group or group of Kafka Connect."""
+    OFFSETS_THROUGH_LIBRDKAFKA = "offsets_through_librdkafka"
+    """The brokers do not go together with our own requests for committed offsets; librdkafka's cost more."""
     NEXT_RECORDS_FAILED = "next_records_failed"
     """The records behind committed offsets cannot be looked up."""
     LEADER_EVENTS_OMITTED = "leader_events_omitted"

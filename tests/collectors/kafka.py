@@ -15,6 +15,9 @@ from lagwise.config import Cluster, NameFilter
 from lagwise.tables.schema import Table
 from lagwise_collectors.protocol import Snapshot
 
+#: A setting of a cluster that only librdkafka knows, and that changes nothing: our own requests are not used.
+BY_LIBRDKAFKA = {"librdkafka": {"ssl.cipher.suites": "DEFAULT"}}
+
 
 def eventually(condition: Callable[[], Any], seconds: float = 240.0) -> Any:
     """The first true value of the condition; fails after so many seconds. A condition that takes long is asked less

@@ -21,7 +21,7 @@ from lagwise_collectors.external_offsets.model import (
 )
 from lagwise_collectors.external_offsets.sources import ExternalOffsets, OffsetSources, check_offset_sources
 from lagwise_collectors.external_offsets.timed_read import TimedRead
-from lagwise_collectors.kafka.requests.committed_offsets import CommitColumns
+from lagwise_collectors.kafka.requests.commit_columns import NONE, CommitColumns, without_offset
 from lagwise_collectors.kafka.requests.group_members import KafkaGroup, KafkaMember
 from lagwise_collectors.protocol import ErrorTally
 from lagwise_collectors.source_of_cluster import ReaderTask
@@ -182,10 +182,10 @@ def test_the_doctor_tries_each_source(tmp_path: Path) -> None:
 
 def commits_of(group: str, offsets: dict[tuple[str, int], int | None]) -> CommitColumns:
     commits = CommitColumns()
-    commits.add_without_offset([(topic, partition, None) for topic, partition in offsets])
-    commits.committed[:] = list(offsets.values())
-    commits.group.append(group)
-    commits.rows.append(len(offsets))
+    for (topic, partition), offset in offsets.items():
+        block = without_offset(group, {topic: [partition]})
+        block.committed[0] = NONE if offset is None else offset
+        commits.blocks.append(block)
     return commits
 
 
@@ -196,17 +196,12 @@ def joined(
     found.source = "there"
     merge_with_kafka(ExternalOffsets([found]), groups, commits, TopicNames(lambda: topics), errors)
     rows: dict[tuple[str, int], tuple[int | None, str | None]] = {}
-    for (topic, partition), row in commits.rows_by_partition({found.name}).get(found.name, {}).items():
-        rows[topic, partition] = commits.committed[row], commits.owner[row]
-    columns = (
-        commits.topic,
-        commits.partition,
-        commits.owner,
-        commits.metadata,
-        commits.leader_epoch,
-        commits.committed_at,
-    )
-    assert {len(column) for column in columns} == {len(commits.committed)} == {sum(commits.rows)}
+    for (topic, partition), (block, row) in commits.rows_by_partition({found.name}).get(found.name, {}).items():
+        committed = int(block.committed[row])
+        rows[topic, partition] = None if committed == NONE else committed, block.owner[row] if block.owner else None
+    for block in commits.blocks:
+        columns = (block.committed, block.leader_epoch, block.metadata, block.owner, block.committed_at)
+        assert {len(column) for column in columns if column is not None} == {len(block)}
     return next((g for g in groups if g.name == found.name), None), rows, errors.counts
 
 

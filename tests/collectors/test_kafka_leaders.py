@@ -3,16 +3,22 @@
 import base64
 import uuid
 from collections.abc import Iterator
+from contextlib import closing
+from datetime import UTC, datetime
 from pathlib import Path
 
+import numpy as np
 import pytest
 from confluent_kafka import ElectionType, TopicPartition
 from confluent_kafka.admin import NewTopic
 
 from lagwise.domain.vocabulary import EventKind
 from lagwise.tables.raw import WATERMARKS
+from lagwise_collectors.kafka.requests.group_members import KafkaGroup
 from lagwise_collectors.kafka.source import KafkaSource
-from lagwise_collectors.protocol import Snapshot
+from lagwise_collectors.kafka_protocol.client import ProtocolClient
+from lagwise_collectors.kafka_protocol.committed_offsets import read_commits
+from lagwise_collectors.protocol import ErrorTally, Snapshot
 from lagwise_collectors.sample_diff.compare_samples import PreviousSample, compare_samples
 from lagwise_sandbox.broker import KafkaBroker
 from lagwise_sandbox.server_process import free_ports
@@ -100,3 +106,27 @@ def test_a_broker_fails_and_comes_back(brokers: tuple[KafkaBroker, KafkaBroker])
         (moves, EventKind.LEADERS_MOVED, "broker 1", "broker 2", "2 of 3 partitions"),
     ]
     source.close()
+
+
+def test_a_coordinator_that_has_moved_is_asked_where_it_is_now(brokers: tuple[KafkaBroker, KafkaBroker]) -> None:
+    """Each broker is asked for the groups of the other, as after all coordinators have moved."""
+    lab = Lab(brokers[0].client_settings())
+    topic = lab.topic(partitions=1)
+    names = [lab.name(f"g{number}") for number in range(10)]
+    for number, name in enumerate(names):
+        lab.commit(name, topic, {0: number})
+    with closing(ProtocolClient(lab.cluster())) as client:
+
+        def offsets() -> list[int]:
+            errors = ErrorTally()
+            commits = read_commits(client, [KafkaGroup(name) for name in names], errors, lambda: datetime.now(UTC))
+            assert not errors
+            return [int(offset) for offset in commits.numbers("committed", np.int64)]
+
+        client.read_brokers(client.deadline())
+        assert offsets() == list(range(10))
+        before = dict(client._coordinators)
+        assert set(before.values()) == {1, 2}
+        client._coordinators.update({name: 3 - node for name, node in before.items()})
+        assert offsets() == list(range(10))
+        assert client._coordinators == before

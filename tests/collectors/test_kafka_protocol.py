@@ -10,8 +10,10 @@ import time
 import zipfile
 from collections.abc import Iterator
 from functools import cache
+from itertools import islice
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -19,6 +21,7 @@ from hypothesis import strategies as st
 from lagwise.config import Cluster
 from lagwise_collectors.kafka.requests.errors import KafkaTrouble
 from lagwise_collectors.kafka_protocol import group_messages, messages, sasl, schema
+from lagwise_collectors.kafka_protocol.columns import ColumnsOf
 from lagwise_collectors.kafka_protocol.connection import Connection
 from lagwise_collectors.kafka_protocol.schema import Api, ArrayOf, Field, Fixed, Kind, Sized, Struct
 from lagwise_collectors.kafka_protocol.security import reach_of
@@ -146,13 +149,81 @@ def encoded(api: Api, version: int, value: Any) -> bytes:
     return bytes(writer.data)
 
 
+def as_rows(kind: Kind, value: Any, version: int) -> Any:
+    """A value as rows, also where it was read as columns, for which an empty text is none."""
+    if value is None:
+        return None
+    if isinstance(kind, Struct):
+        return {one.name: as_rows(one.kind, value[one.name], version) for one in kind.fields}
+    if isinstance(kind, ColumnsOf) and isinstance(value, dict):
+        names, counts = value.pop("name"), value.pop("rows")
+        columns = {
+            name: column.tolist() if isinstance(column, np.ndarray) else column for name, column in value.items()
+        }
+        every = iter(range(sum(counts)))
+        return [
+            {
+                "name": name,
+                "partitions": [
+                    {field: column and column[row] for field, column in columns.items()} for row in islice(every, count)
+                ],
+            }
+            for name, count in zip(names, counts, strict=True)
+        ]
+    if isinstance(kind, ColumnsOf):
+        return [
+            {
+                "name": topic["name"],
+                "partitions": [{**one, "metadata": one["metadata"] or None} for one in topic["partitions"]],
+            }
+            for topic in value
+        ]
+    if isinstance(kind, ArrayOf):
+        return [as_rows(kind.element, one, version) for one in value]
+    return value
+
+
 class TestAnswers:
     @settings(max_examples=60)
     @given(data=st.data())
     def test_what_was_written_is_read(self, data: st.DataObject) -> None:
         api, version = data.draw(st.sampled_from(VERSIONS))
         value = data.draw(values_of(api.response, version))
-        assert api.decode(encoded(api, version, value), version) == value
+        found = api.decode(encoded(api, version, value), version)
+        assert as_rows(api.response, found, version) == as_rows(api.response, value, version)
+
+    @settings(max_examples=60)
+    @given(version=st.integers(2, 9), count=st.integers(0, 1100), data=st.data())
+    def test_columns_are_the_rows_whatever_the_lengths_of_texts(
+        self, version: int, count: int, data: st.DataObject
+    ) -> None:
+        """One by one, in blocks, and in more rows than are read at once."""
+        text = data.draw(st.sampled_from(["", None, "as long", "é" * 70, "x" * 126, "x" * 127]))
+        odd = data.draw(st.dictionaries(st.integers(0, 1100), st.none() | st.text(max_size=200), max_size=2))
+        offsets = [data.draw(st.sampled_from([0, -1, 2**63 - 1])) for _ in range(3)]
+        partitions = [
+            {
+                "partition_index": number,
+                "committed_offset": offsets[number % 3],
+                "committed_leader_epoch": number % 2 - 1 if version >= 5 else None,
+                "metadata": odd.get(number, text),
+                "error_code": number % 5,
+            }
+            for number in range(count)
+        ]
+        topics = [{"name": "t", "partitions": partitions}, {"name": "u", "partitions": partitions[:2]}]
+        value: dict[str, Any] = dict.fromkeys(("throttle_time_ms", "topics", "error_code", "groups"))
+        value["throttle_time_ms"] = 0 if version >= 3 else None
+        if version >= 8:
+            value["groups"] = [{"group_id": "g", "topics": topics, "error_code": 0}]
+        else:
+            value |= {"topics": topics, "error_code": 0}
+        api, body = group_messages.OFFSET_FETCH, encoded(group_messages.OFFSET_FETCH, version, value)
+        found = api.decode(body, version)
+        assert as_rows(api.response, found, version) == as_rows(api.response, value, version)
+        if count:
+            with pytest.raises(MalformedAnswer):
+                api.decode(body[: -data.draw(st.integers(1, min(40, len(body) - 1)))], version)
 
     @settings(max_examples=300)
     @given(data=st.data())
@@ -172,6 +243,9 @@ class TestAnswers:
         body = struct.pack(">ihi", 0, 0, count)
         with pytest.raises(MalformedAnswer, match="elements"):
             group_messages.LIST_GROUPS.decode(body, 1)
+        columns = struct.pack(">iih", 0, 1, 1) + b"t" + struct.pack(">i", count)
+        with pytest.raises(MalformedAnswer, match="elements"):
+            group_messages.OFFSET_FETCH.decode(columns, 3)
 
     def test_an_integer_that_never_ends(self) -> None:
         with pytest.raises(MalformedAnswer, match="32 bits"):

@@ -15,7 +15,7 @@ from lagwise_collectors.kafka.source import KafkaSource
 from lagwise_collectors.protocol import Snapshot
 from lagwise_collectors.sample_diff.compare_samples import PreviousSample, compare_samples
 from lagwise_sandbox.broker import KafkaBroker
-from tests.collectors.kafka import Lab, eventually, rows
+from tests.collectors.kafka import BY_LIBRDKAFKA, Lab, eventually, rows
 
 pytestmark = pytest.mark.broker
 
@@ -302,7 +302,7 @@ class TestGroups:
         monkeypatch.setattr(committed_offsets, "WHOLE_EVERY", 3)
         topic, late, group = lab.topic(partitions=15), lab.topic("late", 1), lab.name("big")
         lab.commit(group, topic, dict.fromkeys(range(13), 0))
-        source = KafkaSource(lab.cluster())
+        source = KafkaSource(lab.cluster(**BY_LIBRDKAFKA))
         asked: list[bool] = []
         ask = committed_offsets.CommitReader._ask
 

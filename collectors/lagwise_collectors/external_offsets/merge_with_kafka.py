@@ -1,17 +1,17 @@
 """Merges external offsets with those committed to Kafka: one row per group, one per group-partition."""
 
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 
 from lagwise_collectors.external_offsets.model import ExternalGroup, ExternalOffset, OffsetSourceTrouble
 from lagwise_collectors.external_offsets.sources import ExternalOffsets
-from lagwise_collectors.kafka.requests.committed_offsets import CommitColumns
+from lagwise_collectors.kafka.requests.commit_columns import NONE, CommitBlock, CommitColumns, without_offset
 from lagwise_collectors.kafka.requests.group_members import KafkaGroup, KafkaMember
 from lagwise_collectors.protocol import ErrorTally
 
-#: Rows by topic and partition.
-_Rows = Mapping[tuple[str, int], int]
+#: Blocks and rows in them by topic and partition.
+_Rows = Mapping[tuple[str, int], tuple[CommitBlock, int]]
 
 
 def merge_with_kafka(
@@ -29,7 +29,6 @@ def merge_with_kafka(
     """
     if not external.groups:
         return
-    commits.committed_at += [None] * (len(commits.topic) - len(commits.committed_at))
     rows = commits.rows_by_partition({group.name for group in external.groups})
     known = {group.name: group for group in groups}
     for found in external.groups:
@@ -76,26 +75,32 @@ def _add(found: ExternalGroup, commits: CommitColumns, rows: _Rows) -> None:
     owner = found.job.id if found.job is not None else None
     new: list[ExternalOffset] = []
     for offset in found.offsets:
-        row = rows.get((offset.topic, offset.partition))
-        if row is None:
+        place = rows.get((offset.topic, offset.partition))
+        if place is None:
             new.append(offset)
             continue
-        commits.owner[row] = commits.owner[row] or owner
-        before = commits.committed[row]
-        is_older = found.follows_kafka and before is not None and before >= (offset.committed or 0)
+        block, row = place
+        if owner is not None:
+            block.owner = block.owner or [None] * len(block)
+            block.owner[row] = block.owner[row] or owner
+        before = int(block.committed[row])
+        is_older = found.follows_kafka and before != NONE and before >= (offset.committed or 0)
         if offset.committed is not None and not is_older:
-            commits.committed[row], commits.committed_at[row] = offset.committed, offset.updated_at
-            commits.leader_epoch[row] = commits.metadata[row] = None
+            block.committed[row], block.leader_epoch[row] = offset.committed, NONE
+            block.committed_at = block.committed_at or [None] * len(block)
+            block.committed_at[row] = offset.updated_at
+            if block.metadata is not None:
+                block.metadata[row] = None
     if new:
-        _append(found.name, new, owner, commits)
-
-
-def _append(group: str, offsets: Sequence[ExternalOffset], owner: str | None, commits: CommitColumns) -> None:
-    commits.add_without_offset([(offset.topic, offset.partition, owner) for offset in offsets])
-    commits.committed[-len(offsets) :] = [offset.committed for offset in offsets]
-    commits.committed_at += [offset.updated_at if offset.committed is not None else None for offset in offsets]
-    commits.group.append(group)
-    commits.rows.append(len(offsets))
+        new.sort(key=lambda offset: offset.topic)
+        partitions: dict[str, list[int]] = {}
+        for offset in new:
+            partitions.setdefault(offset.topic, []).append(offset.partition)
+        block = without_offset(found.name, partitions)
+        block.committed[:] = [NONE if offset.committed is None else offset.committed for offset in new]
+        block.committed_at = [offset.updated_at if offset.committed is not None else None for offset in new]
+        block.owner = None if owner is None else [owner] * len(new)
+        commits.blocks.append(block)
 
 
 #: The names of all topics are listed at most this often, even while some are unknown.

@@ -2,9 +2,9 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from typing import Any
 
+import numpy as np
 from confluent_kafka.admin import ResourceType
 
 from lagwise.config import Cluster
@@ -12,7 +12,7 @@ from lagwise.domain.humanise import plural
 from lagwise.platform.errors import ConfigError
 from lagwise_collectors.kafka.group_reader import GroupReader
 from lagwise_collectors.kafka.requests.client import KafkaClient
-from lagwise_collectors.kafka.requests.committed_offsets import CommitReader
+from lagwise_collectors.kafka.requests.commit_columns import NONE
 from lagwise_collectors.kafka.requests.errors import ADVICE, KafkaTrouble
 from lagwise_collectors.kafka.requests.group_members import KafkaGroup, topics_of
 from lagwise_collectors.kafka.requests.next_records import LogPosition, try_fetching
@@ -66,6 +66,7 @@ class _Steps:
             *self._every_type(),
             self._try("describe groups", _DESCRIBE_GROUPS, self._describe_groups),
             self._try("committed offsets", f"{_DESCRIBE_GROUPS}, {_DESCRIBE_TOPICS}", self._commits),
+            *self._own_requests(),
             self._try("describe topics", _DESCRIBE_TOPICS, self._describe_topics),
             self._try("watermarks", _DESCRIBE_TOPICS, self._watermarks),
             self._optional(
@@ -166,18 +167,33 @@ class _Steps:
             )
         ]
 
+    def _own_requests(self) -> list[Check]:
+        refusal = self.reader.offsets_refusal
+        if refusal is None:
+            return []
+        return [
+            Check(
+                "offsets of many groups at once",
+                False,
+                f"{refusal.kind}: {refusal}",
+                _DESCRIBE_GROUPS,
+                "nothing is missing: committed offsets are read through librdkafka, which takes more CPU and memory",
+                required=False,
+            )
+        ]
+
     def _describe_groups(self, errors: ErrorTally) -> str:
         self.groups = self.reader.describe_groups(self.types, errors)
         members = sum(len(group.members) for group in self.groups)
         return f"{plural(sum(g.error is None for g in self.groups), 'group')} with {plural(members, 'member')}"
 
     def _commits(self, errors: ErrorTally) -> str:
-        reader = CommitReader(self.client)
-        commits = self.reader.read_offsets(self.groups, reader, errors, lambda: datetime.now(UTC))
-        names = set(commits.topic) | topics_of(self.groups)
+        commits = self.reader.read_offsets(self.groups, errors)
+        names = commits.topics() | topics_of(self.groups)
         self.topics = {name: KafkaTopic(name) for name in names}
-        known = len(commits.committed) - commits.committed.count(None)
-        return f"{plural(known, 'committed offset')} on {plural(len(names), 'topic')}"
+        known = int((commits.numbers("committed", np.int64) > NONE).sum())
+        way = "by Lagwise's own requests" if self.reader.reads_offsets_itself else "through librdkafka"
+        return f"{plural(known, 'committed offset')} on {plural(len(names), 'topic')}, read {way}"
 
     def _describe_topics(self, errors: ErrorTally) -> str:
         self.topics = described_topics(self.client, ask_topics(self.client, self.topics), errors)

@@ -3,19 +3,21 @@
 from collections.abc import Sequence
 from dataclasses import asdict, fields
 from datetime import datetime
+from typing import Any
 
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from lagwise.domain.vocabulary import RECORDED
 from lagwise.tables.raw import COMMITS, GROUPS, MEMBERS, WATERMARKS
+from lagwise.tables.schema import TIMESTAMP
 from lagwise.tables.service_times import JOBS
 from lagwise_collectors.external_offsets.sources import ExternalOffsets
-from lagwise_collectors.kafka.requests.committed_offsets import CommitColumns
+from lagwise_collectors.kafka.requests.commit_columns import NONE, CommitColumns
 from lagwise_collectors.kafka.requests.group_members import KafkaGroup
 from lagwise_collectors.kafka.requests.watermarks import WatermarkColumns
 from lagwise_collectors.sample_builder import SampleBuilder, columns_of
-
-_COMMIT_COLUMNS = ("topic", "partition", "committed", "next_record", "leader_epoch", "metadata", "owner")
 
 
 def add_groups(sample: SampleBuilder, groups: Sequence[KafkaGroup], at: datetime) -> None:
@@ -68,15 +70,28 @@ def add_jobs(sample: SampleBuilder, external: ExternalOffsets, at: datetime) -> 
 def add_commits(sample: SampleBuilder, commits: CommitColumns, now: datetime) -> None:
     """Rows of ``commits``; ``now`` dates them where no group could be read."""
     sample.facts["commits_read_at"] = commits.read_at
-    indices: list[int] = []
-    for position, rows in enumerate(commits.rows):
-        indices += [position] * rows
+    rows = len(commits)
     columns = {
-        "group": pa.DictionaryArray.from_arrays(pa.array(indices, pa.int32()), pa.array(commits.group, pa.string())),
-        **{name: getattr(commits, name) for name in _COMMIT_COLUMNS},
-        "committed_at": commits.committed_at + [None] * (len(commits.committed) - len(commits.committed_at)),
+        "group": _named(*commits.numbered_groups()),
+        "topic": _named(*commits.numbered_topics()),
+        "partition": pa.array(commits.numbers("partition", np.int32)),
+        "committed": _unless_none(commits.numbers("committed", np.int64)),
+        "next_record": pa.nulls(rows, pa.int64()) if commits.next_record is None else _unless_none(commits.next_record),
+        "leader_epoch": _unless_none(commits.numbers("leader_epoch", np.int32)),
     }
+    for name, kind in (("metadata", pa.string()), ("owner", pa.string()), ("committed_at", TIMESTAMP)):
+        values = commits.values(name)
+        column = pa.nulls(rows, kind) if values is None else pa.array(values, kind)
+        columns[name] = column.dictionary_encode() if kind == pa.string() else column
     sample.add(COMMITS, columns, commits.read_at or now)
+
+
+def _named(numbers: NDArray[np.int32], names: Sequence[str]) -> pa.Array:
+    return pa.DictionaryArray.from_arrays(pa.array(numbers), pa.array(names, pa.string()))
+
+
+def _unless_none(numbers: NDArray[Any]) -> pa.Array:
+    return pa.array(numbers, mask=numbers <= NONE)
 
 
 def add_watermarks(sample: SampleBuilder, watermarks: WatermarkColumns, now: datetime) -> None:

@@ -18,11 +18,12 @@ from lagwise_collectors.external_offsets.merge_with_kafka import TopicNames, mer
 from lagwise_collectors.external_offsets.sources import OffsetSources, check_offset_sources
 from lagwise_collectors.kafka.access import check_access
 from lagwise_collectors.kafka.group_reader import GroupReader
+from lagwise_collectors.kafka.next_record_column import next_record_column
 from lagwise_collectors.kafka.requests.client import KafkaClient
-from lagwise_collectors.kafka.requests.committed_offsets import CommitColumns, CommitReader
+from lagwise_collectors.kafka.requests.commit_columns import CommitColumns
 from lagwise_collectors.kafka.requests.errors import KafkaTrouble, trouble_of
 from lagwise_collectors.kafka.requests.group_members import GroupListing, topics_of
-from lagwise_collectors.kafka.requests.next_records import LogPosition, NextRecordCache, NextRecordFetcher, NextRecords
+from lagwise_collectors.kafka.requests.next_records import NextRecordCache, NextRecordFetcher, NextRecords
 from lagwise_collectors.kafka.requests.side_topics import SideTopics
 from lagwise_collectors.kafka.requests.topics import (
     CONFIG_REFRESH_SECONDS,
@@ -32,7 +33,7 @@ from lagwise_collectors.kafka.requests.topics import (
     described_topics,
     read_offsets_retention,
 )
-from lagwise_collectors.kafka.requests.watermarks import WatermarkColumns, read_watermarks
+from lagwise_collectors.kafka.requests.watermarks import read_watermarks
 from lagwise_collectors.kafka.sample_rows import add_commits, add_groups, add_jobs, add_watermarks
 from lagwise_collectors.protocol import Check, ErrorTally, Snapshot
 from lagwise_collectors.sample_builder import SampleBuilder, SideTopicName
@@ -125,8 +126,7 @@ class _Session:
         self._clock = clock
         self._offset_sources = offset_sources
         self._topic_names = TopicNames(self.client.topic_names)
-        self._group_reader = GroupReader(self.client, cluster)
-        self._reader = CommitReader(self.client, clock)
+        self._group_reader = GroupReader(self.client, cluster, clock)
         self._commits = CommitColumns()
         self._fetcher = NextRecordFetcher(cluster) if cluster.skip_control_records else None
         self._next_records = NextRecords(self._fetcher, next_record_cache) if self._fetcher is not None else None
@@ -147,11 +147,11 @@ class _Session:
         described_at = self._clock()
         # Nearly all topics are those of the last sample: the broker describes them while the commits come in.
         asked = ask_topics(self.client, self._topics)
-        commits = self._group_reader.read_offsets(groups, self._reader, sample.errors, self._clock)
+        commits = self._group_reader.read_offsets(groups, sample.errors)
         types = {group.name: group.type for group in groups}
         external = self._offset_sources.finish(self._selects, sample.errors)
         merge_with_kafka(external, groups, commits, self._topic_names, sample.errors)
-        wanted = set(commits.topic) | topics_of(groups)
+        wanted = commits.topics() | topics_of(groups)
         side_topics = self._side_topics_of(wanted, sample.errors)
         wanted |= set(side_topics)
         topics = self._described(wanted, asked, sample.errors)
@@ -159,7 +159,8 @@ class _Session:
         wanted |= commits.keep_hidden(self._commits, forbidden, {group.name for group in groups})
         lost = [name for name, topic in topics.items() if topic.error is not None]
         marks = read_watermarks(self.client, topics, self._partitions(lost, commits), sample.errors, self._clock)
-        commits.next_record = self._next_record(commits, marks)
+        if self._next_records is not None:
+            commits.next_record = next_record_column(self._next_records, commits, marks)
         add_groups(sample, groups, described_at)
         add_jobs(sample, external, commits.read_at or described_at)
         add_commits(sample, commits, self._clock())
@@ -177,22 +178,6 @@ class _Session:
         self._group_reader.close()
         if self._fetcher is not None:
             self._fetcher.close()
-
-    def _next_record(self, commits: CommitColumns, marks: WatermarkColumns) -> list[int | None]:
-        if self._next_records is None:
-            return [None] * len(commits.committed)
-        ends = {
-            (topic, partition): (start, high if stable is None else min(stable, high))
-            for topic, partition, start, high, stable in zip(
-                marks.topic, marks.partition, marks.log_start, marks.high_watermark, marks.last_stable, strict=True
-            )
-            if start is not None and high is not None
-        }
-        positions = [
-            None if committed is None else LogPosition(topic, partition, committed)
-            for topic, partition, committed in zip(commits.topic, commits.partition, commits.committed, strict=True)
-        ]
-        return self._next_records.after(positions, ends)
 
     def _side_topics_of(self, read: set[str], errors: ErrorTally) -> dict[str, SideTopicName]:
         try:
@@ -230,9 +215,8 @@ class _Session:
             name: {p.number for p in self._topics[name].partitions} if name in self._topics else set() for name in names
         }
         if partitions:
-            for topic, partition in zip(commits.topic, commits.partition, strict=True):
-                if topic in partitions:
-                    partitions[topic].add(partition)
+            for topic, numbers in commits.partitions_of(partitions):
+                partitions[topic].update(numbers)
         return partitions
 
     def _offsets_retention(self, topics: Mapping[str, KafkaTopic]) -> float | None:

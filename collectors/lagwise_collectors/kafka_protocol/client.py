@@ -1,17 +1,22 @@
 """Requests to the brokers of one cluster: to each of them, or to the coordinators of groups."""
 
 import time
+from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from lagwise.config import Cluster
 from lagwise_collectors.kafka.requests.errors import KafkaTrouble
-from lagwise_collectors.kafka_protocol.connection import Connection, trouble_of_code
+from lagwise_collectors.kafka_protocol.connection import Connection, readable, trouble_of_code
 from lagwise_collectors.kafka_protocol.messages import FIND_COORDINATOR, METADATA
 from lagwise_collectors.kafka_protocol.schema import Api, Row
 from lagwise_collectors.kafka_protocol.security import reach_of
 
 _GROUP_KEY = 0
+#: Requests that are under way on a connection: a broker works on one of them at a time, and does not read the others.
+_UNDER_WAY = 8
+#: Groups to a request that may name as many as there are.
+_ALL_GROUPS = 1_000_000
 _BATCHED_COORDINATORS = 4
 #: Errors after which another broker may be the coordinator.
 COORDINATOR_MOVED = frozenset({14, 15, 16})
@@ -26,6 +31,14 @@ Answer = Row | KafkaTrouble
 Address = tuple[str, int]
 
 
+class _Sent(NamedTuple):
+    """A request that is under way."""
+
+    node: int
+    number: int
+    correlation: int
+
+
 class ProtocolClient:
     """Connections to the brokers of a cluster, made when they are needed and kept. For one thread.
 
@@ -37,6 +50,7 @@ class ProtocolClient:
         self._connections: dict[Address, Connection] = {}
         self._brokers: dict[int, Address] = {}
         self._coordinators: dict[str, int] = {}
+        self._answered_at: float | None = None
 
     def close(self) -> None:
         """Close all connections. May be called twice."""
@@ -47,6 +61,15 @@ class ProtocolClient:
     def deadline(self) -> float:
         """When requests that begin now are given up, of ``time.monotonic``."""
         return time.monotonic() + self._reach.timeout_seconds
+
+    @property
+    def seconds_since_answer(self) -> float | None:
+        """How long ago the last answer came of those that were waited for at once; None: none ever has."""
+        return None if self._answered_at is None else time.monotonic() - self._answered_at
+
+    def version_of(self, api: Api, deadline: float) -> int:
+        """The version that one of the brokers and we speak. Raises KafkaTrouble."""
+        return self._any_connection(deadline).version_of(api)
 
     def read_brokers(self, deadline: float) -> list[int]:
         """Ids of the brokers that the cluster has now. Raises KafkaTrouble if none answers."""
@@ -64,13 +87,7 @@ class ProtocolClient:
 
     def ask_brokers(self, api: Api, values: Mapping[int, Mapping[str, Any]], deadline: float) -> dict[int, Answer]:
         """What each of these brokers answers to its request: all work at the same time."""
-        answers = self._ask_at_once(api, values, deadline)
-        # A broker closes connections that were idle, and a restarted one has none of them: that is no trouble yet.
-        again = {node: values[node] for node, answer in answers.items() if answer is None}
-        return {node: answer for node, answer in answers.items() if answer is not None} | {
-            node: answer if answer is not None else KafkaTrouble("unreachable", f"broker {node} closes connections")
-            for node, answer in self._ask_at_once(api, again, deadline).items()
-        }
+        return dict(zip(values, self._ask_all(api, list(values.items()), deadline), strict=True))
 
     def ask_coordinators(
         self,
@@ -79,23 +96,33 @@ class ProtocolClient:
         request: Callable[[list[str]], Mapping[str, Any]],
         parts: Callable[[Row], Iterable[Row]],
         deadline: float,
+        *,
+        most: int = _ALL_GROUPS,
     ) -> dict[str, tuple[int, Answer]]:
         """What the coordinator of each group says of it: the broker's id, and the group's part of its answer.
 
-        ``request`` makes one for several groups, ``parts`` takes its answer apart: each part has ``group_id`` and
-        ``error_code``. Where a coordinator has moved, the new one is asked, once.
+        ``request`` makes one for several groups, at ``most`` so many; ``parts`` takes its answer apart: each part has
+        ``error_code`` and, unless the request was about one group, ``group_id``. Where a coordinator has moved, the new
+        one is asked, once.
         """
         found: dict[str, tuple[int, Answer]] = {}
         left = list(groups)
         for attempt in range(2):
-            asked = self._by_coordinator(left, found, deadline)
-            answers = self.ask_brokers(api, {node: request(names) for node, names in asked.items()}, deadline)
+            asked = [
+                (node, names[start : start + most])
+                for node, names in self._by_coordinator(left, found, deadline).items()
+                for start in range(0, len(names), most)
+            ]
+            answers = self._ask_all(api, [(node, request(names)) for node, names in asked], deadline)
             left = []
-            for node, names in asked.items():
-                answer = answers[node]
-                by_name = {} if isinstance(answer, KafkaTrouble) else {one["group_id"]: one for one in parts(answer)}
+            for (node, names), answer in zip(asked, answers, strict=True):
+                by_name: Mapping[str, Answer] = (
+                    dict.fromkeys(names, answer)
+                    if isinstance(answer, KafkaTrouble)
+                    else {one.get("group_id", names[0]): one for one in parts(answer)}
+                )
                 for name in names:
-                    part = answer if isinstance(answer, KafkaTrouble) else by_name.get(name)
+                    part = by_name.get(name)
                     found[name] = node, _result(part, f"{api.name} of group {name}")
                     if part is None or isinstance(part, KafkaTrouble) or part["error_code"] in COORDINATOR_MOVED:
                         self._coordinators.pop(name, None)
@@ -148,27 +175,67 @@ class ProtocolClient:
             return dict.fromkeys(groups, trouble)
         return missing | {one["key"]: one for one in answer["coordinators"] if one["key"] in missing}
 
+    def _ask_all(self, api: Api, requests: Sequence[tuple[int, Mapping[str, Any]]], deadline: float) -> list[Answer]:
+        """The answers to requests to brokers: all brokers work at the same time."""
+        answers = self._ask_at_once(api, requests, deadline)
+        # A broker closes connections that were idle, and a restarted one has none of them: that is no trouble yet.
+        stale = [number for number, answer in enumerate(answers) if answer is None]
+        again = self._ask_at_once(api, [requests[number] for number in stale], deadline)
+        for number, answer in zip(stale, again, strict=True):
+            node = requests[number][0]
+            answers[number] = answer or KafkaTrouble("unreachable", f"broker {node} closes connections")
+        return [answer for answer in answers if answer is not None]
+
     def _ask_at_once(
-        self, api: Api, values: Mapping[int, Mapping[str, Any]], deadline: float
-    ) -> dict[int, Answer | None]:
-        """The answer of each broker; None where a connection that had served was found closed."""
-        answers: dict[int, Answer | None] = {}
-        sent: dict[int, tuple[Connection, int, bool]] = {}
-        for node, value in values.items():
+        self, api: Api, requests: Sequence[tuple[int, Mapping[str, Any]]], deadline: float
+    ) -> list[Answer | None]:
+        """The answer to each request; None where a connection that had served was found closed."""
+        answers: list[Answer | None] = [None] * len(requests)
+        waiting: dict[int, deque[int]] = {}
+        for number, (node, _) in enumerate(requests):
+            waiting.setdefault(node, deque()).append(number)
+        under_way: dict[Connection, deque[_Sent]] = {}
+        had_served: dict[Connection, bool] = {}
+
+        def give_up(node: int, numbers: Iterable[int], answer: Answer | None) -> None:
+            """One request failed, and what else was for that broker would fail alike."""
+            for number in (*numbers, *waiting[node]):
+                answers[number] = answer
+            waiting[node].clear()
+
+        def send_to(node: int) -> None:
+            number = waiting[node].popleft()
             try:
                 connection = self._connection(self._brokers[node], deadline)
-                had_served = connection.has_served
-                try:
-                    sent[node] = connection, connection.send(api, value, deadline), had_served
-                except KafkaTrouble as trouble:
-                    answers[node] = _unless_stale(trouble, is_reused=had_served)
             except KafkaTrouble as trouble:
-                answers[node] = trouble
-        for node, (connection, number, had_served) in sent.items():
+                give_up(node, [number], trouble)
+                return
+            had_served.setdefault(connection, connection.has_served)
             try:
-                answers[node] = connection.receive(api, number, deadline)
+                sent = connection.send(api, requests[number][1], deadline)
+                under_way.setdefault(connection, deque()).append(_Sent(node, number, sent))
             except KafkaTrouble as trouble:
-                answers[node] = _unless_stale(trouble, is_reused=had_served)
+                give_up(node, [number], _unless_stale(trouble, is_reused=had_served[connection]))
+
+        for node, numbers in waiting.items():
+            for _ in range(min(_UNDER_WAY, len(numbers))):
+                if numbers:
+                    send_to(node)
+        while under_way:
+            # Whichever broker answers first is read first: a slow one must not make the answers of others look new.
+            for connection in readable(list(under_way), deadline):
+                sent = under_way[connection].popleft()
+                try:
+                    answers[sent.number] = connection.receive(api, sent.correlation, deadline)
+                    self._answered_at = time.monotonic()
+                except KafkaTrouble as trouble:
+                    failed = [sent.number, *(one.number for one in under_way.pop(connection))]
+                    give_up(sent.node, failed, _unless_stale(trouble, is_reused=had_served[connection]))
+                    continue
+                if waiting[sent.node]:
+                    send_to(sent.node)
+                if not under_way.get(connection):
+                    under_way.pop(connection, None)
         return answers
 
     def _ask_any(self, api: Api, value: Mapping[str, Any], deadline: float) -> Row:

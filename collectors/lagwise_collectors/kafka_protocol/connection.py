@@ -1,12 +1,13 @@
 """One connection to one broker: framing, correlation, versions, TLS and signing in."""
 
 import re
+import selectors
 import socket
 import ssl
 import struct
 import time
 import weakref
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from confluent_kafka import KafkaError
@@ -89,6 +90,15 @@ class Connection:
     def is_usable(self) -> bool:
         """Whether requests may be sent: it is not broken, and its session is young enough."""
         return not self.is_broken and time.monotonic() < self._expires_at
+
+    def fileno(self) -> int:
+        """Of the socket; negative once it is closed."""
+        return self._socket.fileno()
+
+    @property
+    def has_bytes(self) -> bool:
+        """Whether bytes of an answer were taken from the socket already."""
+        return bool(self._buffer) or (isinstance(self._socket, ssl.SSLSocket) and self._socket.pending() > 0)
 
     def close(self) -> None:
         """May be called twice."""
@@ -203,6 +213,19 @@ class Connection:
                 break
         if answer["session_lifetime_ms"]:
             self._expires_at = time.monotonic() + _SHARE_OF_LIFETIME * answer["session_lifetime_ms"] / 1000
+
+
+def readable(connections: Sequence[Connection], deadline: float) -> Sequence[Connection]:
+    """The connections on which an answer begins, after waiting for one; all of them where waiting is of no use."""
+    ready = [one for one in connections if one.is_broken or one.has_bytes]
+    if ready or len(connections) == 1:
+        return ready or connections
+    with selectors.DefaultSelector() as selector:
+        for one in connections:
+            selector.register(one, selectors.EVENT_READ)
+        events = selector.select(max(0.0, deadline - time.monotonic()))
+    # None until the deadline: receiving says so of each.
+    return [one for one in connections if any(key.fileobj is one for key, _ in events)] or connections
 
 
 def _left(deadline: float, address: str) -> float:

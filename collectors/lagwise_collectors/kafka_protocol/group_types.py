@@ -5,8 +5,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+import numpy as np
+
 from lagwise.domain.vocabulary import CONNECT, OTHER_PROTOCOL, SHARE, STREAMS, GroupState
-from lagwise_collectors.kafka.requests.committed_offsets import CommitColumns, owned_without_commit
+from lagwise_collectors.kafka.requests.commit_columns import NONE, CommitBlock, CommitColumns
 from lagwise_collectors.kafka.requests.errors import KafkaTrouble
 from lagwise_collectors.kafka.requests.group_members import KafkaGroup, KafkaMember, TopicPartitions, owners
 from lagwise_collectors.kafka_protocol.client import ProtocolClient
@@ -112,29 +114,29 @@ def add_share_offsets(
                 errors.note(answer.kind, f"start offsets of group {name}: {answer}")
             continue
         commits.read_at = max(commits.read_at or clock(), clock())
-        _add_rows(by_name[name], answer["topics"], commits, errors)
+        commits.add_group(name, owners(by_name[name].members), _share_block(name, answer["topics"], errors))
 
 
-def _add_rows(group: KafkaGroup, topics: Sequence[Row], commits: CommitColumns, errors: ErrorTally) -> None:
-    owned = owners(group.members)
-    pairs = [(one["topic_name"], partition) for one in topics for partition in one["partitions"]]
-    for topic, partition in pairs:
-        number = partition["partition_index"]
-        is_read = not partition["error_code"] and partition["start_offset"] != _UNINITIALIZED
-        if partition["error_code"]:
-            what = f"start offset of group {group.name} on {topic}[{number}]"
-            trouble = trouble_of_code(partition["error_code"], partition["error_message"], what)
-            errors.note(trouble.kind, str(trouble))
-        commits.topic.append(topic)
-        commits.partition.append(number)
-        commits.committed.append(partition["start_offset"] if is_read else None)
-        commits.leader_epoch.append(partition["leader_epoch"] if is_read else None)
-        commits.metadata.append(None)
-        commits.owner.append(owned.get(topic, {}).get(number))
-    missing = owned_without_commit(owned, [t for t, _ in pairs], [p["partition_index"] for _, p in pairs])
-    commits.add_without_offset(missing)
-    commits.group.append(group.name)
-    commits.rows.append(len(pairs) + len(missing))
+def _share_block(group: str, topics: Sequence[Row], errors: ErrorTally) -> CommitBlock:
+    partitions, committed, epochs = [], [], []
+    for topic in topics:
+        for one in topic["partitions"]:
+            is_read = not one["error_code"] and one["start_offset"] != _UNINITIALIZED
+            if one["error_code"]:
+                what = f"start offset of group {group} on {topic['topic_name']}[{one['partition_index']}]"
+                trouble = trouble_of_code(one["error_code"], one["error_message"], what)
+                errors.note(trouble.kind, str(trouble))
+            partitions.append(one["partition_index"])
+            committed.append(one["start_offset"] if is_read else NONE)
+            epochs.append(one["leader_epoch"] if is_read else NONE)
+    return CommitBlock(
+        group,
+        topics=[topic["topic_name"] for topic in topics],
+        rows=[len(topic["partitions"]) for topic in topics],
+        partition=np.array(partitions, np.int32),
+        committed=np.array(committed, np.int64),
+        leader_epoch=np.array(epochs, np.int32),
+    )
 
 
 def _described(

@@ -110,7 +110,7 @@ class Struct:
             writer.fixed(wire.INT8, -1 if value is None else 1)
         if value is None:
             return
-        for one in _parts(self, version)[0]:
+        for one in parts_of(self, version)[0]:
             one.kind.write(writer, value[one.name], version, is_flexible=is_flexible)
         if is_flexible:
             writer.varint(0)
@@ -118,7 +118,7 @@ class Struct:
     def read(self, reader: Reader, version: int, *, is_flexible: bool) -> Row | None:
         if self.is_nullable and reader.fixed(wire.INT8) < 0:
             return None
-        present, absent = _parts(self, version)
+        present, absent = parts_of(self, version)
         row = {one.name: one.kind.read(reader, version, is_flexible=is_flexible) for one in present}
         if is_flexible:
             reader.skip_tagged_fields()
@@ -177,7 +177,7 @@ def _not_null(value: Any, is_nullable: bool) -> Any:
 
 
 @cache
-def _parts(struct_: Struct, version: int) -> tuple[tuple[Field, ...], Row]:
+def parts_of(struct_: Struct, version: int) -> tuple[tuple[Field, ...], Row]:
     """The fields that a version has, and those that it lacks as null."""
     present = tuple(one for one in struct_.fields if one.since <= version <= one.until)
     return present, {one.name: None for one in struct_.fields if one not in present}
@@ -185,7 +185,7 @@ def _parts(struct_: Struct, version: int) -> tuple[tuple[Field, ...], Row]:
 
 @cache
 def _smallest(struct_: Struct, version: int, is_flexible: bool) -> int:
-    present, _ = _parts(struct_, version)
+    present, _ = parts_of(struct_, version)
     # Without any field it would be 0, and the length of an array unbounded.
     return max(1, sum(one.kind.smallest(version, is_flexible=is_flexible) for one in present) + is_flexible)
 

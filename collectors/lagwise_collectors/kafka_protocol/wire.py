@@ -19,32 +19,37 @@ class MalformedAnswer(KafkaTrouble):
 class Reader:
     """Reads one answer from its beginning on. Raises MalformedAnswer where bytes are missing or make no sense."""
 
-    __slots__ = ("_at", "_data")
+    __slots__ = ("at", "data")
 
     def __init__(self, data: bytes) -> None:
-        self._data = data
-        self._at = 0
+        self.data = data
+        #: How many bytes were read.
+        self.at = 0
 
     @property
     def left(self) -> int:
         """Bytes that were not read yet."""
-        return len(self._data) - self._at
+        return len(self.data) - self.at
 
     def take(self, count: int) -> bytes:
         """The next bytes."""
         start = self._skip(count)
-        return self._data[start : self._at]
+        return self.data[start : self.at]
+
+    def peek(self, count: int) -> memoryview:
+        """The next bytes, which stay to be read."""
+        return memoryview(self.data)[self.at : self.at + count]
 
     def fixed(self, format_: struct.Struct) -> Any:
         """The next value of a fixed size."""
         start = self._skip(format_.size)
-        return format_.unpack_from(self._data, start)[0]
+        return format_.unpack_from(self.data, start)[0]
 
     def varint(self) -> int:
         """An unsigned integer of up to 32 bits, seven to a byte."""
         value = 0
         for position in range(_MOST_VARINT_BYTES):
-            byte = self._data[self._skip(1)]
+            byte = self.data[self._skip(1)]
             value |= (byte & 0x7F) << (7 * position)
             if byte < 0x80:
                 if value >= 1 << 32:
@@ -86,10 +91,10 @@ class Reader:
         return None if length == -1 else self.take(length)
 
     def _skip(self, count: int) -> int:
-        start = self._at
-        if count < 0 or count > len(self._data) - start:
-            raise MalformedAnswer(f"{count} bytes were announced, {len(self._data) - start} are there")
-        self._at = start + count
+        start = self.at
+        if count < 0 or count > len(self.data) - start:
+            raise MalformedAnswer(f"{count} bytes were announced, {len(self.data) - start} are there")
+        self.at = start + count
         return start
 
 

@@ -14,7 +14,7 @@ a deleted marker looks like a deleted record, and counts as a marker: Lagwise ne
 import json
 import logging
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -113,6 +113,11 @@ class NextRecords:
         self._cache = cache
         self._known: dict[LogPosition, NextRecord] = {} if cache is None else cache.load()
         self._ends: dict[LogPosition, int] = {}
+
+    @property
+    def known(self) -> Collection[LogPosition]:
+        """Positions after which the next record is known."""
+        return self._known.keys()
 
     def after(
         self, commits: Sequence[LogPosition | None], ends: Mapping[tuple[str, int], tuple[int, int]]
