@@ -53,7 +53,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def address(folder: Path) -> Iterator[str]:
     """A served dashboard with two teams, alerts, a shared incident, silences, saved views and operators' actions."""
     now, port = datetime.now(UTC), free_port()
-    lake = lakes.write_to(folder, Scene(now, promised=timedelta(hours=10)))
+    error = {"kind": "group_not_authorized", "count": 3, "example": "group fraud-scoring: not authorized"}
+    lake = lakes.write_to(folder, Scene(now, promised=timedelta(hours=10), errors={"prod": [error]}))
     planning.write(lake, now)
     alerts.write_to(folder, now)
     alerts.gather(folder)
@@ -103,6 +104,13 @@ def test_no_page_names_what_its_reader_may_not_see(page: str, address: str) -> N
     if page in ("overview", "alerts", "retention", "group"):
         assert seen_by["everything"] > seen_by["money"] > set(), "it shows names to those who may read them"
     assert seen_by["both"] >= seen_by["money"] | seen_by["shop"]
+
+
+def test_errors_of_a_cluster_are_counted_for_those_who_see_all_of_its_groups(address: str) -> None:
+    whole, part = (drawn_for(READERS[reader][0], address, "health") for reader in ("everything", "money"))
+    assert re.search(r"\*\*\d+ errors in the last hour\*\*, of 1 kind", whole)
+    assert "**Errors in the last hour**, of 1 kind" in part
+    assert "fraud-scoring: not authorized" in whole
 
 
 @pytest.mark.parametrize("page", [page.path for page in pages.PAGES if parameters.GROUP in page.uses])
