@@ -1,12 +1,18 @@
 """What other programs are told about groups, over a real lake, and that nobody sees more than they may."""
 
+import json
+import os
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 
-from lagwise.config import NameFilter
+from lagwise.config import Config, NameFilter
 from lagwise.config.visibility import Visibility
+from lagwise.platform.errors import ConfigError
 from lagwise.tables.store import Lake
+from lagwise_app.answers.alerts import AlertAnswers
+from lagwise_app.answers.context import Context
 from lagwise_app.answers.groups import UnknownGroup, group, in_trouble, visible_groups
 from lagwise_app.answers.partitions import UnknownTopic, clusters, high_watermarks, partitions, readers, topics
 from lagwise_app.terminal import lake_queries
@@ -67,3 +73,33 @@ def test_clusters_and_topics_are_those_of_visible_groups(lake: Lake) -> None:
         with pytest.raises(UnknownTopic):
             ask(lake, hidden.cluster, hidden.topic, one)
     assert topics(lake, "staging", one) == []
+
+
+def test_a_file_of_owners_is_read_when_it_changes_whether_it_can_be_used_or_not(tmp_path: Path) -> None:
+    file = tmp_path / "rules.yaml"
+    right = json.dumps({"owners": [{"groups": {"include": ["payments.*"]}, "team": "payments"}], "rules": []})
+    wrong = right.replace("team", "taem")
+    config = Config.model_validate({"data": str(tmp_path), "alerts": {"rules_file": str(file)}})
+    context = Context(Lake(config.lake_uri), config, AlertAnswers(config))
+
+    def written(text: str, at: int) -> None:
+        file.write_text(text)
+        os.utime(file, (at, at))
+
+    def said() -> str:
+        with pytest.raises(ConfigError) as raised:
+            context.owners()
+        return f"{raised.value} [{raised.value.code}]"
+
+    written(wrong, at=1_000)
+    refusal = said()
+    assert "taem" in refusal
+    assert "[alert_rules_invalid]" in refusal
+    written(right, at=1_000)  # which looks like the same file
+    assert said() == refusal, "it is not parsed again"
+    written(right, at=2_000)
+    assert [owner.team for owner in context.owners()] == ["payments"]
+    written(wrong, at=3_000)
+    assert said() == refusal
+    file.unlink()
+    assert "cannot read" in said()

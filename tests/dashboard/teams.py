@@ -43,8 +43,10 @@ def sign_in(auth_file: Path) -> dict[str, Any]:
 
 
 def write_to(folder: Path, now: datetime) -> None:
-    """A lake with plans, alerts, a shared incident, silences, saved views and an operator's actions."""
-    planning.write(lakes.write_to(folder, Scene(now, promised=timedelta(hours=10))), now)
+    """A lake with plans, samples with errors about a hidden group, alerts, a shared incident, silences, saved views and
+    an operator's actions."""
+    error = {"kind": "group_not_authorized", "count": 3, "example": f"group {HIDDEN}: not authorized"}
+    planning.write(lakes.write_to(folder, Scene(now, promised=timedelta(hours=10), errors={"prod": [error]})), now)
     alerts.write_to(folder, now)
     alerts.gather(folder)
     engine, by = open_engine(f"sqlite:///{folder / 'lagwise.db'}"), Operator("root", Via.CLI)

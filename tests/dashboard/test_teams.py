@@ -53,6 +53,13 @@ def test_no_page_names_what_its_reader_may_not_see(page: str, address: str) -> N
     assert seen_by["both"] >= seen_by["money"] | seen_by["shop"]
 
 
+def test_errors_of_a_cluster_are_counted_for_those_who_see_all_of_its_groups(address: str) -> None:
+    whole, part = (drawn_for(READERS[reader][0], address, "health") for reader in ("everything", "money"))
+    assert re.search(r"\*\*\d+ errors in the last hour\*\*, of 1 kind", whole)
+    assert "**Errors in the last hour**, of 1 kind" in part
+    assert "fraud-scoring: not authorized" in whole
+
+
 @pytest.mark.parametrize("page", [page.path for page in pages.PAGES if parameters.GROUP in page.uses])
 def test_a_link_to_a_hidden_group_reads_like_one_to_an_unknown_group(page: str, address: str) -> None:
     claims, _ = READERS["money"]

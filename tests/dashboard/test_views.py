@@ -408,7 +408,7 @@ def test_the_group_page_says_what_is_wrong_and_what_to_do(open_app: Open, busy: 
     partitions = tables(open_app("group", cluster="prod", group="payments-settlement", tab="partitions"))[0]
     assert _column(partitions, "Partition")[0] == "3"
     assert list(_column(partitions, "Status")[0]) == ["✕ losing data", "↗ falling behind"]
-    assert _column(partitions, "Owner")[0] == "payments.settled-worker-0 · 10.20.112.11"
+    assert _column(partitions, "Member")[0] == "payments.settled-worker-0 · 10.20.112.11"
     members = tables(open_app("group", cluster="prod", group="payments-settlement", tab="members"))[0]
     assert _column(members, "Partitions")[0] == "payments.settled 0, 3, 6, 9"
     assert "--command-config client.properties --describe --members --verbose --group=payments-settlement" in text

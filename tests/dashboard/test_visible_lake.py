@@ -15,9 +15,8 @@ from lagwise.tables.rounds import TICKS
 from lagwise.tables.schema import Table
 from lagwise.tables.store import Lake
 from lagwise.tables.tolerant import TolerantLake
-from lagwise_dashboard.queries import overview
+from lagwise_dashboard.queries import health, overview
 from lagwise_dashboard.queries.base import rows
-from lagwise_dashboard.queries.health import newest
 from lagwise_dashboard.visible_lake import OF_LAGWISE, VisibleLake
 from tests.dashboard import lakes
 from tests.dashboard.conftest import NOW
@@ -95,17 +94,20 @@ def test_a_pattern_means_what_it_means_to_python(busy: Path) -> None:
     assert "fraud-scoring" in found
 
 
-def test_errors_of_a_cluster_of_which_some_groups_are_hidden_have_no_example(tmp_path: Path) -> None:
+def test_errors_of_a_cluster_of_which_some_groups_are_hidden_have_no_count_and_no_example(tmp_path: Path) -> None:
     error = {"kind": "group_unreadable", "count": 2, "example": "group fraud-scoring: not authorized"}
     lakes.write_to(tmp_path, Scene(NOW, errors={"prod": [error]}))
     some = [r for r in all_rows(visible(tmp_path, MONEY), SAMPLES) if r["errors"]]
-    assert {(e["kind"], e["count"], e["example"]) for r in some for e in r["errors"]} == {("group_unreadable", 2, None)}
+    shown = {(e["kind"], e["count"], e["example"]) for r in some for e in r["errors"]}
+    assert shown == {("group_unreadable", None, None)}
+    (listed,) = health.errors(visible(tmp_path, MONEY), NOW - timedelta(hours=1), NOW)
+    assert (listed["kind"], listed["count"]) == ("group_unreadable", None)
     assert {r["groups"] for r in some} == {2}, "those that are visible"
     whole = [r for r in all_rows(visible(tmp_path, seen_by(Visibility(named("prod")))), SAMPLES) if r["errors"]]
-    assert {e["example"] for r in whole for e in r["errors"]} == {error["example"]}
+    assert {(e["count"], e["example"]) for r in whole for e in r["errors"]} == {(2, error["example"])}
     assert {r["cluster"] for r in whole} == {"prod"}
     read_at = {
-        str(seen): [r["read_at"] for r in newest(visible(tmp_path, seen), NOW).samples]
+        str(seen): [r["read_at"] for r in health.newest(visible(tmp_path, seen), NOW).samples]
         for seen in (MONEY, seen_by(Visibility(named("prod"))))
     }
     assert len(set(map(str, read_at.values()))) == 1, "an error of a hidden group does not make the data late"

@@ -28,7 +28,7 @@ class Context:
     config: Config
     alerts: AlertAnswers
     clock: Callable[[], datetime] = lambda: datetime.now(UTC)
-    _owners: dict[Path, tuple[tuple[int, int], tuple[Owner, ...]]] = field(default_factory=dict)
+    _owners: dict[Path, tuple[tuple[int, int], tuple[Owner, ...] | ConfigError]] = field(default_factory=dict)
 
     def owners(self) -> tuple[Owner, ...]:
         """The owners of groups, read again when the file of the rules changes. Raises ConfigError."""
@@ -43,8 +43,20 @@ class Context:
         kept = self._owners.get(path)
         if kept is None or kept[0] != version:
             channels = [channel.name for channel in self.config.alerts.channels]
-            kept = self._owners[path] = version, load_rules(path, channels).owners
-        return kept[1]
+            kept = self._owners[path] = version, _owners_in(path, channels)
+        found = kept[1]
+        if isinstance(found, ConfigError):
+            # A new one: an error that is raised again and again keeps every place it came from.
+            raise ConfigError(*found.args, code=found.code)
+        return found
+
+
+def _owners_in(path: Path, channels: Sequence[str]) -> tuple[Owner, ...] | ConfigError:
+    """The owners, or why the file cannot be used: so that one that is wrong is not parsed for every question."""
+    try:
+        return load_rules(path, channels).owners
+    except ConfigError as error:
+        return error.with_traceback(None)
 
 
 def team_of(owners: Sequence[Owner], row: Row) -> str | None:

@@ -67,7 +67,10 @@ FRESHNESS: dict[str, Any] = {
     "is_stale": (bool, Field(description="the row is older than the intervals of collector and analysis explain")),
     "owner": (
         str | None,
-        Field(description="team that owns the group, by the alert rules; null: none, or their file cannot be used"),
+        Field(
+            description="team that owns the group, by the alert rules (a partition's owner is a member); null: none, "
+            "or their file cannot be used"
+        ),
     ),
 }
 GroupSummary = of_table(

@@ -85,7 +85,8 @@ def mcp_server(context: Context, gate: Gate, visibility_of: Callable[[AnyCall], 
         topic: _Topic = None,
         limit: Annotated[int, Field(ge=1, le=200, description="at most so many partitions")] = 20,
     ) -> models.Partitions:
-        """The partitions that a group reads, worst first: status, lag, age of the oldest unread record, rates, owner.
+        """The partitions that a group reads, worst first: status, lag, age of the oldest unread record, rates, and the
+        member that reads it (`owner`).
 
         For questions such as whether one partition, one member or one broker holds a group up.
         """

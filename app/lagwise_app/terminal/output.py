@@ -104,7 +104,7 @@ def partition_table(rows: list[dict[str, Any]]) -> Table:
             for name in ("partition", "log start", "committed", "end", "lag", "oldest")
         ),
         Column("status", no_wrap=True),
-        Column("owner", overflow="fold"),
+        Column("member", overflow="fold"),
         box=None,
         pad_edge=False,
         header_style="bold",

@@ -142,7 +142,8 @@ def durations(lake: Lake, since: datetime, until: datetime) -> pa.Table:
 
 @reads(SAMPLES)
 def errors(lake: Lake, since: datetime, until: datetime) -> list[Row]:
-    """Errors of the span's collection runs, per cluster and kind, latest first."""
+    """Errors of the span's collection runs, per cluster and kind, latest first. ``count`` is null where the reader does
+    not see all groups of the cluster."""
     return rows(
         lake,
         {SAMPLES: days(since, until)},

@@ -1,4 +1,4 @@
-"""The partitions of a group, worst first: status, lag, rates and owner."""
+"""The partitions of a group, worst first: status, lag, rates and the member that reads them."""
 
 import streamlit as st
 
@@ -85,7 +85,8 @@ def columns(rows: list[Row], names: PartitionNames, *, with_topic: bool) -> list
         lag_columns.lag(rows, "Unread records that still exist."),
         lag_columns.written(rows),
         lag_columns.read(rows),
-        tables.text("Owner", [_owner(r) for r in rows]).sorts_by("owner"),
+        # The owner of a partition; that of a group is a team.
+        tables.text("Member", [_owner(r) for r in rows]).sorts_by("owner"),
         tables.offset("Committed", [r["committed"] for r in rows]).with_help("Committed offset.").sorts_by("committed"),
         tables.duration("Unmoved for", [_unmoved(r) for r in rows])
         .with_help("How long the committed offset has had its value.")

@@ -80,9 +80,10 @@ def find(
             "Check the disk, and that nothing else deletes or changes files of the lake."
         )
     if errors:
-        total = sum(e["count"] for e in errors)
+        counts = [e["count"] for e in errors if e["count"] is not None]
+        total = humanise.plural(sum(counts), "error") if len(counts) == len(errors) else "Errors"
         result.append(
-            f"**{humanise.plural(total, 'error')} in the last hour**, of {humanise.plural(len(errors), 'kind')}. "
+            f"**{total} in the last hour**, of {humanise.plural(len(errors), 'kind')}. "
             "What could be read was kept; the rest is shown as unknown. Each kind is listed below with what to do."
         )
     return result

@@ -5,6 +5,7 @@ A module of its own because Streamlit executes the page's script anew at every d
 
 import streamlit as st
 
+from lagwise.platform.errors import ConfigError
 from lagwise_alerts.operate import Owner, load_rules, owner_of
 from lagwise_dashboard import context, visibility
 from lagwise_dashboard.cache import ask
@@ -16,11 +17,23 @@ from lagwise_dashboard.queries.overview import GroupKeys
 _TTL_SECONDS = 30
 
 
-@st.cache_resource(ttl=_TTL_SECONDS, max_entries=1, show_spinner=False)
 def owners() -> tuple[Owner, ...]:
     """The owners in the file's order. Raises ConfigError where the file cannot be used."""
+    found = _read()
+    if isinstance(found, ConfigError):
+        # A new one: an error that is raised again and again keeps every place it came from.
+        raise ConfigError(*found.args, code=found.code)
+    return found
+
+
+@st.cache_resource(ttl=_TTL_SECONDS, max_entries=1, show_spinner=False)
+def _read() -> tuple[Owner, ...] | ConfigError:
+    """The owners, or why the file cannot be used: so that one that is wrong is not parsed at every draw."""
     alerts = context.config().alerts
-    return load_rules(alerts.rules_file, [channel.name for channel in alerts.channels]).owners
+    try:
+        return load_rules(alerts.rules_file, [channel.name for channel in alerts.channels]).owners
+    except ConfigError as error:
+        return error.with_traceback(None)
 
 
 def teams() -> set[str]:
