@@ -16,6 +16,7 @@ from lagwise_collectors.rocketmq.remoting.connection import Signer
 from lagwise_collectors.rocketmq.remoting.errors import MalformedResponse
 from lagwise_collectors.rocketmq.remoting.frames import LONGEST_FRAME, Frame, Request, decode, encode, length_of
 from lagwise_collectors.rocketmq.remoting.requests import ConsumeStats
+from tests.collectors.mutilated import mutilated
 
 #: Bodies as a broker 5.5.0 sent them, shortened: a name and the body in each line.
 _GOLDEN = (Path(__file__).with_name("golden") / "rocketmq_bodies.txt").read_bytes().splitlines()
@@ -231,25 +232,6 @@ def whole(pairs: int = 40) -> list[bytes]:
     return found + [
         binary_frame(opaque=n, remark="r", fields={"k": "v" * pairs}, body=b) for n, (_, b) in enumerate(PARSERS)
     ]
-
-
-def mutilated(frame: bytes, chance: random.Random) -> bytes:
-    """The frame with bytes changed, cut out, doubled, or cut off."""
-    damaged = bytearray(frame)
-    for _ in range(chance.randint(1, 4)):
-        at = chance.randrange(len(damaged) + 1)
-        match chance.randrange(5):
-            case 0:
-                damaged[at : at + 1] = bytes([chance.randrange(256)])
-            case 1:
-                del damaged[at : at + chance.randint(1, 9)]
-            case 2:
-                damaged[at:at] = damaged[at : at + chance.randint(1, 9)]
-            case 3:
-                del damaged[at:]
-            case 4:
-                damaged[at:at] = bytes([chance.choice(b'{}[]":,0-9\\ \0\xff')])
-    return bytes(damaged)
 
 
 def read_through(frame: bytes) -> bool:

@@ -81,8 +81,8 @@ def kafka_offsets(text: str, path: str) -> dict[tuple[str, int], int | None]:
     Where two sources read the same partition, the lower offset counts. Raises OffsetSourceTrouble where the file is not
     of a known version, or is truncated.
     """
-    version, *lines = text.splitlines()
-    if version not in _VERSIONS:
+    version, *lines = text.splitlines() or [""]
+    if version and version not in _VERSIONS:
         raise OffsetSourceTrouble(
             "malformed", f"{path} begins with {version!r:.40}, which is not a known version of Spark's logs"
         )
