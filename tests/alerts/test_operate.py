@@ -99,7 +99,7 @@ class TestSilences:
             ({"severity": "critical"}, 60, "x", "none of page, warn, info"),
             ({"kind": "groups"}, 60, "x", "none of group, collection"),
             ({"group": "x"}, 0, "x", "must end after it begins"),
-            ({"group": "x"}, 60, "  ", "needs a comment"),
+            ({"group": "x"}, 60, "  ", "give the reason"),
         ],
     )
     def test_what_makes_no_sense_is_refused(

@@ -1,7 +1,9 @@
 """The commands that act on alerts, on a real database: what they do, print, and refuse."""
 
+import io
 import json
 import os
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -9,6 +11,7 @@ from typing import Any
 import pytest
 import yaml
 from click.testing import CliRunner, Result
+from rich.console import Console
 
 from lagwise.domain.group_record import GroupNumbers
 from lagwise_alerts.model import (
@@ -23,9 +26,11 @@ from lagwise_alerts.model import (
     Severity,
 )
 from lagwise_alerts.notify.mute import MuteResult
+from lagwise_alerts.operate.queries import OperatorState
 from lagwise_alerts.outbox import store
 from lagwise_alerts.outbox.database import create_tables, open_engine, transaction
 from lagwise_app.cli import cli
+from lagwise_app.cli.alert.tables import alert_table
 
 HOSTILE = "<b>\x1b[31m\u202e'; drop table alerts;--"
 
@@ -188,3 +193,13 @@ def test_help_teaches(command: str) -> None:
     assert shown.exit_code == 0
     assert f"lagwise alert {command}" in shown.stdout, "an example"
     assert "--json" in shown.stdout
+
+
+def test_what_another_alert_covers_is_not_only_pending() -> None:
+    now = datetime.now(UTC)
+    pending = replace(fired("a", "billing", now), state=AlertState.PENDING)
+    state = OperatorState(None, None)
+    shown = Console(width=200, record=True, file=io.StringIO())
+    shown.print(alert_table([(pending, state), (replace(pending, inhibited_by="another"), state)], now))
+    first, second = [line.split("  ")[0] for line in shown.export_text().splitlines()[1:]]
+    assert (first, second) == ("pending", "covered by another alert")

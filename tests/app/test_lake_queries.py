@@ -128,6 +128,8 @@ def test_a_cluster_whose_collector_died_is_not_hidden_by_the_others(lake: Lake) 
     fresh = lake_queries.freshness(lake, CONFIG, AT)
     assert {c.cluster: c.stale for c in fresh.clusters} == {"shop": False, "dead": True}
     assert (fresh.stale, fresh.age_seconds) == (True, 3600)
+    asked_for = lake_queries.freshness(lake, CONFIG, AT, only=["shop"])
+    assert ([c.cluster for c in asked_for.clusters], asked_for.stale, asked_for.as_of) == (["shop"], False, AT)
 
 
 def test_a_cluster_in_the_settings_that_was_never_sampled_is_stale(lake: Lake) -> None:

@@ -90,11 +90,13 @@ def test_a_group_is_acknowledged_and_silenced_on_its_own_page(
     its = [a for a in queries.open_alerts(engine) if a.subject.group == group and a.fired_at]
     [action] = queries.actions(engine)
     assert (action.action, action.comment, len(its)) == ("acknowledge", "on it", 1)
-    app.button(key=f"take_back_form{about}_do").click().run()
-    assert "acknowledged" not in firing_line()
     app.text_input(key=f"silence_comment{about}").input("deploy")
     app.button(key=f"silence_form{about}_do").click().run()
-    assert firing_line().endswith(", silenced")
+    silenced = r", silenced until 14\:00\:05 UTC"
+    assert firing_line().endswith(f", acknowledged by jo{silenced}")
+    app.button(key=f"take_back_form{about}_do").click().run()
+    assert "acknowledged" not in firing_line()
+    assert firing_line().endswith(silenced)
     [silence] = queries.silences(engine, NOW)
     assert (silence.matcher.cluster, silence.matcher.group, silence.comment) == (
         "prod",

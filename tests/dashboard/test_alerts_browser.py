@@ -100,9 +100,9 @@ def test_missing_input_is_named_in_the_form_which_stays_open(visitor: Visit, eng
     form.get_by_role("textbox", name="Groups").fill("fraud-check")
     form.get_by_role("button", name="Silence", exact=True).click()
     complaint = form.get_by_test_id("stAlert")
-    expect(complaint).to_contain_text("a silence needs a comment")
+    expect(complaint).to_contain_text("give the reason for the silence")
     _wait(page, 11)
-    expect(complaint).to_contain_text("a silence needs a comment")
+    expect(complaint).to_contain_text("give the reason for the silence")
     expect(form.get_by_role("textbox", name="Groups")).to_have_value("fraud-check")
     assert len(queries.actions(engine)) == before
 

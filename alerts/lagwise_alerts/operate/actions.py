@@ -95,7 +95,7 @@ def silence(
     if ends_at <= max(starts_at, now):
         raise OperatorError("a silence must end after it begins, and in the future")
     if not comment.strip():
-        raise OperatorError("a silence needs a comment with the reason")
+        raise OperatorError("give the reason for the silence")
     row = {**asdict(matcher), "starts_at": starts_at, "ends_at": ends_at, "comment": comment.strip()}
     row |= {"created_by": by.name, "created_at": now}
     with writing(engine) as connection:

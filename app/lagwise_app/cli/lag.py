@@ -30,8 +30,8 @@ def lag(settings: CommandSettings, group: str, cluster: str | None, data: str | 
     # The addresses of cluster and dashboard come from the run that filled the folder, where there is one.
     run_config = settings.load_of_run(str(config.data))
     lake = open_lake(config)
-    fresh = lake_queries.freshness(lake, config, datetime.now(UTC))
     row = lake_queries.group(lake, group, cluster)
+    fresh = lake_queries.freshness(lake, config, datetime.now(UTC), [row["cluster"]])
     partitions = lake_queries.partitions(lake, group, row["cluster"])
     growth = trends(lake, row["cluster"], group, row["as_of"])
     subject: pages.Values = {parameters.CLUSTER: row["cluster"], parameters.GROUP: group}

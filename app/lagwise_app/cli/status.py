@@ -94,7 +94,7 @@ def status(
         )
     if as_json:
         with lake.unchanging():
-            fresh = lake_queries.freshness(lake, config, datetime.now(UTC))
+            fresh = lake_queries.freshness(lake, config, datetime.now(UTC), clusters)
             groups = lake_queries.groups(lake)
         wanted = [group for group in groups if filters.match(group)]
         print_json({"freshness": asdict(fresh), "groups_total": len(groups), "groups": wanted})

@@ -112,7 +112,7 @@ class SnapshotReader:
                     self._groups, self._version = read_groups(lake), version
                     statuses = {key: row["status"] for key, row in self._groups.items() if self._filters.match(row)}
                     found = self._changes.update(statuses, now)
-                fresh = lake_queries.freshness(lake, self._request.config, now)
+                fresh = lake_queries.freshness(lake, self._request.config, now, self._filters.clusters)
         except LakeError as error:
             if self._groups is None:
                 raise

@@ -72,10 +72,10 @@ class LakeFreshness:
     clusters: tuple[ClusterFreshness, ...]
 
 
-def freshness(lake: Lake, config: Config, now: datetime) -> LakeFreshness:
+def freshness(lake: Lake, config: Config, now: datetime, only: Collection[str] = ()) -> LakeFreshness:
     """How old the data is at ``now``, and whether that is more than the intervals of collector and analysis explain.
 
-    Covers the clusters in the settings and those that have been analysed.
+    Covers the clusters in the settings and those that have been analysed, or ``only`` these of them.
     """
     judged = {r["cluster"]: r["as_of"] for r in _selected(lake, GROUP_STATUS, _JUDGED)}
     intervals = {cluster.name: cluster.interval_seconds for cluster in config.clusters}
@@ -83,6 +83,8 @@ def freshness(lake: Lake, config: Config, now: datetime) -> LakeFreshness:
     analyzed_at = _analyzed_at(lake, now)
     clusters = []
     for name in sorted({*judged, *(intervals or samples)}):
+        if only and name not in only:
+            continue
         sample = samples.get(name, {"read_at": None, "interval_seconds": intervals.get(name, 15.0), "errors": None})
         allowed = allowed_age_seconds(sample["interval_seconds"], config.analysis.interval_seconds)
         age = DataAge(judged.get(name), now, allowed)

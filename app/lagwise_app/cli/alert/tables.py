@@ -70,7 +70,7 @@ def _table(*columns: str) -> Table:
 def _state(alert: Alert, operator_state: OperatorState, now: datetime) -> Text:
     """The state, with who has acknowledged the alert or what mutes it."""
     if alert.state is AlertState.PENDING:
-        return Text("pending", style="dim")
+        return Text("pending" if alert.inhibited_by is None else "covered by another alert", style="dim")
     if operator_state.acknowledged is not None:
         return Text("acknowledged by ").append_text(plain(operator_state.acknowledged.by))
     if operator_state.muted is not None:

@@ -61,11 +61,12 @@ def _sections(now: datetime) -> tuple[_Sections, _Members]:
 
 def _counts(sections: _Sections) -> None:
     counts, covered = alert_reader.counts(), len(sections[COVERED])
+    silenced = sections[SILENCED] + [one for one in sections[ACKNOWLEDGED] if one.state.muted is not None]
     tiles.show(
         [
             ("Firing", f"{len(sections[FIRING]):,}", "Notified and not acknowledged; a shared incident is one."),
             ("Acknowledged", f"{len(sections[ACKNOWLEDGED]):,}", "An operator has taken it."),
-            ("Silenced", f"{len(sections[SILENCED]):,}", "By a silence or a maintenance window."),
+            ("Silenced", f"{len(silenced):,}", "By a silence or a maintenance window, acknowledged ones included."),
             (
                 "Pending",
                 f"{len(sections[PENDING]):,}",

@@ -164,8 +164,8 @@ def _alert_words(alert: Alert, state: OperatorState, shared: Alert | None, now: 
     words += f"firing for {humanise.since(alert.fired_at, now)}"
     if state.acknowledged is not None:
         words += f", acknowledged by {escaping.markdown(state.acknowledged.by)}"
-    elif state.muted is not None:
-        words += ", silenced"
+    if state.muted is not None:
+        words += f", silenced until {time_zone.clock_markdown(state.muted.until, now)}"
     return words if shared is None else f"{words}, part of a {escaping.markdown(alert_words.about(shared))}"
 
 
