@@ -54,7 +54,8 @@ _ROCKETMQ_GOES_ON = "Its consumers continue at the oldest message that is still 
 
 
 def loss_findings(lost: Lost, now: datetime, *, records_lost: int = 0, system: str | None = None) -> list[Finding]:
-    """What was lost within a day, unless the sentence of the status reports the same as ``records_lost``."""
+    """What was lost within a day, unless the sentence of the status reports the same as ``records_lost``: the number
+    that is missing now."""
     is_in_sentence = lost.at_least == lost.at_most == records_lost
     if lost.first_seconds is None or lost.last_seconds is None or is_in_sentence:
         return []
@@ -62,10 +63,11 @@ def loss_findings(lost: Lost, now: datetime, *, records_lost: int = 0, system: s
     first, last = (now - timedelta(seconds=s) for s in (lost.first_seconds, lost.last_seconds))
     when = f"in the minutes before {clock(last, now)}" if first == last else f"since {clock(first, now)}"
     when += f", most recently in the minutes before {clock(last, now)}" if first < last < now else ""
+    sentence = f"{numbers} deleted before this group read {'it' if lost.at_most == 1 else 'them'}, {when}."
     return [
         Finding(
             FindingKind.LOSS,
-            f"{numbers} deleted before this group read {'it' if lost.at_most == 1 else 'them'}, {when}.",
+            f"In all, {sentence[0].lower()}{sentence[1:]}" if records_lost else sentence,
             f"{_GET_THEM} {_ROCKETMQ_GOES_ON if system == ROCKETMQ else _KAFKA_GOES_ON}",
         )
     ]

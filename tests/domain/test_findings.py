@@ -137,6 +137,11 @@ def test_no_loss_is_reported_where(why: str, lost: Lost, records_lost: int) -> N
     assert loss_findings(lost, NOW, records_lost=records_lost) == [], why
 
 
+def test_what_is_missing_now_is_a_part_of_what_was_lost() -> None:
+    (finding,) = loss_findings(Lost(12_000, 14_500, 3600.0, 0.0), NOW, records_lost=9_000)
+    assert finding.sentence.startswith("In all, between 12,000 and 14,500 records were deleted before this group read")
+
+
 AT = datetime(2026, 3, 5, 14, 3, 10, tzinfo=UTC)
 
 
