@@ -202,7 +202,9 @@ def _metrics(row: Row, unknown_lag: int | None) -> list[tiles.Tile]:
             )
         result.append((label, humanise.loss_in(row["seconds_to_loss"], upper_bound=is_bound), explained))
     if row["lost_at_least"]:
-        result.append(("Lost in all", _lost(row), "Records deleted before they were read, within 24 hours or still missing."))
+        result.append(
+            ("Lost in all", _lost(row), "Records deleted before they were read, within 24 hours or still missing.")
+        )
     idle = f" ({row['idle_members']} idle)" if row["idle_members"] else ""
     members = humanise.DASH if row["members"] is None else f"{row['members']:,}{idle}"
     result.append(("Members", members, "Idle members own no partition."))
