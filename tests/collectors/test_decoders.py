@@ -163,6 +163,12 @@ def test_mutilated_bytes_are_read_or_refused(decoder: Callable[[], Attempt]) -> 
     check(decoder(), _CI)
 
 
+@pytest.mark.parametrize(("text", "says"), [("", "was truncated"), ("\n{}\n{}", "not a known version")])
+def test_a_checkpoint_without_a_version(text: str, says: str) -> None:
+    with pytest.raises(OffsetSourceTrouble, match=says):
+        kafka_offsets(text, "checkpoint/offsets/7")
+
+
 @pytest.mark.long
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("decoder", DECODERS)

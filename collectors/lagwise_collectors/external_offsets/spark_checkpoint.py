@@ -82,7 +82,7 @@ def kafka_offsets(text: str, path: str) -> dict[tuple[str, int], int | None]:
     of a known version, or is truncated.
     """
     version, *lines = text.splitlines() or [""]
-    if version and version not in _VERSIONS:
+    if text and version not in _VERSIONS:
         raise OffsetSourceTrouble(
             "malformed", f"{path} begins with {version!r:.40}, which is not a known version of Spark's logs"
         )
