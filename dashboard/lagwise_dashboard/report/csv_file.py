@@ -44,13 +44,7 @@ def _lines(report: CapacityReport) -> Iterable[tuple[object, ...]]:
 
 def _advice(advice: SizingAdvice, report: CapacityReport) -> Iterable[tuple[object, ...]]:
     for name, value in inputs_of(advice.workload).items():
-        yield (
-            "asked",
-            name,
-            _plain(value),
-            "",
-            report.sources.get(name, "default" if value is not None else "not given"),
-        )
+        yield "asked", name, _plain(value), "", report.sources.get(name, "default")
     yield "advice", "verdict", advice.verdict, "", ""
     for name, value in asdict(advice.triple).items() if advice.triple else ():
         yield "advice", name, value, "", ""
