@@ -1,8 +1,9 @@
 """Two teams over the groups of the stories: what each may see, and the names by which a leak to one of them shows."""
 
-from datetime import datetime, timedelta
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
 
 from sqlalchemy import Engine
 
@@ -10,6 +11,8 @@ from lagwise_alerts.operate import Matcher, Operator, Via, actions, saved_views
 from lagwise_alerts.outbox.database import open_engine
 from tests.dashboard import alerts, lakes, planning
 from tests.dashboard.lakes import Scene
+from tests.dashboard.serving import free_port, served
+from tests.dashboard.signed_in import write_auth_file
 from tests.dashboard.stories import GROUPS_OF_THE_DEMO
 
 #: Each team's groups, all in the cluster prod.
@@ -31,18 +34,25 @@ ALL = tuple(group for _, group in STORIES)
 HIDDEN, OWN = "fraud-scoring", "payments-settlement"
 
 
-def sign_in(auth_file: Path) -> dict[str, Any]:
-    """The setting ``dashboard.sign_in``: the claim "root" operates, "boss" looks at everything, the teams at theirs."""
-    return {
+@contextmanager
+def served_to_teams(folder: Path, *provider: str) -> Iterator[str]:
+    """The address of a dashboard over what :func:`_write_to` writes: the claim "root" operates, "boss" looks at
+    everything, the teams at theirs. The ``provider`` is the address of the one that signs in, if anybody does."""
+    port, auth_file = free_port(), folder / "auth.toml"
+    _write_to(folder, datetime.now(UTC))
+    write_auth_file(auth_file, f"http://127.0.0.1:{port}", *provider)
+    sign_in = {
         "auth_file": str(auth_file),
         "claim": "groups",
         "operators": ["root"],
         "viewers": ["boss"],
         "teams": TEAMS,
     }
+    with served(folder, port=port, sign_in=sign_in) as address:
+        yield address
 
 
-def write_to(folder: Path, now: datetime) -> None:
+def _write_to(folder: Path, now: datetime) -> None:
     """A lake with plans, samples with errors about a hidden group, alerts, a shared incident, silences, saved views and
     an operator's actions."""
     error = {"kind": "group_not_authorized", "count": 3, "example": f"group {HIDDEN}: not authorized"}

@@ -2,15 +2,13 @@
 
 import re
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from lagwise.links import pages, parameters
 from tests.dashboard import teams
-from tests.dashboard.serving import free_port, served
-from tests.dashboard.signed_in import drawn_for, write_auth_file
+from tests.dashboard.signed_in import drawn_for
 from tests.dashboard.teams import ALL, MONEY, SHOP, STORIES, hidden_from
 
 pytestmark = pytest.mark.process
@@ -33,10 +31,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def address(folder: Path) -> Iterator[str]:
     """A served dashboard with two teams, alerts, a shared incident, silences, saved views and operators' actions."""
-    port = free_port()
-    teams.write_to(folder, datetime.now(UTC))
-    write_auth_file(folder / "auth.toml", f"http://127.0.0.1:{port}")
-    with served(folder, port=port, sign_in=teams.sign_in(folder / "auth.toml")) as found:
+    with teams.served_to_teams(folder) as found:
         yield found
 
 

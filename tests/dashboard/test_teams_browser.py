@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterator
-from datetime import UTC, datetime
 
 import pytest
 from playwright.sync_api import Browser, Locator, Page, WebSocket, expect
@@ -12,8 +11,7 @@ from tests.dashboard import teams
 from tests.dashboard.browsing import Visit
 from tests.dashboard.oidc import Provider
 from tests.dashboard.pointer import until_shown
-from tests.dashboard.serving import free_port, served
-from tests.dashboard.signed_in import cookies_for, write_auth_file
+from tests.dashboard.signed_in import cookies_for
 from tests.dashboard.teams import ALL, HIDDEN, MONEY, OWN, STORIES
 
 pytestmark = pytest.mark.browser
@@ -30,11 +28,7 @@ def provider() -> Iterator[Provider]:
 
 @pytest.fixture(scope="module")
 def served_to_teams(tmp_path_factory: pytest.TempPathFactory, provider: Provider) -> Iterator[str]:
-    folder, port = tmp_path_factory.mktemp("teams"), free_port()
-    teams.write_to(folder, datetime.now(UTC))
-    auth_file = folder / "auth.toml"
-    write_auth_file(auth_file, f"http://127.0.0.1:{port}", provider.address)
-    with served(folder, port=port, sign_in=teams.sign_in(auth_file)) as found:
+    with teams.served_to_teams(tmp_path_factory.mktemp("teams"), provider.address) as found:
         yield found
 
 

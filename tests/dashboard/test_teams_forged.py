@@ -4,7 +4,6 @@ The ids of controls are the same for everybody, so whoever has seen a page of an
 """
 
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -22,8 +21,7 @@ from lagwise_alerts.outbox.database import (
     open_engine,
 )
 from tests.dashboard import teams
-from tests.dashboard.serving import free_port, served
-from tests.dashboard.signed_in import connected_as, write_auth_file
+from tests.dashboard.signed_in import connected_as
 from tests.dashboard.teams import HIDDEN, MONEY, SHOP
 
 pytestmark = pytest.mark.process
@@ -41,10 +39,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def address(folder: Path) -> Iterator[str]:
-    port = free_port()
-    teams.write_to(folder, datetime.now(UTC))
-    write_auth_file(folder / "auth.toml", f"http://127.0.0.1:{port}")
-    with served(folder, port=port, sign_in=teams.sign_in(folder / "auth.toml")) as found:
+    with teams.served_to_teams(folder) as found:
         yield found
 
 
