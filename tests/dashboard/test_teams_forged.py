@@ -59,7 +59,7 @@ def holding(id_: str, value: object) -> WidgetState:
     if isinstance(value, str):
         return WidgetState(id=id_, string_value=value)
     state = WidgetState(id=id_)
-    state.string_array_value.data.extend(value)  # type: ignore[arg-type]
+    state.string_array_value.data.extend(value)  # type: ignore[arg-type]  # a list of texts, as said above
     return state
 
 
