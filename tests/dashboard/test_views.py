@@ -400,7 +400,7 @@ def test_the_group_page_says_what_is_wrong_and_what_to_do(open_app: Open, busy: 
     assert "Oldest unread=≥ 1 h 30 min" in text
     assert "- 214 records were given up within 1 h" in text
     assert "\n- 96 records wait in payments" in text
-    assert "Lost=18\\,240" in text
+    assert "Lost in all=18\\,240" in text
     assert "Loss in=now" in text
     assert "Commits expire in=6 d 22 h" in _text(open_app("group", cluster="prod", group="invoice-mailer"))
     assert any("firing for 40 min 30 s" in link.label for link in app.get("page_link"))
