@@ -36,6 +36,8 @@ T = TypeVar("T")
 _TTL_SECONDS = 2
 _MAX_ANSWERS = 500
 MAX_ROWS = 200
+#: The event of a message about an alert that became louder, or got a worse rule.
+ESCALATED = "escalated"
 
 
 def counts() -> AlertCounts:
@@ -67,6 +69,16 @@ def messages_of(incident_ids: Iterable[str], since: datetime) -> list[IncidentMe
     """All messages about incidents since the minute of that time, in order."""
     ids = [alert.incident_id for alert in _alerts(incident_ids)]
     return _ask(queries.messages_of, tuple(ids), since.replace(second=0, microsecond=0))
+
+
+def escalations(alerts: Iterable[Alert], since: datetime) -> dict[str, list[datetime]]:
+    """When these alerts were escalated, by incident, oldest first: as far as messages say so."""
+    ids = {alert.incident_id for alert in alerts if len(alert.notified_rules) > 1}
+    found: dict[str, set[datetime]] = {}
+    for message in messages_of(ids, since) if ids else ():
+        if message.event == ESCALATED:
+            found.setdefault(message.incident_id, set()).add(message.created_at)
+    return {incident: sorted(times) for incident, times in found.items()}
 
 
 def alerts_of(rows: Iterable[DeliveryRow]) -> list[Alert]:

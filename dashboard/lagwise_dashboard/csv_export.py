@@ -28,10 +28,10 @@ def rows_as_csv(rows: Iterable[Iterable[object]]) -> str:
     return made.getvalue()
 
 
-def file_name(table: str, about: Iterable[str], now: datetime) -> str:
+def file_name(table: str, about: Iterable[str], now: datetime, kind: str = "csv") -> str:
     """``lagwise-partitions-prod-orders-2026-11-21T120005Z.csv``: the table, what it is about, and when."""
     parts = ("lagwise", table, *about, f"{now.astimezone(UTC):%Y-%m-%dT%H%M%SZ}")
-    return "-".join(filter(None, map(_plain, parts))) + ".csv"
+    return "-".join(filter(None, map(_plain, parts))) + f".{kind}"
 
 
 def _plain(part: Any) -> str:

@@ -826,6 +826,9 @@ def test_a_click_on_a_verdict_chooses_its_group_and_the_report_needs_nothing_els
     visit.settled()
     with page.expect_download() as download:
         page.get_by_role("button", name="Report as HTML").click()
+    assert re.fullmatch(
+        r"lagwise-capacity-prod-clickstream-archive-\d{4}-\d\d-\d\dT\d{6}Z\.html", download.value.suggested_filename
+    )
     file = tmp_path / "report.html"
     download.value.save_as(file)
     context = browser.new_context(offline=True)

@@ -154,6 +154,23 @@ def test_without_a_forecast_the_reason_is_shown(open_app: Open, planned: Path) -
 # --- what if ---------------------------------------------------------------------------------------------------------
 
 
+def test_lines_go_on_until_the_last_backlog_is_worked_off() -> None:
+    """Hardly more is done than arrives, so that the backlog of ten minutes takes hours."""
+    slow = WhatIfSetUp("Running", 2, 9)
+    what_if = try_set_ups(WORKLOAD, [slow, WhatIfSetUp("Advised", 3, 12)], outage(600.0))
+    outcomes = [outcome for _, outcome in what_if.outcomes]
+    assert outcomes[0].drain_seconds is not None
+    drained = outcomes[0].peak_lag_at_seconds + outcomes[0].drain_seconds
+    assert drained > 300.0 + 600.0 + 1_800.0, "else it ends in the usual span"
+    for outcome in outcomes:
+        last = outcome.moments[-1]
+        assert last.at_seconds == pytest.approx(1.05 * drained)
+        assert last.lag == pytest.approx(0.0, abs=1e-3)
+    never = try_set_ups(WORKLOAD, [WhatIfSetUp("Running", 1, 4)], outage(600.0)).outcomes[0][1]
+    assert never.drain_seconds is None
+    assert never.moments[-1].at_seconds == pytest.approx(300.0 + 600.0 + 1_800.0)
+
+
 def test_an_outage_of_all_is_the_fluid_limit(open_app: Open, planned: Path) -> None:
     inputs = {
         "t1_ms": "12",
@@ -390,6 +407,36 @@ def test_the_csv_holds_every_number_exactly(planned: Path) -> None:
     assert sum(line["section"] == "forecast" for line in lines) == 90
     assert sum(line["section"] == "ramp" for line in lines) == len(report.ramp) > 1
     assert float(found["what if", "Running: 3 nodes of 4 threads: peak lag"]["value"]) >= 600_000
+
+
+def test_a_report_on_entered_numbers_says_so_beside_the_verdict_on_the_group(
+    open_app: Open, planned: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The group is tight, and no number of members carries what was typed: both are true, of two loads."""
+    kept: list[CapacityReport | None] = []
+    monkeypatch.setattr(export, "offer", kept.append)
+    open_app("plan", **of(CHECKOUT))
+    assert kept[-1] is not None
+    assert "Entered by hand" not in as_html(kept[-1])
+    open_app("plan", peak_per_s="900000", **of(CHECKOUT))
+    assert kept[-1] is not None
+    document = as_html(kept[-1])
+    assert "What if, not what was measured. Entered by hand: Peak 900,000/s." in document
+    assert "<td>Sized by</td><td>peak: what the objective takes is unknown</td>" in document
+
+
+def test_the_source_of_what_nobody_knows_is_no_default(
+    open_app: Open, planned: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept: list[CapacityReport | None] = []
+    monkeypatch.setattr(export, "offer", kept.append)
+    open_app("plan", **of("prod/clickstream-archive"))
+    assert kept[-1] is not None
+    lines = {line["name"]: line for line in csv.DictReader(io.StringIO(as_csv(kept[-1]))) if line["section"] == "asked"}
+    assert [(lines[name]["value"], lines[name]["note"]) for name in ("t1_seconds", "t2_seconds", "cores")] == [
+        ("", "unknown")
+    ] * 3
+    assert lines["ordering"]["note"] == "default"
 
 
 @pytest.mark.parametrize(

@@ -348,6 +348,19 @@ def test_lag_of_unknown_partitions_stands_next_to_the_sum_that_leaves_it_out(ope
     assert "Lag, unknown status=200\n" in text
 
 
+def test_where_every_status_is_unknown_the_lag_is_the_one_that_the_verdict_names(open_app: Open, busy: Path) -> None:
+    lake = Lake(str(busy / "lake"))
+    for stored, changed in ((GROUP_STATUS, {"lag": None}), (PARTITION_STATUS, {"lag": 100})):
+        rows = [
+            row | ({"status": "unknown", "reason": "rebalancing"} | changed if row["group"] == "audit-log" else {})
+            for row in lake.read(stored).to_pylist()
+        ]
+        lakes.overwrite(lake, stored, rows)
+    text = _text(open_app("group", cluster="prod", group="audit-log"))
+    assert "Lag=300\n" in text
+    assert "Lag, unknown status" not in text
+
+
 def test_partitions_have_a_heat_map_below_their_spread(open_app: Open, busy: Path) -> None:
     app = open_app("group", cluster="prod", group="clickstream-archive", tab="partitions")
     figure = _figure(app, 0)

@@ -8,11 +8,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import streamlit as st
+from sqlalchemy import insert, select, update
 
 from lagwise.tables.analysis import GROUP_STATUS
 from lagwise.tables.raw import EVENTS
 from lagwise.tables.service_times import SERVICE_TIMES
 from lagwise.tables.store import Lake
+from lagwise_alerts.operate import queries
+from lagwise_alerts.outbox.database import ALERTS, DELIVERIES, open_engine, transaction
 from lagwise_dashboard.csv_export import as_csv
 from lagwise_dashboard.queries import time_per_message
 from lagwise_dashboard.widgets import grid
@@ -132,6 +136,29 @@ def test_all_that_happened_is_one_list_with_its_likely_cause_marked(open_app: Op
     (marks,) = [trace for trace in figure["data"] if trace.get("mode") == "markers"]
     assert len(marks["x"]) == 5, "as many marks as rows"
     assert any(text.startswith("Leaders moved: orders; broker 1 →") for text in marks["customdata"])
+
+
+def test_an_escalated_alert_began_before_it_was_what_it_is_now(open_app: Open, busy: Path) -> None:
+    engine = open_engine(f"sqlite:///{busy / 'lagwise.db'}")
+    [alert] = [one for one in queries.open_alerts(engine) if one.subject.group == "payments-settlement"]
+    assert alert.fired_at is not None
+    page = {"cluster": "prod", "group": "payments-settlement"}
+    assert (["◆ Alert"], "◆ page: losing data") in happened(open_app("group", **page))
+    escalated = alert.fired_at + timedelta(minutes=10)
+    with transaction(engine) as connection:
+        is_it = DELIVERIES.c.incident_id == alert.incident_id
+        [first] = connection.execute(select(DELIVERIES).where(is_it, DELIVERIES.c.channel == "on-call")).mappings()
+        for n, (event, at) in enumerate([("escalated", escalated), ("repeated", escalated + timedelta(minutes=5))]):
+            again = {name: value for name, value in first.items() if name != "id"}
+            again |= {"idempotency_key": f"again-{n}", "event": event, "created_at": at}
+            connection.execute(insert(DELIVERIES).values(**again))
+        is_alert = ALERTS.c.incident_id == alert.incident_id
+        connection.execute(update(ALERTS).where(is_alert).values(notified_rules=["stalled", "losing_data"]))
+    engine.dispose()
+    st.cache_data.clear()
+    app = open_app("group", **page)
+    told = [details for what, details in happened(app) if what == ["◆ Alert"]]
+    assert told == ["escalated to ◆ page: losing data", "firing"]
 
 
 @pytest.mark.parametrize(

@@ -245,4 +245,4 @@ def test_an_alert_on_a_finding_is_called_after_it(kind: AlertKind, about: str, m
         rule_timers=(),
         clear_timer=None,
     )
-    assert (alert_words.about(row), alert_words.mark_text(row, resolved=False)) == (about, mark)
+    assert (alert_words.about(row), alert_words.began_text(row)) == (about, mark)

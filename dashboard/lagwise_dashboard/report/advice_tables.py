@@ -9,7 +9,7 @@ from lagwise.domain.humanise import per_cent, significant, significant_rate
 from lagwise.domain.sizing.figures import Figure
 from lagwise.domain.sizing.ramp_plan import RampStep
 from lagwise.domain.sizing.triple_search import Binding
-from lagwise.domain.sizing.workload import Unit, Workload
+from lagwise.domain.sizing.workload import SizeBy, Unit, Workload
 from lagwise_dashboard import tables
 from lagwise_dashboard.tables import TableColumn
 
@@ -58,6 +58,8 @@ LABELS = {
     "concurrency": "Threading model",
     "ordering": "Required order",
 }
+#: The source of an input that somebody typed.
+ENTERED = "entered"
 #: What is not asked where members are sized.
 _OF_NODES = ("t1_seconds", "t2_seconds", "cores", "share_of_ceiling", "max_threads_per_node", "concurrency", "ordering")
 
@@ -82,7 +84,7 @@ def _formatted(w: Workload) -> dict[str, FormattedValue]:
     values = {
         "peak_rate_per_second": FormattedValue(f"{significant(w.peak_rate_per_second)}/s", w.peak_rate_per_second),
         **_formatted_objective(w),
-        "size_by": FormattedValue(str(w.size_by), str(w.size_by)),
+        "size_by": FormattedValue(_sized_by(w), str(w.size_by)),
         "partitions": FormattedValue(humanise.count(w.partitions), w.partitions),
         "hottest_share": FormattedValue(hottest, w.hottest_share),
     }
@@ -96,6 +98,19 @@ def _formatted(w: Workload) -> dict[str, FormattedValue]:
     if w.unit is Unit.SUBTASK:
         not_asked += ("spare_nodes",)
     return {name: value for name, value in values.items() if name not in not_asked}
+
+
+def _sized_by(w: Workload) -> str:
+    """What was asked for, and what decides where that is not possible."""
+    if w.size_by is SizeBy.OBJECTIVE and not w.is_by_objective:
+        return "peak: what the objective takes is unknown"
+    return str(w.size_by)
+
+
+def entered_inputs(workload: Workload, sources: Mapping[str, str]) -> str:
+    """What somebody typed, as in ``Peak 9,000/s, Partitions 24``; empty where all is as it is known."""
+    shown = _formatted(workload)
+    return ", ".join(f"{LABELS[name]} {shown[name].text}" for name in shown if sources.get(name) == ENTERED)
 
 
 def _formatted_objective(w: Workload) -> dict[str, FormattedValue]:

@@ -69,6 +69,9 @@ def _advice(report: CapacityReport, advice: SizingAdvice) -> list[str]:
     """What it takes, what it is made of, what if, and how to get there."""
     kind = "short" if advice.triple is None else "enough"
     parts = [f'<p class="verdict {kind}">{_safe(advice.verdict)}</p>']
+    if report.row is not None and (entered := advice_tables.entered_inputs(advice.workload, report.sources)):
+        # Without this sentence the verdict on a peak that was made up contradicts the one on the group.
+        parts.insert(0, f"<p>What if, not what was measured. Entered by hand: {_safe(entered)}.</p>")
     if report.slots is not None:
         parts.append(f"<p>{_safe(report.slots.sentence)}</p>")
     parts += [f"<p>{_safe(c.sentence)} <small>{_safe(c.cost)}</small></p>" for c in advice.changes]

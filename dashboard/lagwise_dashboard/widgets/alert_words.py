@@ -35,8 +35,26 @@ def severity_label(severity: Severity) -> str:
     return SEVERITIES[severity].label
 
 
-def mark_text(row: Alert, *, resolved: bool) -> str:
-    """The beginning or the end of an alert, as it is told among other events."""
+def began_text(row: Alert) -> str:
+    """The beginning of an alert, as it is told among other events. Of one that was escalated since, what it began with
+    is no longer known."""
+    return f"{ALERT}firing" if len(row.notified_rules) > 1 else f"{ALERT}{_severity_and_cause(row)}"
+
+
+def escalated_text(row: Alert, *, latest: bool) -> str:
+    """An escalation among other events: what it was escalated to is known of the latest one."""
+    return f"{ALERT}escalated to {_severity_and_cause(row)}" if latest else f"{ALERT}escalated"
+
+
+def resolved_text(row: Alert) -> str:
+    """The end of an alert, as it is told among other events."""
+    return f"{ALERT}resolved ({_cause(row)})"
+
+
+def _severity_and_cause(row: Alert) -> str:
+    return f"{severity_label(row.severity)}: {_cause(row)}"
+
+
+def _cause(row: Alert) -> str:
     is_finding = row.subject.group is not None and row.subject.kind is not AlertKind.GROUP
-    word = _finding_words(row) if is_finding else appearance.of_status(row.status).word
-    return f"{ALERT}resolved ({word})" if resolved else f"{ALERT}{severity_label(row.severity)}: {word}"
+    return _finding_words(row) if is_finding else appearance.of_status(row.status).word

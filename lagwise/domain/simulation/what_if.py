@@ -1,7 +1,7 @@
 """What if all stand still, or every node is restarted: set-ups under the same load, and what comes of each."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from lagwise.domain.humanise import count, duration
@@ -16,6 +16,8 @@ from lagwise.domain.sizing.workload import Workload, nodes_and_threads
 BEFORE_SECONDS = 300.0
 RUNNING, ADVISED = "Running", "Advised"
 _POINTS = 300
+#: A line goes on for a while after everything is read, but no longer than a day.
+_AFTER_DRAINED, _LONGEST_SHOWN_SECONDS = 1.05, 86_400.0
 #: Above this a simulation of a rolling restart takes seconds: so many times all partitions are dealt out.
 _MOST_DEALT = 200_000
 
@@ -75,8 +77,26 @@ def set_ups(advice: SizingAdvice, running: WhatIfSetUp | None) -> list[WhatIfSet
 
 def try_set_ups(workload: Workload, tried: Sequence[WhatIfSetUp], interruption: Interruption) -> WhatIf:
     """What comes of each. Raises OutOfRange where one cannot be simulated."""
-    outcomes = tuple((s.label(workload), simulated(scenario(workload, s, interruption))) for s in tried)
+    scenarios = [scenario(workload, s, interruption) for s in tried]
+    shown = _seconds_shown(scenarios)
+    outcomes = tuple((s.label(workload), simulated(_until(shown, of))) for s, of in zip(tried, scenarios, strict=True))
     return WhatIf(interruption, outcomes)
+
+
+def _seconds_shown(scenarios: Sequence[Scenario]) -> float:
+    """Long enough to see the last backlog worked off, within a day: who compares lines looks for where they end."""
+    ends = [of.traffic.seconds for of in scenarios]
+    for outcome in map(simulated, scenarios):
+        if outcome.drain_seconds is not None:
+            drained = outcome.peak_lag_at_seconds + outcome.drain_seconds
+            ends.append(min(drained * _AFTER_DRAINED, _LONGEST_SHOWN_SECONDS))
+    return max(ends)
+
+
+def _until(seconds: float, of: Scenario) -> Scenario:
+    if seconds <= of.traffic.seconds:
+        return of
+    return replace(of, traffic=replace(of.traffic, seconds=seconds))
 
 
 def scenario(workload: Workload, set_up: WhatIfSetUp, interruption: Interruption) -> Scenario:

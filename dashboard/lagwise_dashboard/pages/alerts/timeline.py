@@ -9,6 +9,7 @@ import plotly.graph_objects as go
 from lagwise.domain import humanise
 from lagwise_alerts.operate import Alert, IncidentMessage, MuteCause, Silence
 from lagwise_dashboard import escaping, plot_theme, time_zone
+from lagwise_dashboard.alert_reader import ESCALATED
 from lagwise_dashboard.pages.alerts import alert_tables
 from lagwise_dashboard.pages.alerts.alert_tables import OpenAlert
 from lagwise_dashboard.widgets import alert_words
@@ -34,7 +35,6 @@ _MESSAGES = {
     "queued": ("queued", "circle-open", "#D97706"),
     "dead": ("undelivered", "x", "#DC2626"),
 }
-_ESCALATED = "escalated"
 _WHITE = "#FFFFFF"
 #: No bar is shorter than such a part of the span: it could not be seen.
 _STEPS = 400
@@ -120,9 +120,9 @@ def chart(shown: Sequence[Lane], messages: Sequence[IncidentMessage], since: dat
             _draw(made, bars, shown, since, until, kind=kind, colour=colour, width=width)
     by_incident = {name: lane for lane, its in enumerate(shown) for name in its.incident_ids}
     placed = [(by_incident[one.incident_id], one) for one in messages if one.incident_id in by_incident]
-    raised = [(y, one) for y, one in placed if one.event == _ESCALATED]
+    raised = [(y, one) for y, one in placed if one.event == ESCALATED]
     # White, below the sign of the message: an outline would not be seen on a bar.
-    _mark(made, raised, since, name=_ESCALATED, symbol="triangle-up", colour=_WHITE, size=18)
+    _mark(made, raised, since, name=ESCALATED, symbol="triangle-up", colour=_WHITE, size=18)
     for state, (name, symbol, colour) in _MESSAGES.items():
         _mark(
             made, [(y, one) for y, one in placed if one.state == state], since, name=name, symbol=symbol, colour=colour

@@ -1,8 +1,8 @@
 """All that happened to a group, in one list and as marks in the charts: changes of its status, alerts, rebalances,
 events of its topics and of their leaders, and changes in what was measured."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 import streamlit as st
@@ -29,7 +29,9 @@ from lagwise_dashboard.widgets.time_range import TimeRange
 _GREY = "#475569"
 _CLASSES: dict[str, Appearance] = {
     EventClass.STATUS: Appearance("Status", "◐", _GREY, "gray", "The status of the group changed."),
-    EventClass.ALERT: Appearance("Alert", "◆", _GREY, "gray", "An alert about the group began or ended."),
+    EventClass.ALERT: Appearance(
+        "Alert", "◆", _GREY, "gray", "An alert about the group began, was escalated, or ended."
+    ),
     EventClass.REBALANCE: Appearance("Rebalance", "⇄", _GREY, "gray", "Partitions were assigned anew."),
     EventClass.GROUP: Appearance("Group", "◇", _GREY, "gray", "Its state at the coordinator changed, or it is gone."),
     EventClass.OFFSETS: Appearance("Offsets", "↶", _GREY, "gray", "Committed offsets went back, skipped, or are gone."),
@@ -72,7 +74,15 @@ class EventLog:
         return self.newest.total - len(self.newest)
 
 
-def find(row: Row, span: TimeRange, alerts: Sequence[Alert], shifts: Sequence[Shift]) -> EventLog:
+@dataclass(frozen=True, slots=True)
+class AlertHistory:
+    """The alerts of a group, open ones first, and when they were escalated, by incident, oldest first."""
+
+    alerts: Sequence[Alert] = ()
+    escalations: Mapping[str, Sequence[datetime]] = field(default_factory=dict)
+
+
+def find(row: Row, span: TimeRange, alerts: AlertHistory, shifts: Sequence[Shift]) -> EventLog:
     """The events of a span of the group of a row of `group_status`."""
     cause = likely_cause.of(row)
     noted = [*_alerts(alerts, span), *likely_cause.noted(shifts, cause, span)]
@@ -182,11 +192,15 @@ def _raw(rows: list[Row]) -> dict[str, list[object]]:
     return {**{name: [r[name] for r in rows] for name in names}, **members}
 
 
-def _alerts(alerts: Sequence[Alert], span: TimeRange) -> Iterator[Noted]:
-    for alert in alerts:
-        for at, resolved in ((alert.fired_at, False), (alert.resolved_at, True)):
-            if at is not None and span.since <= at <= span.until:
-                yield Noted(at, EventClass.ALERT, alert_words.mark_text(alert, resolved=resolved))
+def _alerts(history: AlertHistory, span: TimeRange) -> Iterator[Noted]:
+    told: list[tuple[datetime | None, str]] = []
+    for alert in history.alerts:
+        told += [(alert.fired_at, alert_words.began_text(alert)), (alert.resolved_at, alert_words.resolved_text(alert))]
+        escalated = history.escalations.get(alert.incident_id, [])
+        told += [(at, alert_words.escalated_text(alert, latest=at == escalated[-1])) for at in escalated]
+    for at, text in told:
+        if at is not None and span.since <= at <= span.until:
+            yield Noted(at, EventClass.ALERT, text)
 
 
 def _status_change(row: Row) -> str:

@@ -30,7 +30,7 @@ from lagwise_dashboard.pages.group import (
     verdict,
 )
 from lagwise_dashboard.pages.group.current_round import GroupSnapshot
-from lagwise_dashboard.pages.group.event_log import EventLog
+from lagwise_dashboard.pages.group.event_log import AlertHistory, EventLog
 from lagwise_dashboard.pages.group.level_shifts import Shift
 from lagwise_dashboard.queries import group as queries
 from lagwise_dashboard.queries import overview, time_per_message
@@ -112,12 +112,12 @@ def _show(snapshot: GroupSnapshot, tab: str, now: datetime) -> None:
     else:
         with controls:
             span = time_range.choose(now)
-        _history(row, span, alerts, now)
+        _history(row, span, _alert_history(alerts, span), now)
         if not is_losing:
             loss_clock.show(row, snapshot.losing, now, names)
 
 
-def _history(row: Row, span: TimeRange, alerts: list[Alert], now: datetime) -> None:
+def _history(row: Row, span: TimeRange, alerts: AlertHistory, now: datetime) -> None:
     """The charts, and what happened meanwhile."""
     cluster, group = row["cluster"], row["group"]
     history = ask(queries.history, cluster, group, span.since, span.until)
@@ -129,6 +129,13 @@ def _history(row: Row, span: TimeRange, alerts: list[Alert], now: datetime) -> N
     if growth := ask_of_the_past(queries.growth, cluster, group, row["as_of"].replace(second=0, microsecond=0)):
         st.caption(f"Its lag over {growth}", help=_GROWTH_HELP)
     event_log.show(row, log, span, now)
+
+
+def _alert_history(alerts: list[Alert], span: TimeRange) -> AlertHistory:
+    """With the escalations of a span; without them where the database cannot be read."""
+    with boundary():
+        return AlertHistory(alerts, alert_reader.escalations(alerts, span.since))
+    return AlertHistory(alerts)
 
 
 def _alerts_and_actions(row: Row, now: datetime) -> list[Alert]:

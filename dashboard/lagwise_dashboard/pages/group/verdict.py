@@ -163,6 +163,13 @@ def _consumption(described: Row) -> list[tiles.Tile]:
     return result
 
 
+def _lag(row: Row, unknown_lag: int | None) -> tiles.Tile:
+    """The lag; where no partition has a known status, that of the unknown ones, which the verdict names too."""
+    if row["lag"] is None and unknown_lag is not None:
+        return "Lag", humanise.count(unknown_lag), "Unread records; the status of every partition is unknown."
+    return "Lag", humanise.count(row["lag"]), "Unread records; unknown partitions and ghosts left out."
+
+
 def _metrics(row: Row, unknown_lag: int | None) -> list[tiles.Tile]:
     """Label, value and explanation; those that do not concern this group are left out."""
     result: list[tiles.Tile] = [
@@ -172,11 +179,11 @@ def _metrics(row: Row, unknown_lag: int | None) -> list[tiles.Tile]:
             "Age of the oldest unread record of any partition. ≥ marks a lower bound: it is older than the "
             "history kept.",
         ),
-        ("Lag", humanise.count(row["lag"]), "Unread records; unknown partitions and ghosts left out."),
+        _lag(row, unknown_lag),
         ("Written /s", humanise.rate(row["produce_rate_per_second"]), lag_columns.WRITTEN_HELP),
         ("Read /s", humanise.rate(row["consume_rate_per_second"]), lag_columns.READ_HELP),
     ]
-    if unknown_lag:
+    if unknown_lag and row["lag"] is not None:
         result.append(
             (
                 "Lag, unknown status",

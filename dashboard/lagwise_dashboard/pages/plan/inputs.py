@@ -14,7 +14,7 @@ from lagwise.domain.sizing.workload import Concurrency, Ordering, SizeBy, Unit, 
 from lagwise.links import parameters
 from lagwise.links.parameter_types import Number, Parameter
 from lagwise_dashboard import address, context
-from lagwise_dashboard.report.advice_tables import INPUT_FORMATS, LABELS
+from lagwise_dashboard.report.advice_tables import ENTERED, INPUT_FORMATS, LABELS
 from lagwise_dashboard.widgets.number_input import number_input
 from lagwise_dashboard.widgets.sizing import objective_takes
 from lagwise_dashboard.widgets.sizing.objective_takes import ObjectiveTakes
@@ -89,7 +89,7 @@ OF_THE_GROUP: tuple[Parameter[Any], ...] = (
     *_KNOWABLE,
 )
 _SLACK = tuple(FIELDS)[4:]
-_TYPED, _DEFAULT = "entered", "default"
+_DEFAULT, _UNKNOWN = "default", "unknown"
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +103,7 @@ class SizingInputs:
     @property
     def assumes_times(self) -> bool:
         """Whether it was typed in how long a message takes: that asks about another downstream than the group's."""
-        return any(self.sources.get(name) == _TYPED for name in ("t1_seconds", "seconds_per_message"))
+        return any(self.sources.get(name) == ENTERED for name in ("t1_seconds", "seconds_per_message"))
 
 
 class _InputFields:
@@ -118,7 +118,7 @@ class _InputFields:
         """What was typed, else what is known, else the default; nothing where there is none of them."""
         known = self.start.values.get(name)
         if typed is not None:
-            self.values[name], self.sources[name] = typed, _TYPED
+            self.values[name], self.sources[name] = typed, ENTERED
         elif known is not None:
             self.values[name], self.sources[name] = known, self.start.sources.get(name, _DEFAULT)
         else:
@@ -152,6 +152,8 @@ class _InputFields:
         self.keep(name, int(value) if value is not None and parameter.is_whole else value, default=default)
         if typed is not None and typed == parameter.default:
             self.sources[name] = _DEFAULT
+        if self.values[name] is None:
+            self.sources[name] = _UNKNOWN
 
     def load(self, name: str, parameter: Number, label: str, *, step: float, help: str) -> None:
         """A number of the load, in the unit of the Workload."""
@@ -179,7 +181,7 @@ class _InputFields:
             **address.bound(parameters.SIZE_BY),
         )
         chosen = address.get(parameters.SIZE_BY)
-        self.values["size_by"], self.sources["size_by"] = SizeBy(chosen or usual), _TYPED if chosen else "settings"
+        self.values["size_by"], self.sources["size_by"] = SizeBy(chosen or usual), ENTERED if chosen else "settings"
 
     def objective(self, outlook: Outlook | None) -> None:
         """The lag objective and what it takes: of another objective from the kept ones of the topic, of another peak
@@ -196,13 +198,13 @@ class _InputFields:
         )
         self.keep("objective_seconds", typed)
         self.keep("objective_rate_per_second", None)
-        if self.sources["peak_rate_per_second"] == _TYPED:
+        if self.sources["peak_rate_per_second"] == ENTERED:
             takes = ObjectiveTakes(None, OTHER_PEAK)
         else:
             rate, source = self.values["objective_rate_per_second"], self.sources["objective_rate_per_second"]
             takes = objective_takes.of(ObjectiveTakes(rate, source), typed, outlook)
         self.values["objective_rate_per_second"], self.sources["objective_rate_per_second"] = takes
-        is_typed = self.sources["peak_rate_per_second"] == _TYPED
+        is_typed = self.sources["peak_rate_per_second"] == ENTERED
         objective_takes.show(takes, self.values, with_forecast=bool(outlook and outlook.days and not is_typed))
 
     def hottest(self) -> None:
@@ -219,7 +221,7 @@ class _InputFields:
         )
         if typed is not None:
             self.values["hottest_share"] = typed / 100.0 if typed > 0.0 else None
-            self.sources["hottest_share"] = _TYPED
+            self.sources["hottest_share"] = ENTERED
         else:
             self.values["hottest_share"] = share
             known = share is not None
@@ -284,7 +286,7 @@ def show(start: StartingValues, outlook: Outlook | None) -> SizingInputs:
     inputs.concurrency()
     inputs.ordering()
     # Entering one of these asks for nodes and threads instead of members.
-    if is_whole and any(inputs.sources[name] == _TYPED for name in ("t1_seconds", "t2_seconds", "cores")):
+    if is_whole and any(inputs.sources[name] == ENTERED for name in ("t1_seconds", "t2_seconds", "cores")):
         inputs.values.pop("seconds_per_message")
         is_whole = False
     slack = list(_SLACK)

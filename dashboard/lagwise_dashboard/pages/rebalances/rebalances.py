@@ -96,7 +96,9 @@ def _group_columns(rows: list[Row], now: datetime) -> list[TableColumn]:
         .with_help("Many rebalances within 15 minutes.")
         .sorts_by("storms"),
         tables.text("Group", [r["group"] for r in rows], width=240).sorts_by("group"),
-        tables.count("Rebalances", [r["rebalances"] for r in rows]).sorts_by("rebalances"),
+        tables.count("Rebalances", [r["rebalances"] for r in rows])
+        .with_help("In whole hours. The sentence counts those of the newest hour with a known cause.")
+        .sorts_by("rebalances"),
         rebalance_hours.downtime(rows).sorts_by("downtime"),
         rebalance_hours.partitions_moved(rows).sorts_by("moved"),
         tables.count("Joined", [r["joined"] for r in rows], of="members").sorts_by("joined"),

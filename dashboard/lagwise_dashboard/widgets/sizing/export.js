@@ -16,6 +16,6 @@ export default function ({ data, parentElement, setTriggerValue }) {
   }
   if (data.file && !saved.has(data.file.id)) {
     saved.add(data.file.id);
-    save(`lagwise-capacity.${data.file.kind}`, data.file.text, KINDS.find(([kind]) => kind === data.file.kind)[2]);
+    save(data.file.name, data.file.text, KINDS.find(([kind]) => kind === data.file.kind)[2]);
   }
 }

@@ -13,6 +13,7 @@ from typing import Any
 import streamlit as st
 
 from lagwise_dashboard import address
+from lagwise_dashboard.csv_export import file_name
 from lagwise_dashboard.report.capacity_report import CapacityReport
 from lagwise_dashboard.report.csv_file import as_csv
 from lagwise_dashboard.report.html_file import as_html
@@ -69,4 +70,6 @@ def _file(report: CapacityReport | None) -> dict[str, Any] | None:
     kind, id_, asked_at = st.session_state.get(_ASKED, (None, None, -math.inf))
     if report is None or kind not in _MADE or time.monotonic() - asked_at >= _OFFERED_SECONDS:
         return None
-    return {"kind": kind, "id": id_, "text": _MADE[kind](report)}
+    about = () if report.row is None else (report.row["cluster"], report.row["group"])
+    name = file_name("capacity", about, report.now, kind)
+    return {"kind": kind, "id": id_, "name": name, "text": _MADE[kind](report)}
