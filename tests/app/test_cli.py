@@ -346,6 +346,7 @@ def test_the_unexpected_is_one_line_too_unless_debugging(monkeypatch: pytest.Mon
         ("streamlit", "dashboard", "dashboard"),
         ("mcp", "mcp", "mcp"),
         ("mcp", "up", "mcp"),
+        ("opentelemetry", "up", "otlp"),
         ("pyspark", "demo", "spark"),
     ],
 )
@@ -366,6 +367,8 @@ main()
         "LAGWISE_CLUSTERS__0__TIMEOUT_SECONDS": "1",
         "LAGWISE_DATA": str(tmp_path / "data"),
         "LAGWISE_MCP__PORT": "8604",
+        "LAGWISE_SERVER__PORT": "8603",
+        "LAGWISE_SERVER__METRICS__OTLP__URL": "http://127.0.0.1:4318/v1/metrics",
     }
     ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, env=environment, check=False)
     assert ran.returncode == 1

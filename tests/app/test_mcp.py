@@ -225,19 +225,21 @@ def test_lists_have_limits(port: int) -> None:
 
 
 def test_what_if(port: int) -> None:
-    as_it_is, doubled, alone, too_little, half = asked(
+    as_it_is, doubled, alone, too_little, half, no_forecast = asked(
         over_http(port),
         ("what_if_sizing", OWN),
         ("what_if_sizing", {**OWN, "inputs": {"peak_rate_per_second": 40_000}}),
         ("what_if_sizing", {"inputs": SIZED}),
         ("what_if_sizing", {"inputs": {"cores": 8}}),
         ("what_if_sizing", {"cluster": "prod"}),
+        ("what_if_sizing", {"inputs": SIZED, "horizon_days": 30}),
     )
     assert told(as_it_is)["inputs"]["peak_rate_per_second"]["source"] != "given"
     assert told(doubled)["inputs"]["peak_rate_per_second"] == {"value": 40_000.0, "source": "given"}
     assert told(alone)["triple"]["nodes"] == 13
     assert "missing t1_seconds, t2_seconds, peak_rate_per_second, partitions" in refusal(too_little)
     assert "cluster and group go together" in refusal(half)
+    assert "horizon_days needs a group" in refusal(no_forecast)
 
 
 def test_a_name_is_data_whatever_is_in_it(port: int) -> None:

@@ -25,7 +25,7 @@ _DEFAULTS = {
     **{field.name: field.default for field in fields(Workload) if field.default is not MISSING},
     "unit": Unit.MEMBER,
 }
-_CALLED = {name: name for name in (*_INPUTS, "group", "horizon_seconds")}
+_CALLED = {name: name for name in (*_INPUTS, "group")}
 #: So many topics are named where one has to be chosen.
 _NAMED_TOPICS = 10
 
@@ -47,10 +47,12 @@ def sizing(
     horizon_seconds: float | None,
     visibility: Visibility,
     now: datetime,
+    *,
+    horizon_called: str = "horizon_seconds",
 ) -> SizingAnswer:
-    """The advice. Raises BadQuestion, UnknownGroup, CapacityUnknown and LakeError."""
+    """The advice. The asker calls the horizon ``horizon_called``. Raises BadQuestion, UnknownGroup, CapacityUnknown and LakeError."""
     given = inputs.model_dump(exclude_none=True)
-    question = SizingQuestion({**_DEFAULTS, **given}, set(given), _CALLED)
+    question = SizingQuestion({**_DEFAULTS, **given}, set(given), {**_CALLED, "horizon_seconds": horizon_called})
     question.check()
     target, known = given.get("target_utilisation", DEFAULT_TARGET_UTILISATION), None
     if about is None:

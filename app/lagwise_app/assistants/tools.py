@@ -86,7 +86,10 @@ def what_if_sizing(
     """How many threads, nodes and partitions it takes. Raises what is in REFUSALS, and LakeError."""
     horizon_seconds = None if horizon_days is None else horizon_days * _DAY_SECONDS
     settings = context.config.analysis.capacity
-    return sizing(context.lake, settings, about, inputs, horizon_seconds, visibility, context.clock())
+    now = context.clock()
+    return sizing(
+        context.lake, settings, about, inputs, horizon_seconds, visibility, now, horizon_called="horizon_days"
+    )
 
 
 def forecast(

@@ -58,6 +58,8 @@ def up(settings: CommandSettings, bootstrap: str | None, data: str | None) -> No
         require_package(module)
     if config.mcp.port is not None:
         require_package("mcp", "`mcp.port` in the settings")
+    if config.server.port is not None and config.server.metrics.otlp is not None:
+        require_package("opentelemetry.exporter.otlp.proto.http", "`server.metrics.otlp` in the settings")
     find_java()  # else only the log of the analysis would say that it is missing
     stop = Signals().stop
     with locked(config.state):

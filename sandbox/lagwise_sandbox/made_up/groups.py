@@ -6,9 +6,8 @@ from dataclasses import dataclass
 CLUSTER_NAME = "made-up"
 #: What pages and reports say about it.
 NOTE = (
-    "All of its numbers are invented. The demo generated five weeks of samples (of what groups read, fifteen days), "
-    "and goes on generating them; no such topics and consumers exist. What follows from the samples is computed as for "
-    "any cluster."
+    "All of its numbers are invented. The demo makes up its samples, five weeks of them (fifteen days of what groups "
+    "read); the rest is computed as for any cluster."
 )
 
 
