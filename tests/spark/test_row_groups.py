@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from lagwise.domain.verdicts.buckets import EARLIEST, SUMS
@@ -66,6 +67,20 @@ def test_what_is_read_is_what_was_written(tmp_path: Path, monkeypatch: pytest.Mo
         np.testing.assert_array_equal(found[name], known, name)
     for name in ("cluster", "group", "topic"):
         assert [reader.names[name].names[number] for number in found[name]] == rows[name].to_pylist()
+
+
+def test_a_column_is_null_in_row_groups_of_before_it_was_added(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(written_files, "ROWS_PER_GROUP", 8)
+    rows = some_rows(random.Random(3), 20)
+    added = [c.name for c in MINUTES.columns if c.nullable][-3:]
+    names = MINUTES.without_day.names
+    older = Path(tmp_path, "older.parquet")
+    pq.write_table(rows.select([name for name in names if name not in added]), older, row_group_size=8)
+    files = LakeFiles(str(tmp_path), {}, {MINUTES.name: [str(older)]})
+    read = files.rows(MINUTES, names, KeyRange()).select(names).cast(MINUTES.without_day)
+    assert read.to_pylist() == [row | dict.fromkeys(added) for row in rows.select(names).to_pylist()]
+    found = RangeReader(files, KeyRange(), ["c"]).buckets(MINUTES)
+    assert len(found["partition"]) == 20
 
 
 def test_keys_are_numbered_alike_however_far_apart_they_are() -> None:

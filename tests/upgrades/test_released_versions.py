@@ -5,7 +5,9 @@ import tarfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 import pytest
+from pyarrow.fs import S3FileSystem, copy_files
 
 from lagwise.config import Config
 from lagwise.operational.engine import open_engine
@@ -15,10 +17,13 @@ from lagwise.tables import ALL_TABLES
 from lagwise.tables.analysis import GROUP_STATUS, PARTITION_STATUS
 from lagwise.tables.lake_version import lake_version
 from lagwise.tables.migrate import plan_of
+from lagwise.tables.migrations_table import MIGRATIONS
 from lagwise.tables.schema import Table
 from lagwise.tables.store import Lake
 from lagwise_alerts.operate import queries
 from lagwise_app.upgrade import upgrade
+from lagwise_spark.tasks.lake_files import KeyRange, LakeFiles
+from tests.fixtures.object_store import Bucket
 from tests.spark.recorder import Recorder
 from tests.upgrades.make import COMMITS, END
 
@@ -32,8 +37,14 @@ _WORDS = {"sentence", "detail", "evidence"}
 
 
 @pytest.fixture(params=_PACKED, ids=lambda packed: packed.name.removesuffix(".tar.xz"))
-def config(request: pytest.FixtureRequest, tmp_path: Path) -> Config:
-    with tarfile.open(request.param) as tar:
+def packed(request: pytest.FixtureRequest) -> Path:
+    found: Path = request.param
+    return found
+
+
+@pytest.fixture
+def config(packed: Path, tmp_path: Path) -> Config:
+    with tarfile.open(packed) as tar:
         tar.extractall(tmp_path, filter="data")
     return Config.model_validate({"data": str(tmp_path)})
 
@@ -44,6 +55,10 @@ def _rows(lake: Lake, table: Table) -> dict[Any, dict[str, Any]]:
 
 def _by_key(rows: list[dict[str, Any]]) -> dict[Any, dict[str, Any]]:
     return {tuple(row.get(name) for name in _KEY): row for row in rows}
+
+
+def _sorted(rows: pa.Table) -> list[str]:
+    return sorted(json.dumps(row, default=str, sort_keys=True) for row in rows.to_pylist())
 
 
 def _differences(recorded: dict[str, Any], found: dict[str, Any], *, but: set[str]) -> dict[str, Any]:
@@ -91,6 +106,38 @@ def test_migrating_again_does_nothing(config: Config) -> None:
     upgrade(config, said.append)
     assert said == []
     assert (lake_version(lake), {table.name: Lake(lake.uri).version(table) for table in ALL_TABLES}) == versions
+
+
+def test_tasks_read_files_of_the_version_before_as_others_do(config: Config) -> None:
+    """The tasks of Spark read the files themselves; an upgrade adds columns to a table and rewrites none of them."""
+    lake = _upgraded(config)
+    for table in ALL_TABLES:
+        names = table.without_day.names
+        files = LakeFiles(lake.uri, lake.storage_options, {table.name: lake.files(table)})
+        found = files.rows(table, names, KeyRange()).select(names)
+        assert _sorted(found) == _sorted(lake.read(table).select(names)), table.name
+
+
+@pytest.mark.thorough
+def test_a_lake_in_an_object_store_is_migrated_as_on_a_disk(
+    config: Config, bucket: Bucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    options = dict(bucket.options)
+    monkeypatch.setenv("LAKE_SECRET", options["AWS_SECRET_ACCESS_KEY"])
+    options["AWS_SECRET_ACCESS_KEY"] = "${env:LAKE_SECRET}"
+    endpoint = options["AWS_ENDPOINT_URL"].removeprefix("http://")
+    keys = {"access_key": "reader", "secret_key": bucket.options["AWS_SECRET_ACCESS_KEY"], "region": "us-east-1"}
+    store = S3FileSystem(endpoint_override=endpoint, scheme="http", **keys)
+    copy_files(config.lake_uri, f"{bucket.uri.removeprefix('s3://')}/lake", destination_filesystem=store)
+    remote = Config.model_validate(
+        {"data": bucket.uri, "state_dir": str(tmp_path / "state"), "lake": {"storage_options": options}}
+    )
+    upgrade(remote, lambda _line: None)
+    lake, expected = Lake(remote.lake_uri, remote.lake.resolved_storage_options()), _upgraded(config)
+    assert (plan_of(lake).is_up_to_date, lake_version(lake)) == (True, lake_version(expected))
+    for table in ALL_TABLES:
+        if table is not MIGRATIONS:  # has the time of each step
+            assert _sorted(lake.read(table)) == _sorted(expected.read(table)), table.name
 
 
 @pytest.mark.spark

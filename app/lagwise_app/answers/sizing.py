@@ -50,7 +50,8 @@ def sizing(
     *,
     horizon_called: str = "horizon_seconds",
 ) -> SizingAnswer:
-    """The advice. The asker calls the horizon ``horizon_called``. Raises BadQuestion, UnknownGroup, CapacityUnknown and LakeError."""
+    """The advice. The asker calls the horizon ``horizon_called``. Raises BadQuestion, UnknownGroup, CapacityUnknown and
+    LakeError."""
     given = inputs.model_dump(exclude_none=True)
     question = SizingQuestion({**_DEFAULTS, **given}, set(given), {**_CALLED, "horizon_seconds": horizon_called})
     question.check()
