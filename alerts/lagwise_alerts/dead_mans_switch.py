@@ -110,7 +110,7 @@ def ping(settings: Heartbeat) -> str | None:
             client = httpx.Client(timeout=settings.timeout_seconds, follow_redirects=False)
             with client, client.stream("GET", url, extensions={"trace": wire.trace}) as answer:
                 return None if answer.is_success else f"{url.host}: answered {answer.status_code}"
-        except httpx.HTTPError as error:
+        except (httpx.HTTPError, httpx.InvalidURL) as error:
             return f"{url.host}: {attempt.over if attempt.is_over else type(error).__name__}"
 
 

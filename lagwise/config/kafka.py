@@ -40,6 +40,9 @@ class Cluster(WatchedCluster):
     librdkafka: Annotated[dict[str, str | int | float | bool], SecretPart.MAP] = {}
     """Settings passed to librdkafka (`security.protocol`, `sasl.mechanism`, `ssl.ca.location`, …). Secrets must be \
 references: `${env:NAME}` or `${file:/path}`."""
+    oauth_token_function: Annotated[str, Field(pattern=r"^[\w.]+:\w+$")] | None = None
+    """Python function, `package.module:function`, that makes the tokens of SASL/OAUTHBEARER, as signers of cloud \
+providers do; null: librdkafka's own ways. [What it gets and returns](../guides/credentials.md#token-function)."""
     side_topics: SideTopicSettings = SideTopicSettings()
     """Retry and dead-letter topics of the topics that watched groups read."""
     skip_control_records: bool = True

@@ -110,9 +110,22 @@ def first_arrivals(got: list[Got]) -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("grouping", [SINGLY, TOGETHER], ids=["singly", "together"])
+def test_killed_at_every_third_point_of_two_rounds(
+    tmp_path: Path, fork: Callable[..., str], grouping: dict[str, object]
+) -> None:
+    """Each message has four points: a third of them meets every kind of point."""
+    _kill_in_two_rounds(tmp_path, fork, grouping, every=3)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("grouping", [SINGLY, TOGETHER], ids=["singly", "together"])
 def test_killed_at_every_point_of_two_rounds(
     tmp_path: Path, fork: Callable[..., str], grouping: dict[str, object]
 ) -> None:
+    _kill_in_two_rounds(tmp_path, fork, grouping, every=1)
+
+
+def _kill_in_two_rounds(tmp_path: Path, fork: Callable[..., str], grouping: dict[str, object], *, every: int) -> None:
     """The first round lets groups fire, the second escalates, resolves, loses a group and fires another.
 
     That tables are being made is no matter of grouping: once is enough."""
@@ -139,11 +152,11 @@ def test_killed_at_every_point_of_two_rounds(
             ("new", "firing"),
         ]
     )
-    point = 0
+    point = 1 - every
     killed = 0
     with Receiver() as to:
         while True:
-            point += 1
+            point += every
             to.got.clear()
             folder = tmp_path / f"point{point}"
             first = settings(folder, tmp_path / "before", {"ops": to.url}, grouping=grouping)
@@ -175,7 +188,7 @@ def test_killed_at_every_point_of_two_rounds(
             if "killed" not in outcomes:
                 break
     # Each message has four points: two around the sending, the marking, and its commit; a summary six more before.
-    assert killed >= (36 if grouping is SINGLY else 16)
+    assert killed >= (36 if grouping is SINGLY else 16) // every
 
 
 @pytest.mark.timeout(240)

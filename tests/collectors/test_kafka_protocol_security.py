@@ -1,10 +1,12 @@
 """Our own connections sign in to a real broker by every mechanism that they know, over TLS and without."""
 
 import base64
+import importlib
 import json
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import closing
+from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import NamedTuple
@@ -16,12 +18,13 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 
 from lagwise.config import Cluster
 from lagwise_collectors.kafka.requests.errors import KafkaTrouble
+from lagwise_collectors.kafka.source import KafkaSource
 from lagwise_collectors.kafka_protocol.client import ProtocolClient
 from lagwise_collectors.kafka_protocol.sasl import unsecured_token
 from lagwise_collectors.kafka_protocol.security import reach_of
 from lagwise_sandbox.broker import KafkaBroker
 from lagwise_sandbox.server_process import free_ports
-from lagwise_sandbox.server_properties import ADMIN, PASSWORDS
+from lagwise_sandbox.server_properties import ADMIN, PASSWORDS, librdkafka_login
 from tests.collectors.kafka import eventually
 
 _PASSWORD = PASSWORDS[ADMIN]
@@ -36,6 +39,8 @@ class Secure(NamedTuple):
     tls: str
     mutual: str
     sasl_tls: str
+    #: Its certificate has expired.
+    expired: str
     ca: Path
     #: Certificate and key of a client.
     client: Path
@@ -49,6 +54,8 @@ def secure(broker: KafkaBroker, tmp_path_factory: pytest.TempPathFactory) -> Ite
     authority.cert_pem.write_to_path(folder / "ca.pem")
     authority.issue_cert("client@example.org").private_key_and_cert_chain_pem.write_to_path(folder / "client.pem")
     write_as_kafka_reads(authority.issue_cert("127.0.0.1"), folder / "server.pem")
+    expired = authority.issue_cert("127.0.0.1", not_after=datetime.now(UTC) - timedelta(days=1))
+    write_as_kafka_reads(expired, folder / "expired.pem")
     first, second, third = (free_ports(0) for _ in range(3))
     addresses = {
         "CLIENT": f"127.0.0.1:{first.client}",
@@ -56,6 +63,7 @@ def secure(broker: KafkaBroker, tmp_path_factory: pytest.TempPathFactory) -> Ite
         "TLS": f"127.0.0.1:{second.client}",
         "MUTUAL": f"127.0.0.1:{second.controller}",
         "BOTH": f"127.0.0.1:{third.client}",
+        "EXPIRED": f"127.0.0.1:{third.controller}",
     }
     listeners = {name: f"{name}://{address}" for name, address in addresses.items()}
     users = " ".join(f'user_{name}="{password}"' for name, password in PASSWORDS.items())
@@ -70,7 +78,8 @@ def secure(broker: KafkaBroker, tmp_path_factory: pytest.TempPathFactory) -> Ite
         "advertised.listeners": ",".join(at for name, at in listeners.items() if name != "CONTROLLER"),
         "controller.quorum.voters": f"1@{addresses['CONTROLLER']}",
         "listener.security.protocol.map": "CLIENT:SASL_PLAINTEXT,CONTROLLER:SASL_PLAINTEXT,TLS:SSL,MUTUAL:SSL,"
-        "BOTH:SASL_SSL",
+        "BOTH:SASL_SSL,EXPIRED:SSL",
+        "listener.name.expired.ssl.keystore.location": str(folder / "expired.pem"),
         "listener.name.mutual.ssl.client.auth": "required",
         "ssl.keystore.type": "PEM",
         "ssl.keystore.location": str(folder / "server.pem"),
@@ -93,8 +102,8 @@ def secure(broker: KafkaBroker, tmp_path_factory: pytest.TempPathFactory) -> Ite
         (folder / "scram").write_text("scram-sandbox")
         scram = login("SCRAM-SHA-512", f"${{file:{folder / 'scram'}}}")
         eventually(lambda: signs_in(addresses["CLIENT"], scram))  # the broker has heard of the user
-        plain, tls, mutual, sasl_tls = (addresses[name] for name in ("CLIENT", "TLS", "MUTUAL", "BOTH"))
-        yield Secure(plain, tls, mutual, sasl_tls, folder / "ca.pem", folder / "client.pem")
+        plain, tls, mutual, sasl_tls, old = (addresses[name] for name in ("CLIENT", "TLS", "MUTUAL", "BOTH", "EXPIRED"))
+        yield Secure(plain, tls, mutual, sasl_tls, old, folder / "ca.pem", folder / "client.pem")
 
 
 def write_as_kafka_reads(certificate: trustme.LeafCert, path: Path) -> None:
@@ -221,6 +230,79 @@ class TestOnARealBroker:
                 brokers(secure.sasl_tls, settings)
         assert refused.value.kind == "authentication_failed"
         assert "secret-5193" not in str(refused.value)
+
+    def test_tokens_of_a_function_on_both_paths(
+        self, secure: Secure, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """A function that a cloud's signer would be called in: asked again before its token ends."""
+        function = f"""
+import json, time
+from lagwise_collectors.kafka_protocol.sasl import unsecured_token
+asked = []
+def token(config):
+    asked.append(config)
+    if config == "broken":
+        raise RuntimeError("secret-8316")
+    return unsecured_token({{"principal": {ADMIN!r}, "lifeSeconds": "3"}}), time.time() + 3
+"""
+        (tmp_path / "lab_tokens.py").write_text(function)
+        monkeypatch.syspath_prepend(tmp_path)
+        monkeypatch.setenv("LAB_REGION", "region=eu-1")
+        settings = {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "OAUTHBEARER"}
+        cluster = Cluster(
+            bootstrap=secure.plain,
+            oauth_token_function="lab_tokens:token",
+            librdkafka={**settings, "sasl.oauthbearer.config": "${env:LAB_REGION}"},
+            timeout_seconds=10,
+        )
+        with closing(ProtocolClient(cluster)) as client:
+            assert client.read_brokers(client.deadline()) == [1]
+        asked = importlib.import_module("lab_tokens").asked
+        assert asked == ["region=eu-1"]
+        with closing(KafkaSource(cluster)) as source:
+            asked.clear()
+            assert source.collect().errors == {}
+            before = len(asked)
+            eventually(lambda: source.collect().errors == {} and len(asked) > before + 1, seconds=20)
+        monkeypatch.setenv("LAB_REGION", "broken")
+        with closing(ProtocolClient(cluster)) as client, pytest.raises(KafkaTrouble, match="RuntimeError") as refused:
+            client.read_brokers(client.deadline())
+        assert refused.value.kind == "authentication_failed"
+        assert "secret-8316" not in str(refused.value)
+        missing = cluster.model_copy(update={"oauth_token_function": "lab_tokens:none"})
+        with closing(KafkaSource(missing)) as source:
+            assert "lab_tokens:none cannot be imported" in str(source.collect().header["errors"])
+
+    def test_a_password_that_is_changed_while_it_is_in_use(self, secure: Secure, tmp_path: Path) -> None:
+        """The broker asks each connection for it again; the file is read again after the first refusal."""
+        file = tmp_path / "password"
+        cluster = Cluster(
+            bootstrap=secure.plain, librdkafka=login("SCRAM-SHA-256", f"${{file:{file}}}"), timeout_seconds=5
+        )
+        admin = AdminClient({"bootstrap.servers": secure.plain, **librdkafka_login(ADMIN)})
+        try:
+            with closing(KafkaSource(cluster)) as source:
+                for password in ("first-6120", "second-9457"):
+                    credentials = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_256, 4096)
+                    change = UserScramCredentialUpsertion(ADMIN, credentials, password.encode())
+                    admin.alter_user_scram_credentials([change])[ADMIN].result(20)
+                    file.write_text(password)
+                    eventually(lambda: source.collect().errors == {}, seconds=30)
+                file.write_text("wrong-7245")
+                eventually(lambda: source.collect().errors != {}, seconds=30)
+                assert "wrong-7245" not in str(source.collect().header)
+        finally:
+            usual = UserScramCredentialUpsertion(ADMIN, credentials, b"scram-sandbox")
+            admin.alter_user_scram_credentials([usual])[ADMIN].result(20)
+
+    def test_a_certificate_that_has_expired(self, secure: Secure) -> None:
+        tls = {"security.protocol": "SSL", "ssl.ca.location": str(secure.ca)}
+        with pytest.raises(KafkaTrouble, match="expired") as refused:
+            brokers(secure.expired, tls)
+        assert refused.value.kind == "tls_failed"
+        with closing(KafkaSource(Cluster(bootstrap=secure.expired, librdkafka=dict(tls), timeout_seconds=5))) as source:
+            [kind] = source.collect().errors
+        assert kind == "tls_failed"
 
 
 class Issuer:

@@ -13,7 +13,8 @@ from lagwise.platform.secrets import REDACTED
 #: Text settings that everybody may see. A new text setting is added here, or annotated as one that may hold a secret
 #: (``lagwise.config.values.SecretPart``).
 PUBLIC = {
-    "AlertSettings.dashboard_url", "Cluster.bootstrap", "Cluster.name", "Config.data", "DashboardSettings.host",
+    "AlertSettings.dashboard_url", "Cluster.bootstrap", "Cluster.name", "Cluster.oauth_token_function", "Config.data",
+    "DashboardSettings.host",
     "DashboardSettings.cluster_notes", "DashboardSettings.time_zone",
     "DashboardSettings.runbook_url", "Email.host", "Email.sender", "Email.to", "Email.username", "FlinkJobs.jobs",
     "NameFilter.exclude", "NameFilter.include", "LocalOffsetFiles.path", "MaintenanceWindow.name",

@@ -168,6 +168,7 @@ _OTHER = {
     "clusters[].name": "other",
     "clusters[].bootstrap": "h:2",
     "clusters[].librdkafka": "{client.id: me}",
+    "clusters[].oauth_token_function": "other:token",
     "clusters[].skip_control_records": "false",
     "clusters[].side_topics.retry": "['(a)']",
     "clusters[].side_topics.dead_letter": "['(a)']",

@@ -119,7 +119,7 @@ class HttpChannel(Channel[HttpSettingsT]):
                     return self._outcome(response, _excerpt(response, deadline, hidden))
             except httpx.TimeoutException:
                 return DeliveryOutcome(f"no answer within {self._settings.silence_seconds:g} s")
-            except httpx.HTTPError as error:
+            except (httpx.HTTPError, httpx.InvalidURL) as error:  # the latter of an address that redirects name
                 return DeliveryOutcome(attempt.over if attempt.is_over else _failure(error, hidden))
             except OSError as error:  # a CA file (SSL_CERT_FILE) that cannot be read
                 return DeliveryOutcome(f"cannot set up the connection: {error.strerror or type(error).__name__}")
@@ -193,7 +193,7 @@ class Wire:
         return found
 
 
-def _failure(error: httpx.HTTPError, hidden: Iterable[str]) -> str:
+def _failure(error: Exception, hidden: Iterable[str]) -> str:
     if isinstance(error, httpx.ConnectError):
         return f"cannot connect: {harmless(str(error), hidden) or 'no reason given'}"
     return f"the connection broke off ({type(error).__name__})"

@@ -43,6 +43,11 @@ log = logging.getLogger("lagwise.collectors.kafka")
 #: Errors of a topic that explain why nothing seems to be committed on it: it was deleted, or may not be described.
 _DELETED, _FORBIDDEN = "unknown_topic", "topic_not_authorized"
 
+#: Errors that a new session may be free of.
+_OF_THE_CONNECTION = frozenset({"timeout", "unreachable"})
+#: After so many samples in a row with such errors the session is replaced: at first, and at most.
+_FIRST_PATIENCE, _MOST_PATIENCE = 2, 32
+
 
 class KafkaSource:
     """Samples one Kafka cluster.
@@ -68,6 +73,7 @@ class KafkaSource:
             clock=clock,
         )
         self._session: _Session | None = None
+        self._renewal = _Renewal()
 
     def collect(self) -> Snapshot:
         """One sample. Where the cluster cannot be used at all, its ``samples`` row is all there is, and says why."""
@@ -77,6 +83,9 @@ class KafkaSource:
         except (KafkaTrouble, ConfigError) as error:
             sample.errors.note(error.kind if isinstance(error, KafkaTrouble) else "setting_refused", str(error))
             self.close()
+        else:
+            if self._renewal.is_due(sample.errors.counts):
+                self.close()
         return sample.finish()
 
     def check(self) -> list[Check]:
@@ -109,6 +118,29 @@ class KafkaSource:
                     last,
                     extra=event(LogEvent.CLIENT_LIBRARY, cluster=self._cluster.name),
                 )
+
+
+class _Renewal:
+    """When a session that keeps failing in part is replaced.
+
+    librdkafka may never recover by itself: with 2.16, a connection that was reset in the middle of an answer left every
+    later description of a group to its timeout, on a cluster that was well again. Where brokers are really gone a new
+    session helps nothing and reads everything anew, so it comes ever more rarely.
+    """
+
+    def __init__(self) -> None:
+        self._failed, self._patience = 0, _FIRST_PATIENCE
+
+    def is_due(self, errors: Mapping[str, int]) -> bool:
+        """Whether the session is to be replaced after a sample with these errors."""
+        if not _OF_THE_CONNECTION & errors.keys():
+            self._failed, self._patience = 0, _FIRST_PATIENCE
+            return False
+        self._failed += 1
+        if self._failed < self._patience:
+            return False
+        self._failed, self._patience = 0, min(2 * self._patience, _MOST_PATIENCE)
+        return True
 
 
 class _Session:

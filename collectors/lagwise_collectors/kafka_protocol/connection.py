@@ -41,6 +41,8 @@ def trouble_of_os_error(error: OSError, address: str) -> KafkaTrouble:
     """What the operating system or TLS says of a connection."""
     if isinstance(error, TimeoutError):
         return KafkaTrouble("timeout", f"{address} does not answer in time")
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return KafkaTrouble("tls_failed", f"{address}: the certificate was refused: {error.verify_message}")
     if isinstance(error, ssl.SSLError):
         return KafkaTrouble("tls_failed", f"{address}: {getattr(error, 'reason', None) or error}")
     if isinstance(error, socket.gaierror):

@@ -14,6 +14,7 @@ import httpx
 from lagwise.config import Cluster
 from lagwise_collectors.kafka.requests.client import librdkafka_settings
 from lagwise_collectors.kafka.requests.errors import KafkaTrouble
+from lagwise_collectors.kafka.requests.token_function import TokenFunction
 from lagwise_collectors.kafka_protocol import sasl
 
 _KNOWN = frozenset(
@@ -107,6 +108,9 @@ def _exchange(mechanism: str, settings: Mapping[str, Any], timeout_seconds: floa
             return lambda: sasl.plain(user, password)
         case "SCRAM-SHA-256" | "SCRAM-SHA-512":
             return lambda: sasl.scram(f"sha{mechanism[-3:]}", user, password)
+        case "OAUTHBEARER" if "oauth_cb" in settings:
+            function, config = settings["oauth_cb"], str(settings.get("sasl.oauthbearer.config", ""))
+            return lambda: sasl.oauthbearer(*_token_of_function(function, config))
         case "OAUTHBEARER":
             token = _token_source(settings, timeout_seconds)
             extensions = dict(_pairs(str(settings.get("sasl.oauthbearer.extensions", "")), ","))
@@ -114,11 +118,25 @@ def _exchange(mechanism: str, settings: Mapping[str, Any], timeout_seconds: floa
     raise KafkaTrouble("not_supported", f"only librdkafka has the SASL mechanism {mechanism}")
 
 
+def _token_of_function(function: TokenFunction, config: str) -> tuple[str, dict[str, str]]:
+    """A token by the settings' function, and its extensions: a new one for each connection, so none is ever too old."""
+    try:
+        token, _ends_at, *others = function(config)
+        extensions = dict(others[1]) if len(others) > 1 else {}
+    except Exception as error:  # it is not ours; its words may hold secrets
+        raise KafkaTrouble(
+            "authentication_failed", f"the function for tokens gave none: {type(error).__name__}"
+        ) from error
+    return str(token), extensions
+
+
 def _token_source(settings: Mapping[str, Any], timeout_seconds: float) -> Callable[[], str]:
     if str(settings.get("sasl.oauthbearer.method", "default")).lower() == "oidc":
         return lambda: _issued_token(settings, timeout_seconds)
     if str(settings.get("enable.sasl.oauthbearer.unsecure.jwt", "false")).lower() != "true":
-        raise KafkaTrouble("not_supported", "OAUTHBEARER needs sasl.oauthbearer.method=oidc here")
+        raise KafkaTrouble(
+            "not_supported", "OAUTHBEARER needs sasl.oauthbearer.method=oidc or oauth_token_function here"
+        )
     claims = dict(_pairs(str(settings.get("sasl.oauthbearer.config", "")), None))
     return lambda: sasl.unsecured_token(claims)
 

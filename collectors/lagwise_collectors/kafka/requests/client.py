@@ -13,6 +13,7 @@ from confluent_kafka.admin import AdminClient
 from lagwise.config import Cluster
 from lagwise.platform.secrets import REDACTED, SECRET_KEYS, redact, resolve
 from lagwise_collectors.kafka.requests.errors import KafkaTrouble, kind_of, trouble_of
+from lagwise_collectors.kafka.requests.token_function import token_function
 
 _Result = TypeVar("_Result")
 
@@ -121,14 +122,14 @@ def librdkafka_settings(cluster: Cluster) -> tuple[dict[str, Any], tuple[str, ..
     """The settings of a cluster's client with their secrets resolved, and those secrets.
 
     The user's own ``librdkafka`` settings win over ours, all but the bootstrap address. Raises ConfigError if a
-    reference points at nothing.
+    reference points at nothing, or a function cannot be imported.
     """
     given = {key: resolve(value) if isinstance(value, str) else value for key, value in cluster.librdkafka.items()}
     secrets = tuple(
         str(value) for key, value in given.items() if value and (key in SECRET_KEYS or value != cluster.librdkafka[key])
     )
     milliseconds = int(cluster.timeout_seconds * 1000)
-    ours = {
+    ours: dict[str, Any] = {
         "client.id": "lagwise",
         "socket.timeout.ms": milliseconds,
         "socket.connection.setup.timeout.ms": max(1000, milliseconds),
@@ -138,6 +139,8 @@ def librdkafka_settings(cluster: Cluster) -> tuple[dict[str, Any], tuple[str, ..
         "max.in.flight.requests.per.connection": _IN_FLIGHT,
         "log_level": _LOG_LEVEL,
     }
+    if (function := token_function(cluster)) is not None:
+        ours["oauth_cb"] = function
     return {**ours, **given, "bootstrap.servers": cluster.bootstrap}, secrets
 
 
