@@ -51,3 +51,10 @@ def test_every_page_is_reached_from_the_index() -> None:
                     reached.add(one)
                     waiting.append(one)
     assert {page for page in PAGES if ROOT / "docs" in page.parents} <= reached
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_test_that_a_page_names_exists(page: Path) -> None:
+    """A promise that rests on a test rests on nothing once that is renamed."""
+    named = set(re.findall(r"\btests/[\w/.]+\.py\b", page.read_text(encoding="utf-8")))
+    assert {path for path in named if not (ROOT / path).is_file()} == set()
