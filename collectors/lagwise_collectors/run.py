@@ -26,7 +26,7 @@ from lagwise_collectors.pipeline import summary_of as summary_of
 from lagwise_collectors.protocol import Check
 from lagwise_collectors.reader_process.isolated_source import IsolatedSource, IsolatedTail
 from lagwise_collectors.reader_process.kill_on_hang import ReaderAbandoned
-from lagwise_collectors.sampling_schedule import FixedRate, rest_after_failures
+from lagwise_collectors.sampling_schedule import FixedRate, rest_after_failures, schedule_of
 
 log = logging.getLogger("lagwise.collectors")
 
@@ -73,11 +73,11 @@ def check_settings(cluster: AnyCluster) -> None:
 
 
 def collect_forever(config: Config, stop: threading.Event, state: Path) -> None:
-    """Sample every cluster at its interval until ``stop`` is set, the first time at once.
+    """Sample every cluster at its interval until ``stop`` is set, the first time soon.
 
-    Clusters do not wait for each other: one that hangs costs only itself. A cluster that another process collects is
-    left to that process until it ends. The heartbeat ``collector`` is renewed after each round. Raises ConfigError like
-    :func:`collect_once`.
+    Samples of many clusters are spread over the interval. Clusters do not wait for each other: one that hangs costs
+    only itself. A cluster that another process collects is left to that process until it ends. The heartbeat
+    ``collector`` is renewed after each round. Raises ConfigError like :func:`collect_once`.
     """
     with beating(state, health.COLLECTOR, config.database_url) as heart:
         _collect_all(config, stop, _Heart(heart, [cluster.name for cluster in config.clusters]))
@@ -96,7 +96,7 @@ def _collect_all(config: Config, stop: threading.Event, heart: "_Heart") -> None
     threads = [
         threading.Thread(
             target=_collect,
-            args=(c, partial(pipeline, c), leaderships[c.name], stop, heart),
+            args=(c, partial(pipeline, c), partial(_schedule_of, c, config), leaderships[c.name], stop, heart),
             name=f"collect-{c.name}",
             daemon=True,
         )
@@ -123,13 +123,18 @@ def check_access(cluster: AnyCluster) -> list[Check]:
 
 
 def _collect(
-    cluster: AnyCluster, make: Callable[[], Pipeline], leadership: Leadership, stop: threading.Event, heart: "_Heart"
+    cluster: AnyCluster,
+    make: Callable[[], Pipeline],
+    make_schedule: Callable[[], FixedRate],
+    leadership: Leadership,
+    stop: threading.Event,
+    heart: "_Heart",
 ) -> None:
     """The life of one cluster's thread: it samples while this process leads, and waits otherwise."""
     name, interval_seconds = cluster.name, cluster.interval_seconds
     leadership.start()
     pipeline: Pipeline | None = None
-    schedule = FixedRate(interval_seconds, time.monotonic())
+    schedule = make_schedule()
     try:
         while not stop.wait(schedule.wait_seconds(time.monotonic())):
             reason, holder = leadership.why_not(), leadership.lease.holder
@@ -139,7 +144,7 @@ def _collect(
                     pipeline = None
                 heart.beat(name, f"{reason}; this process waits", waiting_for=holder.process.pid_here)
                 stop.wait(RENEW_SECONDS)
-                schedule = FixedRate(interval_seconds, time.monotonic())
+                schedule = make_schedule()
                 continue
             # While the lease cannot be read, samples are taken and wait in the spool.
             pipeline = pipeline or make()
@@ -166,6 +171,17 @@ def _collect(
         if pipeline is not None:
             pipeline.close()
         leadership.stop()
+
+
+def _schedule_of(cluster: AnyCluster, config: Config) -> FixedRate:
+    """The ticks of a cluster from now on."""
+    return schedule_of(
+        cluster.name,
+        cluster.interval_seconds,
+        clusters=len(config.clusters),
+        now=time.monotonic(),
+        wall_seconds=time.time(),
+    )
 
 
 class _Heart:
