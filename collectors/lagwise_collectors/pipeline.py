@@ -13,8 +13,8 @@ from lagwise.platform.program import program
 from lagwise.tables.raw import EVENTS
 from lagwise.tables.schema import no_rows
 from lagwise.tables.service_times import SERVICE_TIMES
-from lagwise.tables.store import Lake
-from lagwise_collectors.lake_delivery.deliver_from_spool import Delivery, Sink
+from lagwise_collectors.lake_delivery.lake_writer import LakeWriter
+from lagwise_collectors.lake_delivery.sink import Delivery, Sink
 from lagwise_collectors.lake_delivery.spool import Spool
 from lagwise_collectors.merge_events import EventMerge, EventTail
 from lagwise_collectors.probe_service_times import ProbeMeasurements, new_measurements
@@ -146,14 +146,18 @@ class Pipeline:
 
 
 def pipeline_of(
-    name: str, source: Source, config: Config, lake: Lake, leadership: Leadership, tail: EventTail | None = None
+    name: str,
+    source: Source,
+    config: Config,
+    writer: LakeWriter,
+    leadership: Leadership,
+    tail: EventTail | None = None,
 ) -> Pipeline:
     """The pipeline of a cluster, with its spool in the state folder; ``tail`` is its source of exact events."""
     # The prefix keeps a cluster called ".." inside the folder.
     spool = Spool(config.state / "spool" / f"cluster-{name}")
-    return Pipeline(
-        name, source, Sink(lake, spool, name, leadership=leadership), None if tail is None else EventMerge(tail)
-    )
+    sink = Sink(writer, spool, name, leadership=leadership)
+    return Pipeline(name, source, sink, None if tail is None else EventMerge(tail))
 
 
 def summary_of(cost: RunCost) -> str:

@@ -20,7 +20,8 @@ from lagwise.platform.errors import ConfigError
 from lagwise.platform.log_events import LogEvent, event
 from lagwise.tables.raw import SAMPLES
 from lagwise.tables.store import Lake
-from lagwise_collectors.lake_delivery.deliver_from_spool import lease_mark_of
+from lagwise_collectors.lake_delivery.append_samples import lease_mark_of
+from lagwise_collectors.lake_delivery.lake_writer import LakeWriter, pause_for
 from lagwise_collectors.pipeline import Pipeline, RunCost, pipeline_of
 from lagwise_collectors.pipeline import summary_of as summary_of
 from lagwise_collectors.protocol import Check
@@ -43,11 +44,12 @@ def collect_once(config: Config) -> list[RunCost]:
     NotLeader where another process collects one of the clusters.
     """
     lake, engine = _lake(config), open_engine(config.database_url)
+    writer = LakeWriter(lake)
 
     def sample(cluster: AnyCluster) -> RunCost:
         with leadership_of(cluster, lake, engine).taken() as leadership:
             source = _source_of(cluster, config)
-            with closing(pipeline_of(cluster.name, source, config, lake, leadership)) as pipeline:
+            with closing(pipeline_of(cluster.name, source, config, writer, leadership)) as pipeline:
                 return pipeline.run()
 
     with ThreadPoolExecutor(max(1, len(config.clusters))) as pool:
@@ -88,10 +90,11 @@ def _collect_all(config: Config, stop: threading.Event, heart: "_Heart") -> None
     sources = {cluster.name: _source_of(cluster, config) for cluster in config.clusters}
     tails = {c.name: IsolatedTail(c, _offsets_topic_state_of(c, config)) for c in config.clusters if _has_tail(c)}
     leaderships = {c.name: leadership_of(c, lake, engine) for c in config.clusters}
+    writer = LakeWriter(lake, pause_seconds=pause_for([c.interval_seconds for c in config.clusters]))
 
     def pipeline(cluster: AnyCluster) -> Pipeline:
         name = cluster.name
-        return pipeline_of(name, sources[name], config, lake, leaderships[name], tails.get(name))
+        return pipeline_of(name, sources[name], config, writer, leaderships[name], tails.get(name))
 
     threads = [
         threading.Thread(
