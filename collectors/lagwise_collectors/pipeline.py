@@ -14,6 +14,7 @@ from lagwise.tables.raw import EVENTS
 from lagwise.tables.schema import no_rows
 from lagwise.tables.service_times import SERVICE_TIMES
 from lagwise_collectors.lake_delivery.lake_writer import LakeWriter
+from lagwise_collectors.lake_delivery.rivalry import Rivalry
 from lagwise_collectors.lake_delivery.sink import Delivery, Sink
 from lagwise_collectors.lake_delivery.spool import MEMORY_BYTES, Spool
 from lagwise_collectors.merge_events import EventMerge, EventTail
@@ -165,12 +166,13 @@ def pipeline_of(
     writer: LakeWriter,
     leadership: Leadership,
     tail: EventTail | None = None,
+    rivalry: Rivalry | None = None,
 ) -> Pipeline:
     """The pipeline of a cluster, with its spool in the state folder; ``tail`` is its source of exact events."""
     # The prefix keeps a cluster called ".." inside the folder.
     folder = config.state / "spool" / f"cluster-{name}"
     spool = Spool(folder, memory_bytes=MEMORY_BYTES // max(1, len(config.clusters)))
-    sink = Sink(writer, spool, name, leadership=leadership)
+    sink = Sink(writer, spool, name, leadership=leadership, rivalry=rivalry)
     return Pipeline(name, source, sink, None if tail is None else EventMerge(tail))
 
 

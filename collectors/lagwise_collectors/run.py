@@ -14,7 +14,7 @@ from lagwise.config import AnyCluster, Cluster, Config, RocketmqCluster
 from lagwise.operational.engine import Engine, open_engine
 from lagwise.operational.heartbeats import beating
 from lagwise.operational.leadership import Leadership
-from lagwise.operational.lease import RENEW_SECONDS, Lease
+from lagwise.operational.lease import RENEW_SECONDS, Lease, Process
 from lagwise.platform import health
 from lagwise.platform.errors import ConfigError
 from lagwise.platform.log_events import LogEvent, event
@@ -23,6 +23,7 @@ from lagwise.tables.store import Lake
 from lagwise_collectors.collector_heartbeat import CollectorHeart
 from lagwise_collectors.lake_delivery.append_samples import lease_mark_of
 from lagwise_collectors.lake_delivery.lake_writer import LakeWriter, pause_for
+from lagwise_collectors.lake_delivery.rivalry import Rivalry
 from lagwise_collectors.pipeline import Pipeline, RunCost, pipeline_of
 from lagwise_collectors.pipeline import summary_of as summary_of
 from lagwise_collectors.protocol import Check, Source
@@ -111,20 +112,20 @@ def _collect_all(
     sources = {cluster.name: source_of(cluster, config) for cluster in config.clusters}
     tails = {c.name: IsolatedTail(c, _offsets_topic_state_of(c, config)) for c in config.clusters if _has_tail(c)}
     leaderships = {c.name: leadership_of(c, lake, engine) for c in config.clusters}
+    rivalries = {c.name: Rivalry(lake, c.name, leaderships[c.name].lease, c.interval_seconds) for c in config.clusters}
     writer = LakeWriter(lake, pause_seconds=pause_for([c.interval_seconds for c in config.clusters]))
 
-    def pipeline(cluster: AnyCluster) -> Pipeline:
+    def pipeline(name: str) -> Pipeline:
+        tail = tails.get(name)
+        return pipeline_of(name, sources[name], config, writer, leaderships[name], tail, rivalries[name])
+
+    def collect(cluster: AnyCluster) -> None:
         name = cluster.name
-        return pipeline_of(name, sources[name], config, writer, leaderships[name], tails.get(name))
+        schedule = partial(_schedule_of, cluster, config)
+        _collect(cluster, partial(pipeline, name), schedule, leaderships[name], rivalries[name], stop, heart)
 
     threads = [
-        threading.Thread(
-            target=_collect,
-            args=(c, partial(pipeline, c), partial(_schedule_of, c, config), leaderships[c.name], stop, heart),
-            name=f"collect-{c.name}",
-            daemon=True,
-        )
-        for c in config.clusters
+        threading.Thread(target=collect, args=(c,), name=f"collect-{c.name}", daemon=True) for c in config.clusters
     ]
     for thread in threads:
         thread.start()
@@ -151,6 +152,7 @@ def _collect(
     make: Callable[[], Pipeline],
     make_schedule: Callable[[], FixedRate],
     leadership: Leadership,
+    rivalry: Rivalry,
     stop: threading.Event,
     heart: CollectorHeart,
 ) -> None:
@@ -161,16 +163,15 @@ def _collect(
     schedule = make_schedule()
     try:
         while not stop.wait(schedule.wait_seconds(time.monotonic())):
-            reason, holder = leadership.why_not(), leadership.lease.holder
-            if reason is not None and holder is not None:
+            reason, other = _why_wait(leadership, rivalry)
+            if reason is not None:
                 if pipeline is not None:
                     pipeline.close()
                     pipeline = None
-                heart.beat(name, f"{reason}; this process waits", is_well=False, waiting_for=holder.process.pid_here)
+                heart.beat(name, f"{reason}; this process waits", is_well=False, waiting_for=other)
                 stop.wait(RENEW_SECONDS)
                 schedule = make_schedule()
                 continue
-            # While the lease cannot be read, samples are taken and wait in the spool.
             pipeline = pipeline or make()
             try:
                 cost = pipeline.run()
@@ -196,6 +197,15 @@ def _collect(
         if pipeline is not None:
             pipeline.close()
         leadership.stop()
+
+
+def _why_wait(leadership: Leadership, rivalry: Rivalry) -> tuple[str | None, int | None]:
+    """Why this process leaves the cluster to another one, and the id of that process if it is of this machine."""
+    reason, holder = leadership.why_not(), leadership.lease.holder
+    if reason is not None and holder is not None:
+        return reason, holder.process.pid_here
+    # While the lease cannot be read, samples are taken and wait in the spool.
+    return rivalry.why_not(), None
 
 
 def _schedule_of(cluster: AnyCluster, config: Config) -> FixedRate:
@@ -236,4 +246,6 @@ def leadership_of(cluster: AnyCluster, lake: Lake, engine: Engine) -> Leadership
 
 
 def _lake(config: Config) -> Lake:
-    return Lake(config.lake_uri, config.lake.resolved_storage_options())
+    lake = Lake(config.lake_uri, config.lake.resolved_storage_options())
+    lake.written_by = str(Process.of_this())
+    return lake

@@ -73,6 +73,9 @@ class Process:
         """Whether its number counts here."""
         return self.machine is not None and self.machine == _machine()
 
+    def __str__(self) -> str:
+        return f"process {self.pid} on {self.host}"
+
     @property
     def pid_here(self) -> int | None:
         """Its number if that counts here. In containers, every process is number 1 of its own system."""
@@ -100,7 +103,7 @@ class Holder:
     since: datetime
 
     def __str__(self) -> str:
-        return f"process {self.process.pid} on {self.process.host} (since {self.since:%Y-%m-%d %H:%M:%S} UTC)"
+        return f"{self.process} (since {self.since:%Y-%m-%d %H:%M:%S} UTC)"
 
 
 def boot_seconds() -> float:
@@ -139,7 +142,7 @@ class Lease:
         self._clock = clock
         self._now = now
         self._prepared = False
-        self._offered = secrets.randbits(62)
+        self._offered = self._new_hold_id()
         self._held_until = float("-inf")
         self._seen: tuple[int, int] | None = None
         self._seen_at = 0.0
@@ -234,8 +237,13 @@ class Lease:
     def _let_go(self) -> None:
         """The next hold is another one; a commit whose outcome was never learnt is the same one."""
         if self.hold_id is not None:
-            self._offered = secrets.randbits(62)
+            self._offered = self._new_hold_id()
         self.hold_id, self._held_until = None, float("-inf")
+
+    def _new_hold_id(self) -> int:
+        """A number that no other process has. It grows with the time: of two holds, the lower began earlier, or nearly
+        so."""
+        return int(self._now().timestamp()) << 30 | secrets.randbits(30)
 
     def _taken(self) -> dict[str, Any]:
         return {"hold_id": self._offered, "since": self._now(), **asdict(self._process)}

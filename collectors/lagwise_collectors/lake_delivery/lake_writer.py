@@ -17,9 +17,9 @@ import pyarrow as pa
 
 from lagwise.platform.errors import LakeError
 from lagwise.platform.log_events import LogEvent, event
-from lagwise.tables.raw import RAW_TABLES
+from lagwise.tables.raw import RAW_TABLES, SAMPLES
 from lagwise.tables.store import Lake
-from lagwise_collectors.lake_delivery.append_samples import DueSample, append_samples
+from lagwise_collectors.lake_delivery.append_samples import DueSample, append_samples, lease_mark_of
 
 log = logging.getLogger("lagwise.collectors.writer")
 
@@ -39,6 +39,11 @@ class Queue(Protocol):
 
     def next_due(self) -> DueSample | None:
         """The oldest sample that waits; None where none does, or none may be written now."""
+        ...
+
+    def saw_mark(self, mark: int | None) -> bool:
+        """The lease under which the newest sample of the cluster in the lake was written. Returns whether the sample
+        that is due is to be written; otherwise what waits is kept."""
         ...
 
     def written(self) -> bool:
@@ -123,6 +128,11 @@ class LakeWriter:
             if sample is not None:
                 batch[queue] = sample
                 size += sum(rows.nbytes for rows in sample.snapshot.tables.values())
+        try:
+            batch = self._without_rivals(batch)
+        except LakeError as error:
+            self._keep(batch, str(error))
+            return list(turn)
         return [*turn, *self._write(batch)]
 
     def _write(self, batch: dict[Queue, DueSample]) -> list[Queue]:
@@ -147,6 +157,14 @@ class LakeWriter:
             self._keep(batch, _defect(error, queue))  # it may be temporary: nothing is dropped
             return []
         return [queue for queue in batch if queue.written()]
+
+    def _without_rivals(self, batch: dict[Queue, DueSample]) -> dict[Queue, DueSample]:
+        """The samples but for those of clusters that this process leaves to another one. Raises LakeError."""
+        samples = self._lake.open(SAMPLES) if batch else None
+        if samples is None:
+            return batch
+        marks = {queue: samples.transaction_version(lease_mark_of(queue.cluster)) for queue in batch}
+        return {queue: sample for queue, sample in batch.items() if queue.saw_mark(marks[queue])}
 
     def _keep(self, queues: Iterable[Queue], reason: str) -> None:
         self._has_tables = False

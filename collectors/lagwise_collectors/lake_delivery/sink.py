@@ -10,6 +10,7 @@ from lagwise.platform.log_events import LogEvent, event
 from lagwise.platform.log_throttle import LogThrottle
 from lagwise_collectors.lake_delivery.append_samples import DueSample
 from lagwise_collectors.lake_delivery.lake_writer import LakeWriter
+from lagwise_collectors.lake_delivery.rivalry import Rivalry
 from lagwise_collectors.lake_delivery.spool import Spool
 from lagwise_collectors.protocol import ErrorTally, Snapshot
 
@@ -34,12 +35,22 @@ class Delivery:
 class Sink:
     """One cluster's side of the writer that it shares with others. :meth:`write` is for one thread."""
 
-    def __init__(self, writer: LakeWriter, spool: Spool, cluster: str, *, leadership: Leadership | None = None) -> None:
-        """``leadership``: samples wait in the spool while another process leads; None: no other process writes."""
+    def __init__(
+        self,
+        writer: LakeWriter,
+        spool: Spool,
+        cluster: str,
+        *,
+        leadership: Leadership | None = None,
+        rivalry: Rivalry | None = None,
+    ) -> None:
+        """``leadership``: samples wait in the spool while another process leads; None: no other process writes.
+        ``rivalry``: so they do while this one stands aside for a process with another database."""
         self.cluster = cluster
         self._writer = writer
         self._spool = spool
         self._leadership = leadership
+        self._rivalry = rivalry
         self._lock = threading.Lock()
         #: Set while nothing is being delivered.
         self._settled = threading.Event()
@@ -114,8 +125,18 @@ class Sink:
         self._due, snapshot = oldest
         return DueSample(snapshot, maybe_written, None if self._leadership is None else self._leadership.lease)
 
+    def saw_mark(self, mark: int | None) -> bool:
+        """The lease under which the newest sample of the cluster in the lake was written. Returns whether the sample
+        that is due is to be written; otherwise what waits is kept."""
+        reason = None if self._rivalry is None else self._rivalry.saw(mark)
+        if reason is not None:
+            self.keep(reason)
+        return reason is None
+
     def written(self) -> bool:
         """The sample that was due is in the lake. Returns whether more wait."""
+        if self._rivalry is not None:
+            self._rivalry.wrote()
         with self._lock:
             self._delivered_since_trouble += 1
             return self._done_with_due()
