@@ -21,7 +21,7 @@ from lagwise.platform.log_events import LogEvent, event
 from lagwise.tables.raw import SAMPLES
 from lagwise.tables.store import Lake
 from lagwise_collectors.collector_heartbeat import CollectorHeart
-from lagwise_collectors.lake_delivery.append_samples import lease_mark_of
+from lagwise_collectors.lake_delivery.append_samples import lease_mark_of, lease_scope_of
 from lagwise_collectors.lake_delivery.lake_writer import LakeWriter, pause_for
 from lagwise_collectors.lake_delivery.rivalry import Rivalry
 from lagwise_collectors.pipeline import Pipeline, RunCost, pipeline_of
@@ -238,7 +238,7 @@ def leadership_of(cluster: AnyCluster, lake: Lake, engine: Engine) -> Leadership
     """The leadership in collecting a cluster: one of several processes has it at a time."""
     name = cluster.name
     return Leadership(
-        Lease(engine, f"collector {name}"),
+        Lease(engine, lease_scope_of(name)),
         f"the collection of {name}",
         log,
         mark=lambda: lake.last_transaction(SAMPLES, lease_mark_of(name)),

@@ -19,10 +19,23 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import BigInteger, Column, Connection, Engine, Integer, Row, String, Table, insert, select, update
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    Connection,
+    Engine,
+    Integer,
+    Row,
+    String,
+    Table,
+    insert,
+    inspect,
+    select,
+    update,
+)
 
 from lagwise.operational.columns import AnyText, UtcDateTime, metadata
-from lagwise.operational.engine import make_database_folder, make_tables, transaction, waits_for_locks
+from lagwise.operational.engine import make_database_folder, make_tables, sqlite_file, transaction, waits_for_locks
 from lagwise.platform.error_codes import ErrorCode
 from lagwise.platform.errors import DatabaseError
 
@@ -104,6 +117,26 @@ class Holder:
 
     def __str__(self) -> str:
         return f"{self.process} (since {self.since:%Y-%m-%d %H:%M:%S} UTC)"
+
+
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """A lease that a process has, or has not given back."""
+
+    hold_id: int
+    holder: Holder
+
+
+def holds(engine: Engine) -> dict[str, Hold]:
+    """The leases that are held, by scope. Makes nothing. Raises DatabaseError."""
+    file = sqlite_file(engine)
+    if file is not None and not file.exists():
+        return {}
+    with transaction(engine, read_only=True) as connection:
+        if not inspect(connection).has_table(LEASES.name):
+            return {}
+        rows = connection.execute(select(LEASES).where(LEASES.c.hold_id.is_not(None))).all()
+    return {row.scope: Hold(row.hold_id, Holder(_process(row), row.since)) for row in rows}
 
 
 def boot_seconds() -> float:

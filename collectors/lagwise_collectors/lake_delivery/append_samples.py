@@ -68,6 +68,11 @@ def writer_of(cluster: str) -> str:
     return f"lagwise-collector-{cluster}"
 
 
+def lease_scope_of(cluster: str) -> str:
+    """The name of the lease of a cluster's collection."""
+    return f"collector {cluster}"
+
+
 def lease_mark_of(cluster: str) -> str:
     """The name of the Delta transaction, in the table of samples, that holds the lease of its last writer."""
     return f"lagwise-collector-{cluster}-hold"
