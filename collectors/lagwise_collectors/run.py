@@ -13,7 +13,7 @@ from typing import Protocol, TypeGuard
 from lagwise.config import AnyCluster, Cluster, Config, RocketmqCluster
 from lagwise.operational.engine import Engine, open_engine
 from lagwise.operational.heartbeats import beating
-from lagwise.operational.leadership import Leadership
+from lagwise.operational.leadership import Leadership, Renewal
 from lagwise.operational.lease import RENEW_SECONDS, Lease, Process
 from lagwise.platform import health
 from lagwise.platform.errors import ConfigError
@@ -111,7 +111,8 @@ def _collect_all(
     lake, engine = _lake(config), open_engine(config.database_url)
     sources = {cluster.name: source_of(cluster, config) for cluster in config.clusters}
     tails = {c.name: IsolatedTail(c, _offsets_topic_state_of(c, config)) for c in config.clusters if _has_tail(c)}
-    leaderships = {c.name: leadership_of(c, lake, engine) for c in config.clusters}
+    renewal = Renewal()
+    leaderships = {c.name: leadership_of(c, lake, engine, renewal) for c in config.clusters}
     rivalries = {c.name: Rivalry(lake, c.name, leaderships[c.name].lease, c.interval_seconds) for c in config.clusters}
     writer = LakeWriter(lake, pause_seconds=pause_for([c.interval_seconds for c in config.clusters]))
 
@@ -234,14 +235,16 @@ def _offsets_topic_state_of(cluster: Cluster, config: Config) -> Path:
     return config.state / "offsets-topic" / f"cluster-{cluster.name}.state"
 
 
-def leadership_of(cluster: AnyCluster, lake: Lake, engine: Engine) -> Leadership:
-    """The leadership in collecting a cluster: one of several processes has it at a time."""
+def leadership_of(cluster: AnyCluster, lake: Lake, engine: Engine, renewal: Renewal | None = None) -> Leadership:
+    """The leadership in collecting a cluster: one of several processes has it at a time. ``renewal`` is that of all
+    clusters of this process."""
     name = cluster.name
     return Leadership(
         Lease(engine, lease_scope_of(name)),
         f"the collection of {name}",
         log,
         mark=lambda: lake.last_transaction(SAMPLES, lease_mark_of(name)),
+        renewal=renewal,
     )
 
 

@@ -12,8 +12,8 @@ import secrets
 import socket
 import threading
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack, suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -202,25 +202,24 @@ class Lease:
 
     def ask(self) -> None:
         """Take the lease, renew it, or see who has it. What stands in the way becomes ``trouble``."""
-        with self._lock:
-            began = self._clock()
-            try:
-                if not self._prepared:
-                    make_database_folder(self._engine)
-                with transaction(self._engine) as connection:
-                    holder = self._asked(connection, began)
-            except DatabaseError as error:
-                self.trouble, self._prepared = error, False
-                if self._unreachable_since is None:
-                    self._unreachable_since = began
-            else:
-                self.trouble, self._unreachable_since, self._prepared = None, None, True
-                self.holder = holder
-                if holder is None:
-                    self.hold_id, self._held_until = self._offered, began + HOLD_SECONDS
-                else:
-                    self._let_go()
-            self._asked_at = self._clock()
+        ask_together([self])
+
+    def _answered(self, holder: Holder | None, began: float) -> None:
+        """The database was asked since ``began``, and said who else has the lease."""
+        self.trouble, self._unreachable_since, self._prepared = None, None, True
+        self.holder = holder
+        if holder is None:
+            self.hold_id, self._held_until = self._offered, began + HOLD_SECONDS
+        else:
+            self._let_go()
+        self._asked_at = self._clock()
+
+    def _not_answered(self, error: DatabaseError, began: float) -> None:
+        """The database could not be asked."""
+        self.trouble, self._prepared = error, False
+        if self._unreachable_since is None:
+            self._unreachable_since = began
+        self._asked_at = self._clock()
 
     def check(self, connection: Connection) -> None:
         """Raise NotHeld unless the lease is this process's until the end of this transaction, whatever the clocks."""
@@ -280,6 +279,28 @@ class Lease:
 
     def _taken(self) -> dict[str, Any]:
         return {"hold_id": self._offered, "since": self._now(), **asdict(self._process)}
+
+
+def ask_together(leases: Sequence[Lease]) -> None:
+    """Ask for several leases of one database, as :meth:`Lease.ask` does for each, in one transaction."""
+    # Always in the same order: two processes that lock the same rows never wait for each other.
+    leases = sorted(leases, key=lambda lease: lease.scope)
+    with ExitStack() as locked:
+        for lease in leases:
+            locked.enter_context(lease._lock)
+        began = [lease._clock() for lease in leases]
+        engine = leases[0]._engine
+        try:
+            if not all(lease._prepared for lease in leases):
+                make_database_folder(engine)
+            with transaction(engine) as connection:
+                holders = [lease._asked(connection, at) for lease, at in zip(leases, began, strict=True)]
+        except DatabaseError as error:
+            for lease, at in zip(leases, began, strict=True):
+                lease._not_answered(error, at)
+        else:
+            for lease, holder, at in zip(leases, holders, began, strict=True):
+                lease._answered(holder, at)
 
 
 def _process(row: Row[Any]) -> Process:
