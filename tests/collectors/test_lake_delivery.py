@@ -2,6 +2,7 @@
 
 import logging
 import resource
+import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -16,7 +17,7 @@ from lagwise.operational.engine import open_engine
 from lagwise.operational.leadership import Leadership
 from lagwise.operational.lease import Lease
 from lagwise.platform.errors import LakeError
-from lagwise.tables.raw import COMMITS, EVENTS, GROUPS, SAMPLES, TOPICS, WATERMARKS
+from lagwise.tables.raw import COMMITS, EVENTS, GROUPS, RAW_TABLES, SAMPLES, TOPICS, WATERMARKS
 from lagwise.tables.schema import Table
 from lagwise.tables.store import Lake
 from lagwise_collectors import snapshot_format
@@ -28,6 +29,7 @@ from lagwise_collectors.lake_delivery.spool import Spool
 from lagwise_collectors.protocol import Snapshot
 from lagwise_collectors.sample_diff.events import Event, as_rows
 from tests.collectors.snapshots import INTERVAL, START, sample
+from tests.fixtures.object_store import Bucket
 
 pytestmark = pytest.mark.thorough
 
@@ -179,8 +181,6 @@ class TestDelivery:
     def test_a_slow_lake_does_not_keep_the_cluster_waiting(
         self, lake: Lake, folder: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        import threading
-
         append, released = Lake.append, threading.Event()
 
         def slow(self: Lake, *arguments: object, **options: object) -> None:
@@ -336,6 +336,33 @@ class TestManyClusters:
         assert [d.waiting for d in deliveries] == [0, 1]
         assert str(deliveries[1].trouble).endswith(" UTC) runs the collection of two")
         assert sorted(lake.read(SAMPLES)["cluster"].to_pylist()) == ["first", "one"]
+
+    @pytest.mark.process
+    def test_two_collectors_of_other_clusters_share_a_lake_in_an_object_store(
+        self, bucket: Bucket, folder: Path, names: list[str]
+    ) -> None:
+        """Each has a writer, and all write to the same tables at the same time."""
+        Lake(bucket.uri, bucket.options).create(*RAW_TABLES)
+        sides = [names[:3], names[3:]]
+        deliveries: list[Delivery] = []
+
+        def collect(of: Sequence[str]) -> None:
+            writer = LakeWriter(Lake(bucket.uri, bucket.options))
+            sinks = self.sinks(writer, folder, of)
+            for number in range(3):
+                for sink in sinks:
+                    sink.write(whole(number, sink.cluster), patience_seconds=0)
+                deliveries.extend(sink.settle(60) for sink in sinks)
+
+        threads = [threading.Thread(target=collect, args=(of,)) for of in sides]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert [(d.waiting, d.trouble) for d in deliveries] == [(0, None)] * 15
+        lake = Lake(bucket.uri, bucket.options)
+        assert numbers(lake, SAMPLES) == [number for number in range(3) for _ in names]
+        assert numbers(lake, COMMITS) == [number for number in range(3) for _ in range(4 * len(names))]
 
     def test_few_clusters_wait_for_nobody_and_many_for_two_seconds_at_most(self) -> None:
         assert pause_for([15.0]) == pause_for([15.0] * 8) == 0
