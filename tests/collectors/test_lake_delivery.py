@@ -3,6 +3,7 @@
 import logging
 import resource
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -295,6 +296,31 @@ class TestManyClusters:
         assert numbers(lake, WATERMARKS) == [0] * 4 + [1] * 16
         [line] = [r.getMessage() for r in caplog.records if r.levelno >= logging.ERROR]
         assert line.startswith("cluster-2: a sample does not fit the tables and is dropped: ")
+
+    def test_a_defect_keeps_what_waits_and_is_over_with_it(
+        self, lake: Lake, folder: Path, paused: LakeWriter, names: list[str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        sinks = self.sinks(paused, folder, names)
+        with monkeypatch.context() as patched:
+            patched.setattr(Lake, "open", lambda *_: 1 / 0)
+            deliveries = self.write_together(paused, sinks, [whole(1, name) for name in names])
+        assert [(d.waiting, d.safe) for d in deliveries] == [(1, True)] * 5
+        assert {d.trouble for d in deliveries} == {"ZeroDivisionError: division by zero"}
+        deliveries = self.write_together(paused, sinks, [whole(2, name) for name in names])
+        assert [(d.waiting, d.trouble) for d in deliveries] == [(0, None)] * 5
+        assert numbers(lake, SAMPLES) == [0] + [1] * 5 + [2] * 5
+
+    def test_an_idle_writer_takes_the_next_sample_at_once(self, lake: Lake, folder: Path) -> None:
+        writer = writer_with_tables(lake, pause_seconds=0.2)
+        sink = Sink(writer, Spool(folder), "shop")
+        assert sink.write(whole(1)).waiting == 0
+        deadline = time.monotonic() + 30
+        while not writer.is_free:
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        assert writer.is_free
+        assert sink.write(whole(2)).waiting == 0
+        assert not folder.exists()  # it waited for nothing, so not on disk either
 
     def test_what_is_large_is_written_in_parts(
         self, lake: Lake, folder: Path, paused: LakeWriter, names: list[str], monkeypatch: pytest.MonkeyPatch

@@ -105,14 +105,18 @@ class LakeWriter:
             if not unfinished:
                 self._hurried.wait(max(0.0, self._began + self._pause_seconds - time.monotonic()))
             self._hurried.clear()
-            self._began = time.monotonic()
             with self._lock:
-                turn = deque(dict.fromkeys([*unfinished, *self._waiting]))
+                turn = list(dict.fromkeys([*unfinished, *self._waiting]))
                 self._waiting.clear()
                 if not turn:
                     self._is_running = False
                     return
-            unfinished = self._write_turn(turn)
+                self._began = time.monotonic()
+            try:
+                unfinished = self._write_turn(deque(turn))
+            except Exception as error:  # a defect must not end this thread: nothing would be written any more
+                self._keep(turn, _defect(error, turn[0]))
+                unfinished = ()
 
     def _write_turn(self, turn: deque[Queue]) -> list[Queue]:
         """Write the oldest sample of each queue. Returns the queues that have more, or whose turn has not come."""
