@@ -16,6 +16,7 @@ PARTS = {
     "sample": ("benchmarks.sample_kafka", "one sample of a large cluster, read from a real broker and written"),
     "offset-fetch": ("benchmarks.offset_fetch", "committed offsets by our own requests and by librdkafka's"),
     "sample-rocketmq": ("benchmarks.sample_rocketmq", "one sample of a large RocketMQ broker, beside the tool's way"),
+    "clusters": ("benchmarks.clusters", "fifty clusters in one collector: sample to lake, failed appends, memory, CPU"),
     "tick": ("benchmarks.tick", "one round of the analysis over that much and an hour of history"),
     "curves": ("benchmarks.curves", "how a round's time grows with history and with group-partitions"),
     "observed": ("benchmarks.observed", "once an hour: what consumers can do, from times with a backlog"),

@@ -17,6 +17,7 @@ import psutil
 from lagwise.config import AnyCluster, Config
 from lagwise.operational.engine import open_engine
 from lagwise.tables.store import Lake
+from lagwise_collectors.lake_delivery.lake_writer import LakeWriter
 from lagwise_collectors.pipeline import Pipeline, pipeline_of
 from lagwise_collectors.protocol import Source
 from lagwise_collectors.run import leadership_of
@@ -63,7 +64,7 @@ def opened_pipeline(source: Source, cluster: AnyCluster, config: Config, lake: L
         engine = open_engine(config.database_url)
         opened.callback(engine.dispose)
         leadership = opened.enter_context(leadership_of(cluster, lake, engine).taken())
-        pipeline = pipeline_of(cluster.name, source, config, lake, leadership)
+        pipeline = pipeline_of(cluster.name, source, config, LakeWriter(lake), leadership)
         opened.callback(pipeline.close)
         yield pipeline
 

@@ -13,9 +13,10 @@ from lagwise.platform.program import program
 from lagwise.tables.raw import EVENTS
 from lagwise.tables.schema import no_rows
 from lagwise.tables.service_times import SERVICE_TIMES
-from lagwise.tables.store import Lake
-from lagwise_collectors.lake_delivery.deliver_from_spool import Delivery, Sink
-from lagwise_collectors.lake_delivery.spool import Spool
+from lagwise_collectors.lake_delivery.lake_writer import LakeWriter
+from lagwise_collectors.lake_delivery.rivalry import Rivalry
+from lagwise_collectors.lake_delivery.sink import Delivery, Sink
+from lagwise_collectors.lake_delivery.spool import MEMORY_BYTES, Spool
 from lagwise_collectors.merge_events import EventMerge, EventTail
 from lagwise_collectors.probe_service_times import ProbeMeasurements, new_measurements
 from lagwise_collectors.protocol import Snapshot, Source, code_of_kind
@@ -32,7 +33,10 @@ class RunCost:
     """What one sample cost."""
 
     cluster: str
+    #: Until it was in the lake, where it may have waited for other clusters' samples to be written with it.
     wall_seconds: float
+    #: Until everything was read.
+    read_seconds: float
     #: Of the reader processes, plus that of this process meanwhile. The latter includes other clusters' work where they
     #: are sampled at the same time.
     cpu_seconds: float
@@ -47,6 +51,11 @@ class RunCost:
     waiting: int
     #: Why they wait; None while the lake takes them.
     trouble: str | None
+
+    @property
+    def is_well(self) -> bool:
+        """Everything was read, and the lake took it."""
+        return not self.errors and self.trouble is None
 
 
 class Pipeline:
@@ -66,6 +75,7 @@ class Pipeline:
         """One round. ``failures`` then counts the rounds in a row in which nothing could be read."""
         wall, cpu = time.perf_counter(), time.process_time()
         snapshot = self._source.collect()
+        read_seconds = time.perf_counter() - wall
         header = snapshot.header
         failed = bool(header["errors"]) and header["groups"] == 0
         merge = self._event_merge
@@ -91,7 +101,8 @@ class Pipeline:
             merge.acknowledge()
         self.failures = self.failures + 1 if failed else 0
         self._log_errors(snapshot, failed=failed)
-        return self._cost(snapshot, delivery, time.perf_counter() - wall, time.process_time() - cpu)
+        seconds = time.perf_counter() - wall, read_seconds, time.process_time() - cpu
+        return self._cost(snapshot, delivery, *seconds)
 
     def close(self) -> None:
         """End the readers. Samples that the lake has not taken stay on disk for the next start."""
@@ -100,11 +111,14 @@ class Pipeline:
             self._event_merge.close()
         self._sink.close()
 
-    def _cost(self, snapshot: Snapshot, delivery: Delivery, wall_seconds: float, cpu_seconds: float) -> RunCost:
+    def _cost(
+        self, snapshot: Snapshot, delivery: Delivery, wall_seconds: float, read_seconds: float, cpu_seconds: float
+    ) -> RunCost:
         header = snapshot.header
         return RunCost(
             cluster=self.name,
             wall_seconds=wall_seconds,
+            read_seconds=read_seconds,
             cpu_seconds=header["cpu_seconds"]
             + cpu_seconds
             + (self._event_merge.cpu_seconds if self._event_merge else 0.0),
@@ -146,14 +160,20 @@ class Pipeline:
 
 
 def pipeline_of(
-    name: str, source: Source, config: Config, lake: Lake, leadership: Leadership, tail: EventTail | None = None
+    name: str,
+    source: Source,
+    config: Config,
+    writer: LakeWriter,
+    leadership: Leadership,
+    tail: EventTail | None = None,
+    rivalry: Rivalry | None = None,
 ) -> Pipeline:
     """The pipeline of a cluster, with its spool in the state folder; ``tail`` is its source of exact events."""
     # The prefix keeps a cluster called ".." inside the folder.
-    spool = Spool(config.state / "spool" / f"cluster-{name}")
-    return Pipeline(
-        name, source, Sink(lake, spool, name, leadership=leadership), None if tail is None else EventMerge(tail)
-    )
+    folder = config.state / "spool" / f"cluster-{name}"
+    spool = Spool(folder, memory_bytes=MEMORY_BYTES // max(1, len(config.clusters)))
+    sink = Sink(writer, spool, name, leadership=leadership, rivalry=rivalry)
+    return Pipeline(name, source, sink, None if tail is None else EventMerge(tail))
 
 
 def summary_of(cost: RunCost) -> str:
@@ -162,7 +182,7 @@ def summary_of(cost: RunCost) -> str:
         line = f"{cost.cluster}: cannot be read ({', '.join(cost.errors)}); see the log and `{program()} doctor`"
     else:
         read = f"{plural(cost.groups, 'group')}, {plural(cost.partitions, 'partition')}"
-        line = f"{cost.cluster}: {read} in {cost.wall_seconds:.2f} s, "
+        line = f"{cost.cluster}: {read} in {cost.read_seconds:.2f} s, "
         line += f"{sum(cost.errors.values())} errors ({', '.join(cost.errors)})" if cost.errors else "no errors"
     if cost.waiting:
         line += f"; {cost.waiting} samples wait for the lake"

@@ -3,30 +3,33 @@
 import logging
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from functools import partial
 from pathlib import Path
-from typing import TypeGuard
+from typing import Protocol, TypeGuard
 
 from lagwise.config import AnyCluster, Cluster, Config, RocketmqCluster
 from lagwise.operational.engine import Engine, open_engine
 from lagwise.operational.heartbeats import beating
-from lagwise.operational.leadership import Leadership
-from lagwise.operational.lease import RENEW_SECONDS, Lease
+from lagwise.operational.leadership import Leadership, Renewal
+from lagwise.operational.lease import RENEW_SECONDS, Lease, Process
 from lagwise.platform import health
 from lagwise.platform.errors import ConfigError
 from lagwise.platform.log_events import LogEvent, event
 from lagwise.tables.raw import SAMPLES
 from lagwise.tables.store import Lake
-from lagwise_collectors.lake_delivery.deliver_from_spool import lease_mark_of
+from lagwise_collectors.collector_heartbeat import CollectorHeart
+from lagwise_collectors.lake_delivery.append_samples import lease_mark_of, lease_scope_of
+from lagwise_collectors.lake_delivery.lake_writer import LakeWriter, pause_for
+from lagwise_collectors.lake_delivery.rivalry import Rivalry
 from lagwise_collectors.pipeline import Pipeline, RunCost, pipeline_of
 from lagwise_collectors.pipeline import summary_of as summary_of
-from lagwise_collectors.protocol import Check
+from lagwise_collectors.protocol import Check, Source
 from lagwise_collectors.reader_process.isolated_source import IsolatedSource, IsolatedTail
 from lagwise_collectors.reader_process.kill_on_hang import ReaderAbandoned
-from lagwise_collectors.sampling_schedule import FixedRate, rest_after_failures
+from lagwise_collectors.sampling_schedule import FixedRate, rest_after_failures, schedule_of
 
 log = logging.getLogger("lagwise.collectors")
 
@@ -43,11 +46,12 @@ def collect_once(config: Config) -> list[RunCost]:
     NotLeader where another process collects one of the clusters.
     """
     lake, engine = _lake(config), open_engine(config.database_url)
+    writer = LakeWriter(lake)
 
     def sample(cluster: AnyCluster) -> RunCost:
         with leadership_of(cluster, lake, engine).taken() as leadership:
             source = _source_of(cluster, config)
-            with closing(pipeline_of(cluster.name, source, config, lake, leadership)) as pipeline:
+            with closing(pipeline_of(cluster.name, source, config, writer, leadership)) as pipeline:
                 return pipeline.run()
 
     with ThreadPoolExecutor(max(1, len(config.clusters))) as pool:
@@ -72,35 +76,57 @@ def check_settings(cluster: AnyCluster) -> None:
         raise ConfigError(f"the librdkafka settings of the cluster {cluster.name} cannot be used: {trouble}") from None
 
 
-def collect_forever(config: Config, stop: threading.Event, state: Path) -> None:
-    """Sample every cluster at its interval until ``stop`` is set, the first time at once.
+class CollectedSource(Source, Protocol):
+    """A source that a collector samples again and again."""
 
-    Clusters do not wait for each other: one that hangs costs only itself. A cluster that another process collects is
-    left to that process until it ends. The heartbeat ``collector`` is renewed after each round. Raises ConfigError like
-    :func:`collect_once`.
+    def abandon(self) -> None:
+        """End a sample under way, from another thread, and take none any more."""
+        ...
+
+
+def collect_forever(
+    config: Config,
+    stop: threading.Event,
+    state: Path,
+    source_of: Callable[[AnyCluster, Config], CollectedSource] | None = None,
+) -> None:
+    """Sample every cluster at its interval until ``stop`` is set, the first time soon.
+
+    Samples of many clusters are spread over the interval. Clusters do not wait for each other: one that hangs costs
+    only itself. A cluster that another process collects is left to that process until it ends. The heartbeat
+    ``collector`` is renewed after each round. ``source_of`` makes the source of a cluster; by default it reads in a
+    process of its own. Raises ConfigError like :func:`collect_once`.
     """
     with beating(state, health.COLLECTOR, config.database_url) as heart:
-        _collect_all(config, stop, _Heart(heart, [cluster.name for cluster in config.clusters]))
+        heart_of_all = CollectorHeart(heart, [cluster.name for cluster in config.clusters])
+        _collect_all(config, stop, heart_of_all, source_of or _source_of)
 
 
-def _collect_all(config: Config, stop: threading.Event, heart: "_Heart") -> None:
+def _collect_all(
+    config: Config,
+    stop: threading.Event,
+    heart: CollectorHeart,
+    source_of: Callable[[AnyCluster, Config], CollectedSource],
+) -> None:
     lake, engine = _lake(config), open_engine(config.database_url)
-    sources = {cluster.name: _source_of(cluster, config) for cluster in config.clusters}
+    sources = {cluster.name: source_of(cluster, config) for cluster in config.clusters}
     tails = {c.name: IsolatedTail(c, _offsets_topic_state_of(c, config)) for c in config.clusters if _has_tail(c)}
-    leaderships = {c.name: leadership_of(c, lake, engine) for c in config.clusters}
+    renewal = Renewal()
+    leaderships = {c.name: leadership_of(c, lake, engine, renewal) for c in config.clusters}
+    rivalries = {c.name: Rivalry(lake, c.name, leaderships[c.name].lease, c.interval_seconds) for c in config.clusters}
+    writer = LakeWriter(lake, pause_seconds=pause_for([c.interval_seconds for c in config.clusters]))
 
-    def pipeline(cluster: AnyCluster) -> Pipeline:
+    def pipeline(name: str) -> Pipeline:
+        tail = tails.get(name)
+        return pipeline_of(name, sources[name], config, writer, leaderships[name], tail, rivalries[name])
+
+    def collect(cluster: AnyCluster) -> None:
         name = cluster.name
-        return pipeline_of(name, sources[name], config, lake, leaderships[name], tails.get(name))
+        schedule = partial(_schedule_of, cluster, config)
+        _collect(cluster, partial(pipeline, name), schedule, leaderships[name], rivalries[name], stop, heart)
 
     threads = [
-        threading.Thread(
-            target=_collect,
-            args=(c, partial(pipeline, c), leaderships[c.name], stop, heart),
-            name=f"collect-{c.name}",
-            daemon=True,
-        )
-        for c in config.clusters
+        threading.Thread(target=collect, args=(c,), name=f"collect-{c.name}", daemon=True) for c in config.clusters
     ]
     for thread in threads:
         thread.start()
@@ -123,36 +149,42 @@ def check_access(cluster: AnyCluster) -> list[Check]:
 
 
 def _collect(
-    cluster: AnyCluster, make: Callable[[], Pipeline], leadership: Leadership, stop: threading.Event, heart: "_Heart"
+    cluster: AnyCluster,
+    make: Callable[[], Pipeline],
+    make_schedule: Callable[[], FixedRate],
+    leadership: Leadership,
+    rivalry: Rivalry,
+    stop: threading.Event,
+    heart: CollectorHeart,
 ) -> None:
     """The life of one cluster's thread: it samples while this process leads, and waits otherwise."""
     name, interval_seconds = cluster.name, cluster.interval_seconds
     leadership.start()
     pipeline: Pipeline | None = None
-    schedule = FixedRate(interval_seconds, time.monotonic())
+    schedule = make_schedule()
     try:
         while not stop.wait(schedule.wait_seconds(time.monotonic())):
-            reason, holder = leadership.why_not(), leadership.lease.holder
-            if reason is not None and holder is not None:
+            reason, other = _why_wait(leadership, rivalry)
+            if reason is not None:
                 if pipeline is not None:
                     pipeline.close()
                     pipeline = None
-                heart.beat(name, f"{reason}; this process waits", waiting_for=holder.process.pid_here)
+                heart.beat(name, f"{reason}; this process waits", is_well=False, waiting_for=other)
                 stop.wait(RENEW_SECONDS)
-                schedule = FixedRate(interval_seconds, time.monotonic())
+                schedule = make_schedule()
                 continue
-            # While the lease cannot be read, samples are taken and wait in the spool.
             pipeline = pipeline or make()
             try:
-                line = summary_of(pipeline.run())
+                cost = pipeline.run()
+                line, is_well = summary_of(cost), cost.is_well
             except ReaderAbandoned:
                 break
             except Exception as error:  # a defect of ours must not end the watching of a cluster
                 log.exception("%s: sampling failed unexpectedly", name, extra=event(LogEvent.DEFECT, cluster=name))
-                line = f"{name}: failed unexpectedly ({type(error).__name__})"
+                line, is_well = f"{name}: failed unexpectedly ({type(error).__name__})", False
             if stop.is_set():
                 break
-            heart.beat(name, line)
+            heart.beat(name, line, is_well=is_well)
             rest = rest_after_failures(pipeline.failures, interval_seconds)
             skipped = schedule.ran(time.monotonic(), rest_seconds=rest)
             if skipped:
@@ -168,21 +200,24 @@ def _collect(
         leadership.stop()
 
 
-class _Heart:
-    """The one heartbeat of all clusters."""
+def _why_wait(leadership: Leadership, rivalry: Rivalry) -> tuple[str | None, int | None]:
+    """Why this process leaves the cluster to another one, and the id of that process if it is of this machine."""
+    reason, holder = leadership.why_not(), leadership.lease.holder
+    if reason is not None and holder is not None:
+        return reason, holder.process.pid_here
+    # While the lease cannot be read, samples are taken and wait in the spool.
+    return rivalry.why_not(), None
 
-    def __init__(self, heart: health.Heart, names: Sequence[str]) -> None:
-        self._heart = heart
-        self._lines = {name: f"{name}: first sample under way" for name in names}
-        self._waiting_for: dict[str, int | None] = dict.fromkeys(names)
-        self._lock = threading.Lock()
 
-    def beat(self, name: str, line: str, *, waiting_for: int | None = None) -> None:
-        """Report what a cluster's thread does; ``waiting_for`` is the id of the process that it waits for."""
-        with self._lock:
-            self._lines[name], self._waiting_for[name] = line, waiting_for
-            others = set(self._waiting_for.values())
-            self._heart.beat(" · ".join(self._lines.values()), unless_by=others.pop() if len(others) == 1 else None)
+def _schedule_of(cluster: AnyCluster, config: Config) -> FixedRate:
+    """The ticks of a cluster from now on."""
+    return schedule_of(
+        cluster.name,
+        cluster.interval_seconds,
+        clusters=len(config.clusters),
+        now=time.monotonic(),
+        wall_seconds=time.time(),
+    )
 
 
 def _source_of(cluster: AnyCluster, config: Config) -> IsolatedSource:
@@ -200,16 +235,20 @@ def _offsets_topic_state_of(cluster: Cluster, config: Config) -> Path:
     return config.state / "offsets-topic" / f"cluster-{cluster.name}.state"
 
 
-def leadership_of(cluster: AnyCluster, lake: Lake, engine: Engine) -> Leadership:
-    """The leadership in collecting a cluster: one of several processes has it at a time."""
+def leadership_of(cluster: AnyCluster, lake: Lake, engine: Engine, renewal: Renewal | None = None) -> Leadership:
+    """The leadership in collecting a cluster: one of several processes has it at a time. ``renewal`` is that of all
+    clusters of this process."""
     name = cluster.name
     return Leadership(
-        Lease(engine, f"collector {name}"),
+        Lease(engine, lease_scope_of(name)),
         f"the collection of {name}",
         log,
         mark=lambda: lake.last_transaction(SAMPLES, lease_mark_of(name)),
+        renewal=renewal,
     )
 
 
 def _lake(config: Config) -> Lake:
-    return Lake(config.lake_uri, config.lake.resolved_storage_options())
+    lake = Lake(config.lake_uri, config.lake.resolved_storage_options())
+    lake.written_by = str(Process.of_this())
+    return lake

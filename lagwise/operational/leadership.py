@@ -8,11 +8,11 @@ machine, which no process of another machine could reach either.
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 
 from lagwise.operational import lease as leases
-from lagwise.operational.lease import Lease
+from lagwise.operational.lease import Lease, ask_together
 from lagwise.platform.error_codes import ErrorCode
 from lagwise.platform.errors import DatabaseGone, LagwiseError, LakeError
 from lagwise.platform.log_events import LogEvent, event
@@ -30,12 +30,59 @@ class NotLeader(LagwiseError):
     code = ErrorCode.ALREADY_RUNNING
 
 
+class Renewal:
+    """Renews the leases of this process's leaderships on one database: one thread, one transaction for all of them."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._renewed: list[Leadership] = []
+        self._stop = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def add(self, leadership: "Leadership") -> None:
+        """Renew this one, too, from now on."""
+        with self._lock:
+            self._renewed.append(leadership)
+            if self._thread is None:
+                self._stop = threading.Event()
+                self._thread = threading.Thread(target=self._run, args=(self._stop,), name="leases", daemon=True)
+                self._thread.start()
+
+    def remove(self, leadership: "Leadership") -> None:
+        """Renew this one no more. The thread ends with the last one."""
+        with self._lock:
+            if leadership in self._renewed:
+                self._renewed.remove(leadership)
+            thread = None if self._renewed else self._thread
+            if thread is not None:
+                self._stop.set()
+                self._thread = None
+        if thread is not None:
+            thread.join(_JOIN_SECONDS)
+
+    def _run(self, stop: threading.Event) -> None:
+        noting: threading.Thread | None = None
+        while not stop.wait(leases.RENEW_SECONDS):
+            with self._lock:
+                renewed = list(self._renewed)
+            try:
+                _ask_all(renewed)
+            except Exception:  # a bug must not end this thread: no process would lead again
+                for leadership in renewed:
+                    leadership.log_defect()
+            unnoted = [leadership for leadership in renewed if leadership.lacks_mark()]
+            if unnoted and (noting is None or not noting.is_alive()):
+                # An object store that does not answer takes minutes to say so. Renewals do not wait for that.
+                noting = threading.Thread(target=_note_marks, args=(unnoted,), name="marks of leases", daemon=True)
+                noting.start()
+
+
 class Leadership:
     """One process's claim to lead. A thread renews it between :meth:`start` and :meth:`stop`. Safe for use by threads.
 
     ``what`` names the job, as in "the analysis". ``mark`` reads from the lake the id of the hold under which the last
     leader wrote (None: none has written); it may raise LakeError. With ``logs_trouble``, an unreachable database is
-    logged here.
+    logged here. ``renewal`` is shared by the leaderships of a process that has several.
     """
 
     def __init__(
@@ -46,6 +93,7 @@ class Leadership:
         *,
         mark: Callable[[], int | None] | None = None,
         logs_trouble: bool = True,
+        renewal: Renewal | None = None,
     ) -> None:
         self.lease = lease
         #: Called when another process has taken over; must not raise.
@@ -55,21 +103,19 @@ class Leadership:
         self._mark = mark
         self._logs_trouble = logs_trouble
         self._log_throttle = LogThrottle(log, remind_after_seconds=None)
-        self._own_marks: set[int | None] = set()
+        #: A hold of this process, and the mark that was in the lake when it began.
+        self._noted: tuple[int, int | None] | None = None
         self._lock = threading.Lock()
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._run, name=f"lease of {what}", daemon=True)
+        self._renewal = renewal or Renewal()
 
     def start(self) -> None:
         """Ask for the lease, and keep asking and renewing."""
         self.ask()
-        self._thread.start()
+        self._renewal.add(self)
 
     def stop(self) -> None:
         """Give the lease back. Call it when nothing that needs the lease runs any more."""
-        self._stop.set()
-        if self._thread.is_alive():
-            self._thread.join(_JOIN_SECONDS)
+        self._renewal.remove(self)
         if self.lease.trouble is None:  # an unreachable database would only delay the end of the process
             self.lease.give_back()
 
@@ -123,24 +169,28 @@ class Leadership:
 
     def ask(self) -> None:
         """Take or renew the lease, and log what has changed."""
-        with self._lock:
-            before = self.lease.hold_id
-            self.lease.ask()
-            self._log_changes()
-            if self.lease.hold_id is None and before is not None:
-                self._own_marks.clear()
-                self.lost()
-            elif self.lease.holds() and not self._own_marks:
-                self._note_marks()
+        _ask_all([self])
+        if self.lacks_mark():
+            self.note_mark()
 
-    def _run(self) -> None:
-        while not self._stop.wait(leases.RENEW_SECONDS):
-            try:
-                self.ask()
-            except Exception:  # a bug must not end this thread: no process would lead again
-                self._log.exception(
-                    "the lease of %s: a defect in Lagwise, please report it", self._what, extra=event(LogEvent.DEFECT)
-                )
+    def lacks_mark(self) -> bool:
+        """Whether :meth:`note_mark` is due."""
+        if self._mark is None or not self.lease.is_shared or not self.lease.holds():
+            return False
+        return self._noted is None or self._noted[0] != self.lease.hold_id
+
+    def note_mark(self) -> None:
+        """Remember the mark that was in the lake when this hold began: it does not show a later takeover."""
+        hold_id = self.lease.hold_id
+        if self._mark is not None and hold_id is not None:
+            with suppress(LakeError):  # again at the next renewal
+                self._noted = hold_id, self._mark()
+
+    def log_defect(self) -> None:
+        """Log the exception that is being handled."""
+        self._log.exception(
+            "the lease of %s: a defect in Lagwise, please report it", self._what, extra=event(LogEvent.DEFECT)
+        )
 
     def _may_go_on(self) -> bool:
         """Whether this process may lead although the database cannot be reached."""
@@ -154,19 +204,13 @@ class Leadership:
         if self._mark is None or not self.lease.is_shared:
             return None
         try:
-            if self._mark() in (self.lease.hold_id, *self._own_marks):
+            noted = self._noted
+            own = [self.lease.hold_id, *([noted[1]] if noted is not None and noted[0] == self.lease.hold_id else [])]
+            if self._mark() in own:
                 return None
         except LakeError as error:
             return str(error)
         return f"according to the lake, another process has taken over {self._what}; {self.lease.trouble}"
-
-    def _note_marks(self) -> None:
-        """Remember the mark that was in the lake when this hold began: it does not show a later takeover."""
-        if self._mark is not None and self.lease.is_shared:
-            try:
-                self._own_marks = {self._mark()}
-            except LakeError:
-                return  # again at the next renewal
 
     def _log_changes(self) -> None:
         lease = self.lease
@@ -182,3 +226,24 @@ class Leadership:
             self._log_throttle.warn(LogEvent.STANDBY, f"{lease.holder} runs {self._what}; this process is on standby")
         else:
             self._log_throttle.clear(LogEvent.STANDBY, f"this process now runs {self._what}")
+
+
+def _ask_all(leaderships: Sequence[Leadership]) -> None:
+    """Take or renew the leases, and log what has changed."""
+    if not leaderships:
+        return
+    leaderships = sorted(leaderships, key=lambda one: one.lease.scope)
+    with ExitStack() as locked:
+        for one in leaderships:
+            locked.enter_context(one._lock)
+        before = [one.lease.hold_id for one in leaderships]
+        ask_together([one.lease for one in leaderships])
+        for one, hold_id in zip(leaderships, before, strict=True):
+            one._log_changes()
+            if one.lease.hold_id is None and hold_id is not None:
+                one.lost()
+
+
+def _note_marks(leaderships: Sequence[Leadership]) -> None:
+    for one in leaderships:
+        one.note_mark()

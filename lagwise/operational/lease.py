@@ -12,17 +12,30 @@ import secrets
 import socket
 import threading
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack, suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import BigInteger, Column, Connection, Engine, Integer, Row, String, Table, insert, select, update
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    Connection,
+    Engine,
+    Integer,
+    Row,
+    String,
+    Table,
+    insert,
+    inspect,
+    select,
+    update,
+)
 
 from lagwise.operational.columns import AnyText, UtcDateTime, metadata
-from lagwise.operational.engine import make_database_folder, make_tables, transaction, waits_for_locks
+from lagwise.operational.engine import make_database_folder, make_tables, sqlite_file, transaction, waits_for_locks
 from lagwise.platform.error_codes import ErrorCode
 from lagwise.platform.errors import DatabaseError
 
@@ -73,6 +86,9 @@ class Process:
         """Whether its number counts here."""
         return self.machine is not None and self.machine == _machine()
 
+    def __str__(self) -> str:
+        return f"process {self.pid} on {self.host}"
+
     @property
     def pid_here(self) -> int | None:
         """Its number if that counts here. In containers, every process is number 1 of its own system."""
@@ -100,7 +116,27 @@ class Holder:
     since: datetime
 
     def __str__(self) -> str:
-        return f"process {self.process.pid} on {self.process.host} (since {self.since:%Y-%m-%d %H:%M:%S} UTC)"
+        return f"{self.process} (since {self.since:%Y-%m-%d %H:%M:%S} UTC)"
+
+
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """A lease that a process has, or has not given back."""
+
+    hold_id: int
+    holder: Holder
+
+
+def holds(engine: Engine) -> dict[str, Hold]:
+    """The leases that are held, by scope. Makes nothing. Raises DatabaseError."""
+    file = sqlite_file(engine)
+    if file is not None and not file.exists():
+        return {}
+    with transaction(engine, read_only=True) as connection:
+        if not inspect(connection).has_table(LEASES.name):
+            return {}
+        rows = connection.execute(select(LEASES).where(LEASES.c.hold_id.is_not(None))).all()
+    return {row.scope: Hold(row.hold_id, Holder(_process(row), row.since)) for row in rows}
 
 
 def boot_seconds() -> float:
@@ -139,7 +175,7 @@ class Lease:
         self._clock = clock
         self._now = now
         self._prepared = False
-        self._offered = secrets.randbits(62)
+        self._offered = self._new_hold_id()
         self._held_until = float("-inf")
         self._seen: tuple[int, int] | None = None
         self._seen_at = 0.0
@@ -166,25 +202,24 @@ class Lease:
 
     def ask(self) -> None:
         """Take the lease, renew it, or see who has it. What stands in the way becomes ``trouble``."""
-        with self._lock:
-            began = self._clock()
-            try:
-                if not self._prepared:
-                    make_database_folder(self._engine)
-                with transaction(self._engine) as connection:
-                    holder = self._asked(connection, began)
-            except DatabaseError as error:
-                self.trouble, self._prepared = error, False
-                if self._unreachable_since is None:
-                    self._unreachable_since = began
-            else:
-                self.trouble, self._unreachable_since, self._prepared = None, None, True
-                self.holder = holder
-                if holder is None:
-                    self.hold_id, self._held_until = self._offered, began + HOLD_SECONDS
-                else:
-                    self._let_go()
-            self._asked_at = self._clock()
+        ask_together([self])
+
+    def _answered(self, holder: Holder | None, began: float) -> None:
+        """The database was asked since ``began``, and said who else has the lease."""
+        self.trouble, self._unreachable_since, self._prepared = None, None, True
+        self.holder = holder
+        if holder is None:
+            self.hold_id, self._held_until = self._offered, began + HOLD_SECONDS
+        else:
+            self._let_go()
+        self._asked_at = self._clock()
+
+    def _not_answered(self, error: DatabaseError, began: float) -> None:
+        """The database could not be asked."""
+        self.trouble, self._prepared = error, False
+        if self._unreachable_since is None:
+            self._unreachable_since = began
+        self._asked_at = self._clock()
 
     def check(self, connection: Connection) -> None:
         """Raise NotHeld unless the lease is this process's until the end of this transaction, whatever the clocks."""
@@ -234,11 +269,38 @@ class Lease:
     def _let_go(self) -> None:
         """The next hold is another one; a commit whose outcome was never learnt is the same one."""
         if self.hold_id is not None:
-            self._offered = secrets.randbits(62)
+            self._offered = self._new_hold_id()
         self.hold_id, self._held_until = None, float("-inf")
+
+    def _new_hold_id(self) -> int:
+        """A number that no other process has. It grows with the time: of two holds, the lower began earlier, or nearly
+        so."""
+        return int(self._now().timestamp()) << 30 | secrets.randbits(30)
 
     def _taken(self) -> dict[str, Any]:
         return {"hold_id": self._offered, "since": self._now(), **asdict(self._process)}
+
+
+def ask_together(leases: Sequence[Lease]) -> None:
+    """Ask for several leases of one database, as :meth:`Lease.ask` does for each, in one transaction."""
+    # Always in the same order: two processes that lock the same rows never wait for each other.
+    leases = sorted(leases, key=lambda lease: lease.scope)
+    with ExitStack() as locked:
+        for lease in leases:
+            locked.enter_context(lease._lock)
+        began = [lease._clock() for lease in leases]
+        engine = leases[0]._engine
+        try:
+            if not all(lease._prepared for lease in leases):
+                make_database_folder(engine)
+            with transaction(engine) as connection:
+                holders = [lease._asked(connection, at) for lease, at in zip(leases, began, strict=True)]
+        except DatabaseError as error:
+            for lease, at in zip(leases, began, strict=True):
+                lease._not_answered(error, at)
+        else:
+            for lease, holder, at in zip(leases, holders, began, strict=True):
+                lease._answered(holder, at)
 
 
 def _process(row: Row[Any]) -> Process:

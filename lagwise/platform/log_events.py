@@ -21,6 +21,9 @@ class LogEvent(StrEnum):
     """A server accepts connections."""
     STANDBY = "standby"
     """Another process does this work, and this one waits to take over. Over: this process does it now."""
+    SECOND_COLLECTOR = "second_collector"
+    """Another process writes samples of the same cluster into the lake and has another operational database. One of the
+    two stands aside. Over: no other process writes any more."""
     DEFECT = "defect"
     """Lagwise itself has a bug. The record has a stack trace; please report it."""
     DATABASE_UNREACHABLE = "database_unreachable"

@@ -32,6 +32,10 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 Action = AddAction | RemoveAction
 
+#: The key, in what Delta keeps of a commit, of the process that made it.
+_WRITTEN_BY = "lagwise.process"
+#: How many commits are recent.
+_RECENT_COMMITS = 20
 #: A disk that takes so much takes the next commit, as a rule.
 _TRIED_BYTES = 64 * 1024
 
@@ -44,6 +48,8 @@ class Lake:
         self.storage_options = dict(storage_options or {})
         #: Called before each write, by everything that commits; may raise to prevent it.
         self.before_writing: Callable[[], None] = lambda: None
+        #: Kept with each commit: the process that makes it, in words.
+        self.written_by = ""
         #: Rows that :meth:`query` need not read again; for a process that asks the same all the time.
         self.kept: KeptRows | None = None
         self._tables = OpenTables()
@@ -154,7 +160,8 @@ class Lake:
         self, table: Table, delta: DeltaTable, actions: Sequence[Action], numbers: Mapping[str, int] | None = None
     ) -> None:
         kept = [Transaction(writer, number) for writer, number in (numbers or {}).items()] or None
-        by, how = ["day"] if table.partitioned else None, CommitProperties(app_transactions=kept)
+        who = {_WRITTEN_BY: self.written_by} if self.written_by else None
+        by, how = ["day"] if table.partitioned else None, CommitProperties(custom_metadata=who, app_transactions=kept)
         try:
             delta.create_write_transaction(list(actions), "append", delta.schema(), by, commit_properties=how)
         finally:
@@ -164,6 +171,13 @@ class Lake:
         """Number of the last append that this writer gave one; None if there is none. Raises LakeError."""
         delta = self.open(table)
         return None if delta is None else delta.transaction_version(writer)
+
+    def recent_writers(self, table: Table) -> list[str]:
+        """The processes that made the last commits (:attr:`written_by`), the newest first. Raises LakeError."""
+        delta = self.open(table)
+        with as_lake_errors(f"cannot read the log of the table {self.location(table)}"):
+            commits = [] if delta is None else delta.history(_RECENT_COMMITS)
+        return list(dict.fromkeys(commit[_WRITTEN_BY] for commit in commits if _WRITTEN_BY in commit))
 
     def files(
         self,

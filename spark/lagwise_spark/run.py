@@ -60,7 +60,7 @@ _PLAN_FAILED_SECONDS = 600.0
 _LOOK_SECONDS, _LOOK_SECONDS_IN_A_STORE = 0.5, 2.0
 #: Looking begins after this share of the interval: so a round begins with a sample, and not with the one before.
 _LOOK_AFTER = 0.75
-#: Other clusters, which are sampled at the same time, get so long to write theirs.
+#: Other clusters that are sampled at about the same time get so long to write theirs.
 _OTHERS_WITHIN_SECONDS = 3.0
 
 T = TypeVar("T")

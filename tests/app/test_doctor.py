@@ -5,7 +5,7 @@ import os
 import socket
 import subprocess
 import sys
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -17,14 +17,17 @@ from sqlalchemy import inspect, make_url, text, update
 from lagwise.config import Config
 from lagwise.operational.lease import Lease
 from lagwise.tables.analysis import GROUP_STATUS
+from lagwise.tables.raw import SAMPLES
 from lagwise.tables.rounds import TICKS
 from lagwise.tables.store import Lake
 from lagwise_alerts.outbox.database import SCHEMA, create_tables, open_engine, transaction
 from lagwise_app.cli import cli
 from lagwise_app.doctor.checks import diagnoses
+from lagwise_app.doctor.collector_check import check_collectors
 from lagwise_app.doctor.diagnosis import CheckResult, Diagnosis
 from lagwise_app.supervisor.effective_settings import write_settings
 from tests.fixtures.postgresql import PASSWORD, PostgresServer
+from tests.lake_rows import row
 
 pytestmark = pytest.mark.timeout(120)
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
@@ -343,3 +346,39 @@ def test_a_cluster_that_answers_is_checked_step_by_step(tmp_path: Path, broker: 
     steps = [d for d in diagnoses(settings, start_spark=False) if d.check.startswith("cluster shop: ")]
     assert len(steps) > 1
     assert {d.result for d in steps} == {CheckResult.OK}
+
+
+class TestCollectors:
+    """Who collects a cluster, by the lease in the database and by the mark that its holder leaves in the lake."""
+
+    @staticmethod
+    def diagnosed(tmp_path: Path, written_by: str) -> list[Diagnosis]:
+        """A process took the lease at noon, and the newest sample is of ten minutes later."""
+        settings = config(tmp_path, clusters=[{"name": "shop", "bootstrap": "127.0.0.1:9"}])
+        engine = open_engine(settings.database_url)
+        noon = datetime.now(UTC) - timedelta(hours=1)
+        lease = Lease(engine, "collector shop", now=lambda: noon)
+        lease.ask()
+        engine.dispose()
+        mark = {"this": lease.hold_id or 0, "another": 7}[written_by]
+        lake = Lake(settings.lake_uri)
+        lake.create(SAMPLES)
+        at = noon + timedelta(minutes=10)
+        sample = row(SAMPLES, cluster="shop", started_at=at, finished_at=at, written_at=at)
+        lake.append(SAMPLES, SAMPLES.from_rows([sample]), transactions={"lagwise-collector-shop-hold": mark})
+        return list(check_collectors(settings))
+
+    def test_the_process_is_named(self, tmp_path: Path) -> None:
+        [diagnosis] = self.diagnosed(tmp_path, "this")
+        assert (diagnosis.check, diagnosis.result) == ("cluster shop: collector", CheckResult.OK)
+        assert diagnosis.found.startswith(f"process {os.getpid()} on {socket.gethostname()} (since ")
+
+    def test_a_second_one_with_another_database_is_noticed(self, tmp_path: Path) -> None:
+        [diagnosis] = self.diagnosed(tmp_path, "another")
+        assert diagnosis.result is CheckResult.WARNING
+        assert diagnosis.found.endswith("collects it, and so does a process that has another operational database")
+        assert diagnosis.advice is not None
+
+    def test_without_a_collector_there_is_nothing_to_say(self, tmp_path: Path) -> None:
+        assert list(check_collectors(config(tmp_path, clusters=[{"name": "shop", "bootstrap": "127.0.0.1:9"}]))) == []
+        assert list(tmp_path.iterdir()) == []

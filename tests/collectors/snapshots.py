@@ -28,6 +28,7 @@ def sample(
     metadata: Mapping[tuple[str, str, int], str] | None = None,
     leaders: Mapping[str, Sequence[int | None]] | None = None,
     errors: ErrorTally | None = None,
+    cluster: str = "shop",
 ) -> Snapshot:
     """The snapshot of the ``number``-th round.
 
@@ -39,7 +40,7 @@ def sample(
     at = START + number * INTERVAL
     commits = commits or {}
     states = groups if groups is not None else {group: "Empty" for group, _, _ in commits}
-    named = {"sample_id": str(number), "cluster": "shop", "at": at}
+    named = {"sample_id": str(number), "cluster": cluster, "at": at}
     tables: dict[str, Any] = {}
 
     def keep(table: Any, columns: Mapping[str, Any]) -> None:
@@ -97,7 +98,7 @@ def sample(
     keep(TOPICS, {"topic": list(configured), **_columns(list(configured.values()))})
     tables[SAMPLES.name] = samples_row(
         sample_id=str(number),
-        cluster="shop",
+        cluster=cluster,
         system="kafka",
         started_at=at,
         finished_at=at,
@@ -108,7 +109,7 @@ def sample(
         commits_read_at=at,
         watermarks_read_at=at,
     )
-    return Snapshot("shop", str(number), tables)
+    return Snapshot(cluster, str(number), tables)
 
 
 def _columns(rows: list[Mapping[str, Any]]) -> dict[str, list[Any]]:

@@ -2,15 +2,19 @@
 
 import logging
 import re
+import threading
+import time as time_module
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from sqlalchemy import Engine
+from sqlalchemy import Engine, select
+from sqlalchemy.event import listen
 
-from lagwise.operational.leadership import Leadership, NotLeader
-from lagwise.operational.lease import HOLD_SECONDS, RENEW_SECONDS, TAKE_OVER_SECONDS, Lease, Process
+from lagwise.operational import lease as lease_module
+from lagwise.operational.leadership import Leadership, NotLeader, Renewal
+from lagwise.operational.lease import HOLD_SECONDS, LEASES, RENEW_SECONDS, TAKE_OVER_SECONDS, Lease, Process
 from lagwise.platform.errors import LakeError
 from tests.fixtures.postgresql import PostgresServer
 from tests.operational.test_lease import Time, process
@@ -175,3 +179,41 @@ def test_something_done_once_is_refused_where_the_holder_lives(url: str, opened:
         assert not first.holds()
     first.ask()
     assert first.holds()
+
+
+def test_the_leases_of_a_process_are_renewed_together(url: str, opened: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lease_module, "RENEW_SECONDS", 0.02)
+    engine, renewal, commits = opened(url), Renewal(), []
+    scopes = [f"collector {name}" for name in ("c", "a", "b")]
+    turns = [Leadership(Lease(engine, scope), f"the {scope}", log, renewal=renewal) for scope in scopes]
+
+    def renewals() -> list[int]:
+        with engine.connect() as connection:
+            rows = connection.execute(select(LEASES.c.renewals).where(LEASES.c.hold_id.is_not(None)))
+            return sorted(rows.scalars().all())
+
+    def renewed(count: int) -> bool:
+        return bool(renewals()) and renewals()[0] >= count
+
+    for turn in turns:
+        turn.start()
+    listen(engine, "commit", commits.append)
+    until(lambda: renewed(5))
+    turns[0].stop()
+    done = renewals()
+    assert len(done) == 2  # one is given back
+    assert done[0] == done[1] or done[1] - done[0] <= 1  # started one after the other
+    assert len(commits) <= done[1] + 2  # and not three times as many
+    until(lambda: renewed(done[1] + 3))
+    assert [turn.why_not() for turn in turns[1:]] == [None, None]
+    for turn in turns[1:]:
+        turn.stop()
+    assert renewals() == []
+    assert not any(thread.name == "leases" for thread in threading.enumerate())
+
+
+def until(condition: Callable[[], bool]) -> None:
+    deadline = time_module.monotonic() + 60
+    while not condition():
+        assert time_module.monotonic() < deadline
+        time_module.sleep(0.01)

@@ -17,6 +17,7 @@ from lagwise.config import Config
 from lagwise.platform.die_with_parent import dying_with_parent
 from lagwise.platform.errors import LagwiseError, with_code
 from lagwise.platform.private_files import is_open_to_others
+from lagwise_app.doctor.collector_check import check_collectors
 from lagwise_app.doctor.diagnosis import Diagnosis, failed, ok, removed_afterwards, warning
 from lagwise_app.doctor.lake_check import check_lake
 from lagwise_app.supervisor.effective_settings import child_environment
@@ -53,6 +54,7 @@ def diagnoses(
         ("alerts", _alerts),
         ("dashboard", _dashboard),
         ("clusters", _clusters),
+        ("collectors", check_collectors),
     ]
     if start_spark:
         checks.append(("Spark (takes a while)", _spark))

@@ -22,6 +22,7 @@ log = logging.getLogger("lagwise.collectors.spool")
 
 #: About 6 hours of 100,000 group-partitions every 15 s.
 DISK_BYTES = 1024**3
+#: Of all spools of a process together.
 MEMORY_BYTES = 64 * 1024**2
 
 _NAME = re.compile(r"^(\d+)\.arrows$")

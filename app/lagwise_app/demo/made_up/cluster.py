@@ -21,7 +21,8 @@ from lagwise.tables.store import Lake
 from lagwise_app.demo.made_up.samples import MadeUpSamples
 from lagwise_app.supervisor.descendants import descendants, end_processes
 from lagwise_app.supervisor.effective_settings import child_environment, write_settings
-from lagwise_collectors.lake_delivery.deliver_from_spool import Sink
+from lagwise_collectors.lake_delivery.lake_writer import LakeWriter
+from lagwise_collectors.lake_delivery.sink import Sink
 from lagwise_collectors.lake_delivery.spool import Spool
 from lagwise_collectors.pipeline import Pipeline
 from lagwise_collectors.protocol import Check, Snapshot
@@ -131,7 +132,7 @@ class MadeUpCluster:
         """Take each sample when it is due, as a collector does; those that are overdue at once."""
         source = _Generator(MadeUpSamples(self._now), PAST_MINUTES)
         spool = Spool(self._config.state / "spool" / f"cluster-{CLUSTER_NAME}")
-        pipeline = Pipeline(CLUSTER_NAME, source, Sink(lake, spool, CLUSTER_NAME))
+        pipeline = Pipeline(CLUSTER_NAME, source, Sink(LakeWriter(lake), spool, CLUSTER_NAME))
         with closing(pipeline):
             while not self._stop.wait(max(0.0, source.wait_seconds(datetime.now(UTC)))):
                 pipeline.run()
