@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
+from lagwise.domain.cluster_findings import ClusterFinding, cluster_findings
 from lagwise.tables.raw import READ_SOMETHING, SAMPLES
 from lagwise.tables.rounds import TICKS
 from lagwise.tables.store import Lake
@@ -15,7 +16,8 @@ from lagwise_alerts.evaluate.observation import CollectionRow
 LOOKBACK = timedelta(days=2)
 
 _SAMPLES = f"""
-select cluster, finished_at, written_at, interval_seconds, len(errors) as errors, {READ_SOMETHING} as useful
+select cluster, finished_at, written_at, interval_seconds, {READ_SOMETHING} as useful,
+    system, errors, brokers, replicas, offsets_topic_replicas, offsets_retention_seconds
 from samples where finished_at >= ? and finished_at < ? order by finished_at
 """  # noqa: S608 (a condition of our own)
 _TICKS = """
@@ -30,6 +32,7 @@ class _Cluster:
     newest_at: datetime | None = None
     interval_seconds: float = 0.0
     errors: int = 0
+    findings: Sequence[ClusterFinding] | None = None
     judged_until: datetime | None = None
     #: When samples that the analysis has not read were written, and finished.
     unread: deque[tuple[datetime, datetime]] = field(default_factory=deque)
@@ -42,6 +45,7 @@ class _Cluster:
             errors=(f"errors ({self.errors}×)",) if self.errors else (),
             judged_until=self.judged_until,
             unread_since=self.unread[0][0] if self.unread else None,
+            findings=self.findings,
         )
 
 
@@ -65,7 +69,8 @@ class PastHealth:
             finished_at = sample["finished_at"]
             cluster.newest_at = finished_at if sample["useful"] else cluster.newest_at
             cluster.interval_seconds = sample["interval_seconds"]
-            cluster.errors = sample["errors"]
+            cluster.errors = len(sample["errors"] or ())
+            cluster.findings = cluster_findings(sample) if sample["useful"] else cluster.findings
             cluster.unread.append((sample["written_at"], finished_at))
         for tick in self._ticks.up_to(now):
             found = self._clusters.get(tick["cluster"])
