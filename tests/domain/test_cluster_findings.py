@@ -193,6 +193,11 @@ class TestRocketmq:
         found = only(rocketmq_sample(errors=[error(kind, "broker-a: it is so"), error("timeout", "no answer")]))
         assert (found.kind, found.sentence) == (ClusterFindingKind(kind), "Broker broker-a: it is so.")
 
+    def test_hidden_details_are_no_finding(self) -> None:
+        """Of readers who may not see all groups of the cluster."""
+        hidden = {"kind": "disk_full", "count": None, "example": None}
+        assert cluster_findings(rocketmq_sample(errors=[hidden])) == []
+
     @pytest.mark.parametrize(("count", "more"), [(2, " So does 1 more broker."), (3, " So do 2 more brokers.")])
     def test_several_brokers(self, count: int, more: str) -> None:
         found = only(rocketmq_sample(errors=[error("disk_full", "broker-a: its disk is 91% full", count)]))

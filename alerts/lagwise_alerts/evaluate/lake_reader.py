@@ -14,6 +14,7 @@ from lagwise.domain.aging import AgePace
 from lagwise.domain.cluster_findings import cluster_findings
 from lagwise.domain.correlation import GroupTraits
 from lagwise.domain.group_record import record_of
+from lagwise.domain.staleness import STALE_INTERVALS
 from lagwise.domain.vocabulary import SIMPLE
 from lagwise.platform.errors import LakeError
 from lagwise.platform.logs import clean
@@ -44,8 +45,8 @@ from lagwise_alerts.evaluate.unread_ages import LagObjective, UnreadAges, read_c
 
 #: How far back samples and ticks are read. Older ones are as stale as none.
 _LOOKBACK = timedelta(days=2)
-#: How far back samples are read for findings on clusters, which the newest one has.
-_CLUSTER_LOOKBACK = timedelta(hours=1)
+#: No sample takes longer.
+_LONGEST_SAMPLE = timedelta(minutes=10)
 #: The example of an error is untrusted text of any length.
 _LONGEST_EXAMPLE = 200
 
@@ -191,15 +192,17 @@ class LakeReader:
     def _read_collections(self, days: tuple[str, str], now: datetime) -> None:
         self._lake.scan(self._duckdb, SAMPLES, days=days)
         self._lake.scan(self._duckdb, TICKS, days=days)
-        clusters = {
-            row["cluster"]: cluster_findings(row) for row in self._rows(_CLUSTERS_SQL, [now - _CLUSTER_LOOKBACK])
-        }
+        rows = list(self._rows(_COLLECTIONS_SQL))
+        # Older ones no longer count (`ClusterView.valid_for_seconds`).
+        longest = max((row["interval_seconds"] for row in rows), default=0.0) + self._analysis_interval_seconds
+        since = now - _LONGEST_SAMPLE - timedelta(seconds=STALE_INTERVALS * longest)
+        clusters = {row["cluster"]: cluster_findings(row) for row in self._rows(_CLUSTERS_SQL, [since])}
         self._collections = {
             row["cluster"]: CollectionRow(
                 **row | {"errors": tuple(map(_error_words, row["errors"] or ()))},
                 findings=clusters.get(row["cluster"]),
             )
-            for row in self._rows(_COLLECTIONS_SQL)
+            for row in rows
         }
 
     def _read_active(self) -> None:
