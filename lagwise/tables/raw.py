@@ -50,7 +50,7 @@ SAMPLES = Table(
             "state: no_leader, under_min_isr, min_isr_too_high, last_replica, under_replicated or one_rack; how many, "
             "the first of them, and brokers that have replicas of them and are not in the cluster; null is unknown",
         ),
-        Column("offsets_topic_replicas", INT32, "replicas of a partition of `__consumer_offsets`, where readable"),
+        Column("offsets_topic_replicas", INT32, "replicas of that partition of `__consumer_offsets` with the fewest"),
         Column("offsets_topic_min_isr", INT32, "`min.insync.replicas` of `__consumer_offsets`, where readable"),
     ),
     clock="started_at",

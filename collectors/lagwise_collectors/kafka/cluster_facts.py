@@ -69,7 +69,7 @@ class ClusterFacts:
         return {
             "brokers": self._broker_rows(nodes),
             "replicas": self._replicas(offsets, list(topics), min_isr_of, nodes),
-            "offsets_topic_replicas": offsets.replication_factor or None,
+            "offsets_topic_replicas": min((len(one.replicas) for one in offsets.partitions), default=None),
             "offsets_topic_min_isr": self._offsets_min_isr,
         }
 
