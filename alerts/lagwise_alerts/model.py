@@ -11,6 +11,7 @@ from enum import StrEnum
 from lagwise.domain.correlation import GroupKey, GroupTraits
 from lagwise.domain.group_record import GroupNumbers
 from lagwise.domain.vocabulary import Status, UnknownReason
+from lagwise_alerts.subject import CLUSTER_FINDINGS as CLUSTER_FINDINGS
 from lagwise_alerts.subject import AlertKind as AlertKind
 from lagwise_alerts.subject import AlertSubject as AlertSubject
 
@@ -60,6 +61,9 @@ class Resolution(StrEnum):
 #: Statuses of the monitor itself.
 STALE = "stale"
 FRESH = "fresh"
+#: Statuses of a cluster.
+DEGRADED = "degraded"
+HEALTHY = "healthy"
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +128,22 @@ class FreshnessCondition:
     sentence: str
 
 
-Condition = GroupCondition | FreshnessCondition
+@dataclass(frozen=True, slots=True)
+class ClusterCondition:
+    """One kind of finding on a cluster, by its newest sample."""
+
+    subject: AlertSubject
+    #: Time of the sample.
+    as_of: datetime
+    #: It counts for this long after ``as_of``.
+    valid_for_seconds: float
+    #: The findings of this kind and what would help; empty where there is none.
+    sentence: str
+    #: Whether the cluster has the finding; None is unknown.
+    is_found: bool | None
+
+
+Condition = GroupCondition | FreshnessCondition | ClusterCondition
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +200,8 @@ class Alert:
     rule: str
     #: Severity of ``rule``.
     severity: Severity
-    #: Status of the group, also where the alert is about a finding; ``stale`` of a collection or the analysis.
+    #: Status of the group, also where the alert is about a finding; ``stale`` of a collection or the analysis,
+    #: ``degraded`` of a cluster.
     status: str
     #: Why the status is unknown; None where it is known.
     reason: str | None

@@ -1,4 +1,4 @@
-"""What alerts are about: a group, a finding on one, groups that share something, or the monitor itself."""
+"""What alerts are about: a group, a finding on one, groups that share something, a cluster, or the monitor itself."""
 
 import hashlib
 import json
@@ -6,12 +6,13 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
 
+from lagwise.domain.cluster_findings import ClusterFindingKind
 from lagwise.domain.correlation import SharedThing
 from lagwise.domain.findings import FindingKind
 
 
 class AlertKind(StrEnum):
-    """What an alert is about: the status of a consumer group, a finding on a group, or the monitor itself.
+    """What an alert is about: the status of a consumer group, a finding on a group or a cluster, or the monitor itself.
 
     Each kind of finding has its own alerts: a finding that lasts for days must not keep an outage open.
     """
@@ -29,6 +30,21 @@ class AlertKind(StrEnum):
     RETRIES = FindingKind.RETRIES.value
     REBALANCES = FindingKind.REBALANCES.value
     ASSIGNMENT = FindingKind.ASSIGNMENT.value
+    #: Findings on a cluster.
+    OFFSETS_AT_RISK = ClusterFindingKind.OFFSETS_AT_RISK.value
+    NO_LEADER = ClusterFindingKind.NO_LEADER.value
+    UNDER_MIN_ISR = ClusterFindingKind.UNDER_MIN_ISR.value
+    MIN_ISR_TOO_HIGH = ClusterFindingKind.MIN_ISR_TOO_HIGH.value
+    DISK_FULL = ClusterFindingKind.DISK_FULL.value
+    DISK_TOO_FULL = ClusterFindingKind.DISK_TOO_FULL.value
+    BROKER_GONE = ClusterFindingKind.BROKER_GONE.value
+    NO_MASTER = ClusterFindingKind.NO_MASTER.value
+    DISK_FILLING = ClusterFindingKind.DISK_FILLING.value
+    UNDER_REPLICATED = ClusterFindingKind.UNDER_REPLICATED.value
+    CLOCK_DIFFERS = ClusterFindingKind.CLOCK_DIFFERS.value
+    OFFSETS_UNREPLICATED = ClusterFindingKind.OFFSETS_UNREPLICATED.value
+    ONE_RACK = ClusterFindingKind.ONE_RACK.value
+    OFFSETS_RETENTION = ClusterFindingKind.OFFSETS_RETENTION.value
     #: Facts on a group that last like findings, and have a key of their own in the file of rules.
     IDLE_MEMBERS = "idle_members"
     GHOSTS = "ghosts"
@@ -36,6 +52,10 @@ class AlertKind(StrEnum):
     CAPACITY = "capacity"
     #: Several groups that got worse together and share something (:mod:`lagwise.domain.correlation`).
     SHARED_INCIDENT = "shared_incident"
+
+
+#: The findings on clusters.
+CLUSTER_FINDINGS = frozenset(AlertKind(kind.value) for kind in ClusterFindingKind)
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -68,6 +88,8 @@ class AlertSubject:
         if self.group is not None:
             found = "" if self.kind is AlertKind.GROUP else f"{self.kind.value} of "
             return f"{found}group {self.group} on {self.cluster}"
+        if self.kind in CLUSTER_FINDINGS:
+            return f"{self.kind.value} of cluster {self.cluster}"
         return "the analysis" if self.kind is AlertKind.ANALYSIS else f"the collection from {self.cluster}"
 
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 OF_LAGWISE = (DAMAGED_FILES, TICKS)
 _GROUPS, _TOPICS, _CLUSTERS = "visible_groups", "visible_topics", "visible_clusters"
 #: What a sample says of a cluster of which some groups are hidden: its groups are the visible ones, other counts are of
-#: all groups, and so are those of its errors, whose examples may name any.
+#: all groups, and so are those of its errors, whose examples may name any. Its replicas name partitions of all topics.
 _OF_A_SAMPLE = f"""* replace (
     case when groups = 0 or cluster in (select cluster from {_CLUSTERS} where whole) then groups else
         (select count(*)::integer from {_GROUPS} as v where v.cluster = "{SAMPLES.name} of all".cluster) end as groups,
@@ -38,7 +38,8 @@ _OF_A_SAMPLE = f"""* replace (
     case when cluster in (select cluster from {_CLUSTERS} where whole) then partitions end as partitions,
     case when cluster in (select cluster from {_CLUSTERS} where whole) then errors else
         list_transform(errors, lambda e: {{'kind': e.kind, 'count': null::integer, 'example': null::varchar}})
-        end as errors
+        end as errors,
+    case when cluster in (select cluster from {_CLUSTERS} where whole) then replicas end as replicas
 )"""  # noqa: S608 (names of our own)
 
 _NAMES = 'select cluster, "group", topics from group_status order by all'

@@ -153,6 +153,8 @@ BROADCAST_HINT = "broadcast hint"
 ROCKETMQ_RETRY = "%RETRY%"
 #: What `samples.system` calls a cluster of RocketMQ.
 ROCKETMQ = "rocketmq"
+#: The topic in which Kafka keeps committed offsets.
+OFFSETS_TOPIC = "__consumer_offsets"
 
 
 class Engine(StrEnum):

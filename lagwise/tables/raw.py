@@ -7,6 +7,8 @@ from lagwise.tables.schema import FLOAT, INT32, INT64, TEXT, TIMESTAMP, Column, 
 from lagwise.tables.service_times import JOBS, SERVICE_TIMES
 
 ERRORS = list_of(kind=TEXT, count=INT64, example=TEXT)
+BROKERS = list_of(name=TEXT, role=TEXT, rack=TEXT, clock_ahead_seconds=FLOAT, disk_used=FLOAT, gone_at=TIMESTAMP)
+REPLICAS = list_of(topic=TEXT, state=TEXT, partitions=INT64, named=TEXT, missing=TEXT)
 
 SAMPLES = Table(
     "samples",
@@ -33,6 +35,23 @@ SAMPLES = Table(
         Column("cpu_seconds", FLOAT, "CPU time of the collector process during the run", nullable=False),
         Column("offsets_retention_seconds", FLOAT, "the broker's offsets.retention.minutes, where readable"),
         Column("errors", ERRORS, "errors of the run: one entry per kind, with a count and an example", nullable=False),
+        Column(
+            "brokers",
+            BROKERS,
+            "brokers of the cluster: name or node id, role (broker, or controller: the active controller where that is "
+            "no broker), rack, how far its clock is ahead of the collector's (of Kafka only that of the active "
+            "controller), used share of its disk (RocketMQ), and since when it is gone (RocketMQ; null is not gone); "
+            "null is unknown",
+        ),
+        Column(
+            "replicas",
+            REPLICAS,
+            "partitions with a problem, by topic (`__consumer_offsets`, or null for all watched topics together) and "
+            "state: no_leader, under_min_isr, min_isr_too_high, last_replica, under_replicated or one_rack; how many, "
+            "the first of them, and brokers that have replicas of them and are not in the cluster; null is unknown",
+        ),
+        Column("offsets_topic_replicas", INT32, "replicas of that partition of `__consumer_offsets` with the fewest"),
+        Column("offsets_topic_min_isr", INT32, "`min.insync.replicas` of `__consumer_offsets`, where readable"),
     ),
     clock="started_at",
 )

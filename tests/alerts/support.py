@@ -26,6 +26,7 @@ from lagwise_alerts.model import (
     AlertKind,
     AlertState,
     AlertSubject,
+    ClusterCondition,
     ClusterView,
     Condition,
     FreshnessCondition,
@@ -91,6 +92,13 @@ def freshness(
         watching_since=None if watching_since is None else at(watching_since),
         sentence="late",
     )
+
+
+def cluster_condition(
+    seconds: float, kind: AlertKind, *, is_found: bool | None = True, cluster: str = CLUSTER
+) -> ClusterCondition:
+    said = "2 partitions have no leader (orders-3, orders-4). Start broker 2." if is_found else ""
+    return ClusterCondition(AlertSubject(kind, cluster), at(seconds), 120.0, said, is_found)
 
 
 def observation(
@@ -184,7 +192,13 @@ class LakeWriter:
         )
 
     def sample(
-        self, moment: datetime, *, groups: int = 1, errors: Sequence[Mapping[str, Any]] = (), interval: float = 15.0
+        self,
+        moment: datetime,
+        *,
+        groups: int = 1,
+        errors: Sequence[Mapping[str, Any]] = (),
+        interval: float = 15.0,
+        **columns: Any,
     ) -> None:
         row = {
             "sample_id": moment.isoformat(),
@@ -202,6 +216,7 @@ class LakeWriter:
             "wall_seconds": 0.1,
             "cpu_seconds": 0.1,
             "errors": list(errors),
+            **columns,
         }
         self.lake.append(SAMPLES, SAMPLES.from_rows([row]))
 

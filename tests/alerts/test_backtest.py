@@ -255,6 +255,19 @@ class TestTheLakesPast:
         notified = [n for n in found.notifications if n.alert.subject.kind is AlertKind.REBALANCE_STORM]
         assert [(n.alert.subject.group, n.event.value, n.decided_at) for n in notified] == [("well", "firing", at(0))]
 
+    def test_findings_on_clusters_are_those_of_the_samples(self, lake: Lake) -> None:
+        writer = LakeWriter(lake)
+        leaderless = {"topic": None, "state": "no_leader", "partitions": 1, "named": "orders-3", "missing": ""}
+        for second in range(0, END, 30):
+            writer.sample(at(second), replicas=[leaderless] if 60 <= second < 300 else [])
+            writer.tick(at(second))
+        found = _of_lake(lake, book())
+        kind = AlertKind.NO_LEADER
+        assert [(n.alert.subject.kind, n.event.value, n.decided_at) for n in found.notifications] == [
+            (kind, "firing", at(180)),
+            (kind, "resolved", at(600)),
+        ]
+
     def test_a_status_of_the_future_is_unknown(self, lake: Lake, rules: RuleBook) -> None:
         row = {"cluster": CLUSTER, "group": "g", "as_of": at(0), "status": "sleepy", "lag": 5000, "lag_seconds": 9000.0}
         lake.append(GROUP_HISTORY, GROUP_HISTORY.from_rows([row]))
@@ -350,7 +363,7 @@ class TestTheCommand:
         ran = self._run(str(TRACES / "poison-pill"))
         assert ran.exit_code == 0
         lines = ran.output.splitlines()
-        assert lines[0] == "poison-pill, 12 rules of Lagwise:"
+        assert lines[0] == "poison-pill, 14 rules of Lagwise:"
         assert lines[1].split("  ")[-1] == "Group thumbnailer on trace is stalled (stalled)"
         assert lines[3] == "1 alert (1 page), 2 messages."
         assert "left_topics" in lines[4]

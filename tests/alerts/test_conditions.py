@@ -14,7 +14,14 @@ from lagwise.tables.repair import inspect, repair
 from lagwise.tables.store import Lake
 from lagwise_alerts.evaluate.lake_reader import LakeReader
 from lagwise_alerts.evaluate.observation import GETTING_OLDER, LakeSnapshot, observe
-from lagwise_alerts.model import AlertKind, AlertSubject, FreshnessCondition, GroupCondition, Situation
+from lagwise_alerts.model import (
+    CLUSTER_FINDINGS,
+    AlertKind,
+    AlertSubject,
+    FreshnessCondition,
+    GroupCondition,
+    Situation,
+)
 from tests.alerts.support import CLUSTER, LakeWriter, Player, at, book
 
 pytestmark = pytest.mark.thorough
@@ -113,7 +120,8 @@ class TestGroups:
     def test_every_kind_of_finding_is_one_of_alert(self, reader: LakeReader, writer: LakeWriter) -> None:
         writer.all_well(at(0), {"g": "ok"})
         kinds = {c.subject.kind for c in seen(reader.read(at(5)), 5).conditions if c.subject.group == "g"}
-        assert kinds == set(AlertKind) - {AlertKind.COLLECTION, AlertKind.ANALYSIS, AlertKind.SHARED_INCIDENT}
+        others = {AlertKind.COLLECTION, AlertKind.ANALYSIS, AlertKind.SHARED_INCIDENT}
+        assert kinds == set(AlertKind) - CLUSTER_FINDINGS - others
         assert {kind.value for kind in FindingKind} < {kind.value for kind in kinds}
 
     def test_idle_members_are_found_while_it_is_settled_who_owns_what(

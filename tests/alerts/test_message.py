@@ -23,7 +23,7 @@ from lagwise_alerts.rules.owners import Owner
 from lagwise_alerts.rules.rule_condition import RuleCondition
 from lagwise_alerts.rules.rule_file import Rule, RuleBook, load_rules
 from tests.alerts.night import TWENTY, Night
-from tests.alerts.support import Player, at, book, freshness, group_condition, observation
+from tests.alerts.support import Player, at, book, cluster_condition, freshness, group_condition, observation
 
 GOLDEN = Path(__file__).parent / "golden"
 CONFIG = Config.model_validate(
@@ -103,7 +103,14 @@ def _examples() -> dict[str, Notification]:
     examples |= dict(
         zip(["collection_firing", "collection_resolved", "analysis_firing"], monitor.notified, strict=True)
     )
-    return examples | _shared()
+    return examples | _of_a_cluster() | _shared()
+
+
+def _of_a_cluster() -> dict[str, Notification]:
+    player = Player(book())
+    for second in range(0, 900, 100):
+        player.see(second + 5, observation(cluster_condition(second, AlertKind.NO_LEADER, is_found=second < 300)))
+    return dict(zip(["cluster_firing", "cluster_resolved"], player.notified, strict=True))
 
 
 def _shared() -> dict[str, Notification]:

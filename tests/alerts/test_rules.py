@@ -28,6 +28,8 @@ class TestTheRulesThatComeWithLagwise:
             "left_topics": Severity.WARN,
             "subscriptions_differ": Severity.WARN,
             "records_lost": Severity.WARN,
+            "cluster_at_risk": Severity.PAGE,
+            "cluster_weakened": Severity.WARN,
             "collection_stale": Severity.PAGE,
             "analysis_stale": Severity.PAGE,
         }
@@ -104,6 +106,16 @@ BAD = [
         "rules: [{name: a, when: {stale: analysis, older_than: 1m}, severity: page, only_if_seen_active: true}]",
         "rules.0",
         "only_if_seen_active",
+    ),
+    (
+        "rules: [{name: a, when: {cluster_findings: [dead]}, severity: page}]",
+        "rules.0.when.cluster_findings.0",
+        "'no_l",
+    ),
+    (
+        "rules: [{name: a, when: {cluster_findings: [no_leader]}, severity: page, topics: {include: [x]}}]",
+        "rules.0",
+        "a rule about a cluster has no groups",
     ),
     ("rules: [{name: 'a b', when: {statuses: [ok]}, severity: page}]", "rules.0.name", "letters, digits, dots"),
     (

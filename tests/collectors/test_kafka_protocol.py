@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from lagwise.config import Cluster
 from lagwise_collectors.kafka.requests.errors import KafkaTrouble
-from lagwise_collectors.kafka_protocol import group_messages, messages, sasl, schema
+from lagwise_collectors.kafka_protocol import controller_clock, group_messages, messages, sasl, schema
 from lagwise_collectors.kafka_protocol.columns import ColumnsOf
 from lagwise_collectors.kafka_protocol.connection import Connection
 from lagwise_collectors.kafka_protocol.schema import Api, ArrayOf, Field, Fixed, Kind, Sized, Struct
@@ -30,7 +30,10 @@ from lagwise_sandbox.jars import KAFKA, broker_classpath, cache_folder
 from tests.collectors import kafka_members
 
 APIS = [
-    one for module in (messages, group_messages, kafka_members) for one in vars(module).values() if isinstance(one, Api)
+    one
+    for module in (messages, group_messages, controller_clock, kafka_members)
+    for one in vars(module).values()
+    if isinstance(one, Api)
 ]
 VERSIONS = [(api, version) for api in APIS for version in range(api.lowest, api.highest + 1)]
 _FIXED = {

@@ -5,9 +5,10 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 
 import pytest
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
 from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource, NewPartitions, ResourceType
 
+from lagwise.domain.cluster_findings import cluster_findings
 from lagwise.domain.vocabulary import EventKind
 from lagwise.tables.raw import COMMITS, EVENTS, GROUPS, MEMBERS, RAW_TABLES, TOPICS, WATERMARKS
 from lagwise_collectors.kafka.requests import committed_offsets
@@ -105,6 +106,27 @@ class TestValues:
         assert (row["leader"], row["replicas"], row["isr"], row["error"]) == (1, [1], [1], None)
         described = lab.admin.describe_topics(_topics(topic))[topic].result(10)
         assert row["topic_id"] == str(described.topic_id).replace("+", "-").replace("/", "_")
+
+    def test_what_endangers_offsets_and_records(self, lab: Lab, source: KafkaSource) -> None:
+        """One broker: the offsets topic has one replica, and what requires two in sync can never have them."""
+        topic = lab.topic(partitions=2, **{"min.insync.replicas": "2"})
+        lab.commit(lab.name("reader"), topic, {0: 0})
+        header = source.collect().header
+        (broker,) = header["brokers"]
+        assert (broker["name"], broker["role"], broker["rack"], broker["gone_at"]) == ("1", "broker", None, None)
+        assert broker["clock_ahead_seconds"] == pytest.approx(0, abs=1), "it runs on this machine"
+        assert (header["offsets_topic_replicas"], header["offsets_topic_min_isr"]) == (1, 1)
+        found = {finding.kind.value: finding.sentence for finding in cluster_findings(header) or ()}
+        assert found.keys() == {"min_isr_too_high", "offsets_unreplicated"}
+        assert found["min_isr_too_high"] == (
+            f"2 partitions have fewer replicas than min.insync.replicas ({topic}-0, {topic}-1). "
+            "Producers with acks=all, the default, are always rejected."
+        )
+        errors: list[KafkaError | None] = []
+        producer = Producer({**lab.settings, "acks": "all", "message.timeout.ms": 3000, "retries": 0})
+        producer.produce(topic, b"rejected", partition=0, on_delivery=lambda error, _: errors.append(error))
+        producer.flush(20)
+        assert [error.code() for error in errors if error] == [KafkaError.NOT_ENOUGH_REPLICAS], "as the finding says"
 
     def test_log_start_moves_when_records_are_deleted(self, lab: Lab, source: KafkaSource) -> None:
         topic = lab.topic()

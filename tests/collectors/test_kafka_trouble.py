@@ -145,6 +145,8 @@ class TestPrivileges:
         assert "no group is visible" in checks["list groups"].detail
         assert not checks["broker settings"].ok
         assert checks["broker settings"].privilege == "DescribeConfigs on Cluster"
+        assert not checks["replicas of offsets"].ok
+        assert checks["replicas of offsets"].privilege == "Describe and DescribeConfigs on Topic __consumer_offsets"
 
     def test_one_group_that_may_not_be_described_costs_only_itself(self, lab: Lab, cluster: Cluster) -> None:
         topic = lab.topic()
@@ -211,6 +213,8 @@ class TestPrivileges:
         assert (row["topic"], row["partitions"], row["retention_ms"]) == (mine, 3, None)
         assert snapshot.errors["config_topic_not_authorized"] == 1
         assert snapshot.header["offsets_retention_seconds"] is None
+        # Whether committed offsets are at risk is not judged, and that is no error of the sample.
+        assert (snapshot.header["offsets_topic_replicas"], snapshot.header["replicas"]) == (None, [])
 
     @pytest.mark.parametrize("big", [1000, 1], ids=["asked as a whole", "asked in slices"])
     def test_commits_on_a_topic_that_may_not_be_described_any_more_are_hidden_and_not_gone(
@@ -266,6 +270,8 @@ class TestPrivileges:
             (ResourceType.TOPIC, lab.prefix, AclOperation.DESCRIBE),
             (ResourceType.TOPIC, lab.prefix, AclOperation.DESCRIBE_CONFIGS),
             (ResourceType.BROKER, "kafka-cluster", AclOperation.DESCRIBE_CONFIGS),
+            (ResourceType.TOPIC, "__consumer_offsets", AclOperation.DESCRIBE),
+            (ResourceType.TOPIC, "__consumer_offsets", AclOperation.DESCRIBE_CONFIGS),
         ):
             grant(lab, (kind, name, operation))
         checks = eventually(lambda: (c := check_access(cluster)) and all(check.ok for check in c) and c)
@@ -278,11 +284,13 @@ class TestPrivileges:
             "watermarks",
             "topic settings",
             "broker settings",
+            "replicas of offsets",
         ]
         snapshot = one_sample(cluster)
         assert snapshot.errors == {}
         assert rows(snapshot, TOPICS)[0]["retention_ms"] == 77000
         assert snapshot.header["offsets_retention_seconds"] == 7 * 24 * 3600
+        assert (snapshot.header["offsets_topic_replicas"], snapshot.header["offsets_topic_min_isr"]) == (1, 1)
 
 
 class TestBrokerGone:

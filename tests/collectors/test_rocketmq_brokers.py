@@ -64,6 +64,22 @@ def test_where_the_size_of_the_disk_is_not_known(change: dict[str, str], why: st
     assert BrokerState.of(json.loads(RUNTIME)["table"] | change, NOW).disk_bytes is None, why
 
 
+@pytest.mark.parametrize(
+    ("started_ms", "age", "ahead"),
+    [
+        ("1795400000000", "[ 0 days, 0 hours, 0 minutes, 0 seconds ]", 0.5),
+        ("1795300000000", "[ 1 days, 3 hours, 46 minutes, 40 seconds ]", 0.5),
+        ("1795300000000", "[ 1 days, 3 hours, 47 minutes, 10 seconds ]", 30.5),
+        ("1795399000000", "[ 0 days, 0 hours, 10 minutes, 0 seconds ]", -399.5),
+        ("1795400000000", "an hour", None),
+        ("0", "[ 0 days, 0 hours, 10 minutes, 0 seconds ]", None),
+    ],
+)
+def test_the_clock_of_a_broker_is_its_start_and_its_age(started_ms: str, age: str, ahead: float | None) -> None:
+    reported = json.loads(RUNTIME)["table"] | {"bootTimestamp": started_ms, "runtime": age}
+    assert BrokerState.of(reported, NOW).clock_ahead_seconds == ahead
+
+
 @pytest.mark.parametrize("value", ["", "x", "-1", "9" * 30, "1.5", "null"])
 def test_what_makes_no_sense_is_not_known(value: str) -> None:
     names = json.loads(RUNTIME)["table"]

@@ -10,6 +10,7 @@ import pytest
 
 from lagwise.config import Config, NameFilter, RocketmqCluster
 from lagwise.config.rocketmq import LocalOffsetFiles
+from lagwise.domain.cluster_findings import ClusterFindingKind, cluster_findings
 from lagwise.platform.errors import LagwiseError
 from lagwise.tables.raw import COMMITS, GROUPS, MEMBERS, SAMPLES, TOPICS, WATERMARKS
 from lagwise.tables.service_times import SERVICE_TIMES
@@ -314,6 +315,11 @@ def test_tls_on_the_same_port(rocketmq: Rocketmq, scene: Scene) -> None:
 def test_a_broker_that_dies_costs_only_its_own_queues(scene: Scene) -> None:
     """The last of this scene: it takes one of the shared cluster's brokers away for a while."""
     before = scene.look()
+    assert cluster_findings(before.snapshot.header) == []
+    brokers = before.snapshot.header["brokers"]
+    assert [(broker["name"], broker["gone_at"]) for broker in brokers] == [("broker-a", None), ("broker-b", None)]
+    assert all(0 < broker["disk_used"] < 1 for broker in brokers)
+    assert [broker["clock_ahead_seconds"] for broker in brokers] == [pytest.approx(0, abs=2)] * 2
     scene.rocketmq.kill_broker("broker-b")
     try:
         seen = eventually(lambda: (s := scene.look()).snapshot.errors and s)
@@ -323,6 +329,9 @@ def test_a_broker_that_dies_costs_only_its_own_queues(scene: Scene) -> None:
         assert seen.ends.keys() == before.ends.keys()
         assert len(seen.commits("G_QUIET", "quiet")) == 10
         assert seen.group("G_ORDER")["state"] == "Stable"
+        gone = eventually(lambda: cluster_findings(scene.look().snapshot.header))
+        assert [finding.kind for finding in gone] == [ClusterFindingKind.BROKER_GONE]
+        assert gone[0].sentence.startswith("Broker broker-b has been gone for")
     finally:
         scene.rocketmq.start_broker("broker-b")
     after = eventually(lambda: (s := scene.look()) and not s.snapshot.errors and s)

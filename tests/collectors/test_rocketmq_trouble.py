@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from lagwise.config import RocketmqCluster
+from lagwise.domain.cluster_findings import cluster_findings
 from lagwise.tables.raw import COMMITS, GROUPS, TOPICS, WATERMARKS
 from lagwise_collectors.protocol import ErrorTally, Snapshot
 from lagwise_collectors.rocketmq.ask_members import MemberAnswers, ReachableMembers
@@ -297,6 +298,58 @@ def test_a_broker_that_is_not_listed_any_more_is_down_at_first_and_then_gone(lab
     snapshot = source.collect()
     assert snapshot.errors == {}
     assert lags(snapshot) == {("orders", 0): 60, ("orders", 1): 60}
+
+
+def test_a_broker_that_left_is_a_finding_for_a_day_also_after_a_restart(lab: Lab, tmp_path: Path) -> None:
+    state = tmp_path / "numbers.json"
+
+    def found(source: RocketmqSource) -> dict[str, str]:
+        findings = cluster_findings(source.collect().header)
+        assert findings is not None
+        return {finding.kind.value: finding.sentence for finding in findings}
+
+    lab.broker(Broker("broker-a"))
+    lab.broker(Broker("broker-b"))
+    source = lab.source(state=state)
+    assert found(source) == {}
+    gone = lab.brokers.pop("broker-b")
+    lab.now += 15
+    assert found(source)["broker_gone"].startswith("Broker broker-b has been gone for 15 s:")
+    lab.now += 3600
+    source = lab.source(state=state)
+    assert found(source)["broker_gone"].startswith("Broker broker-b has been gone for 1 h:")
+    lab.brokers["broker-b"] = gone
+    assert found(source) == {}, "it is back"
+    del lab.brokers["broker-b"]
+    lab.now += 86_400 - 60
+    assert found(source).keys() == {"broker_gone"}
+    lab.now += 120
+    assert found(source) == {}, "it was removed"
+
+
+@pytest.mark.parametrize("damage", [b"", b"[1]", b'{"broker-b": "x"}', b'{"broker-b": 1e300}', b"\xff"])
+def test_a_damaged_file_of_brokers_costs_only_what_it_held(lab: Lab, tmp_path: Path, damage: bytes) -> None:
+    state = tmp_path / "numbers.json"
+    (tmp_path / "numbers.json.listed").write_bytes(damage)
+    lab.broker(Broker("broker-a"))
+    snapshot = lab.source(state=state).collect()
+    assert snapshot.errors == {}
+    assert [broker["name"] for broker in snapshot.header["brokers"]] == ["broker-a"]
+
+
+@pytest.mark.parametrize(
+    ("used", "kind"), [("0.74", None), ("0.76", "disk_filling"), ("0.86", "disk_too_full"), ("0.91", "disk_full")]
+)
+def test_the_three_levels_of_a_disk_are_findings(lab: Lab, used: str, kind: str | None) -> None:
+    broker = Broker()
+    broker.instead[28] = lambda _code, _fields: (0, json.dumps({"table": {"commitLogDiskRatio": used}}).encode())
+    lab.broker(broker)
+    header = lab.source().collect().header
+    assert [broker["disk_used"] for broker in header["brokers"]] == [float(used)]
+    found = cluster_findings(header)
+    assert found is not None
+    assert [one.kind.value for one in found] == ([] if kind is None else [kind])
+    assert all(one.sentence.startswith(f"Broker broker-a: its disk is {used[2:]}% full") for one in found)
 
 
 def test_a_broker_keeps_its_number_whoever_joins_and_leaves(lab: Lab, tmp_path: Path) -> None:

@@ -29,6 +29,16 @@ Row = dict[str, Any]
 _SUMS = [c.name for c in MINUTES.columns if c.name.startswith("sum_") or c.name == "steps"]
 
 
+#: Partitions without a leader, as a sample reports them.
+LEADERLESS: Row = {
+    "topic": None,
+    "state": "no_leader",
+    "partitions": 2,
+    "named": "orders-3, orders-4",
+    "missing": "2",
+}
+
+
 @dataclass(frozen=True)
 class Scene:
     """What to write: stories of groups as of ``now``, with ``hours`` of history behind them."""
@@ -44,6 +54,8 @@ class Scene:
     #: The interval that the collectors claim to keep: above the real one, a lake stays fresh for longer.
     promised: timedelta = INTERVAL
     errors: dict[str, list[Row]] = field(default_factory=dict)
+    #: What each sample of a cluster reports of the cluster itself.
+    facts: dict[str, Row] = field(default_factory=dict)
 
     @property
     def as_of(self) -> datetime:
@@ -234,6 +246,7 @@ def _samples(scene: Scene) -> Iterator[Row]:
                 "cpu_seconds": seconds * 0.4,
                 "offsets_retention_seconds": 604800.0,
                 "errors": scene.errors.get(cluster, []) if i % 4 == 0 else [],
+                **scene.facts.get(cluster, {}),
             }
 
 

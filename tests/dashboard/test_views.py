@@ -29,7 +29,7 @@ from lagwise_alerts.operate import queries as alert_queries
 from lagwise_alerts.outbox.database import ALERTS, open_engine, transaction
 from tests.dashboard import lakes
 from tests.dashboard.conftest import APP, NOW, Open, clear_the_filters, offered
-from tests.dashboard.lakes import Scene
+from tests.dashboard.lakes import LEADERLESS, Scene
 from tests.dashboard.shown_charts import figures
 from tests.dashboard.shown_strip import strip
 from tests.dashboard.shown_tables import Shown, table, tables
@@ -623,6 +623,46 @@ def test_health_says_what_to_do(open_app: Open, tmp_path: Path) -> None:
     assert "errors in the last hour**, of 1 kind" in said
     assert "Grant the account Describe on these groups" in _text(app)
     assert _column(tables(app)[1], "Kind") == ["group_not_authorized"]
+
+
+def test_health_lists_findings_on_clusters_and_their_brokers(open_app: Open, tmp_path: Path) -> None:
+    kafka = {
+        "brokers": [
+            {"name": "1", "role": "broker", "rack": "a", "clock_ahead_seconds": -90.0},
+            {"name": "3", "role": "broker", "rack": "b"},
+        ],
+        "replicas": [LEADERLESS],
+        "offsets_topic_replicas": 3,
+        "offsets_topic_min_isr": 2,
+    }
+    rocketmq = {
+        "system": "rocketmq",
+        "brokers": [
+            {"name": "broker-a", "role": "broker", "disk_used": 0.91},
+            {"name": "broker-b", "role": "broker", "gone_at": NOW - timedelta(minutes=5)},
+        ],
+        "errors": [{"kind": "disk_full", "count": 1, "example": "broker-a: its disk is 91% full"}],
+    }
+    lakes.write_to(tmp_path, Scene(NOW, facts={"prod": kafka, "staging": rocketmq}))
+    app = open_app("health")
+    findings = table(app, "cluster_findings")
+    assert list(zip(findings["Cluster"], findings["Finding"], strict=True)) == [
+        ("prod", "no leader"),
+        ("prod", "clock differs"),
+        ("staging", "disk full"),
+        ("staging", "broker gone"),
+    ]
+    assert findings["What was found"][0].startswith("2 partitions have no leader (orders-3, orders-4).")
+    assert findings["What to do"][0] == "Broker 2 is not in the cluster: start it."
+    brokers = table(app, "brokers")
+    assert {name: brokers[name] for name in ("Broker", "Rack", "Disk used", "Clock off by", "Gone")} == {
+        "Broker": ["1", "3", "broker-a", "broker-b"],
+        "Rack": ["a", "b", None, None],
+        "Disk used": [None, None, "91 %", None],
+        "Clock off by": ["1 min 30 s", None, None, None],
+        "Gone": [None, None, None, "5 min ago"],
+    }
+    assert table(app, "collection")["Offset replicas"] == ["3, min ISR 2", None]
 
 
 def test_health_counts_the_samples_that_are_missing(

@@ -20,7 +20,7 @@ from lagwise_dashboard.queries.base import rows
 from lagwise_dashboard.visible_lake import OF_LAGWISE, VisibleLake
 from tests.dashboard import lakes
 from tests.dashboard.conftest import NOW
-from tests.dashboard.lakes import Scene
+from tests.dashboard.lakes import LEADERLESS, Scene
 from tests.lake_rows import append, overwrite
 
 
@@ -92,6 +92,18 @@ def test_a_pattern_means_what_it_means_to_python(busy: Path) -> None:
     found = {r["group"] for r in all_rows(lake, GROUP_STATUS)}
     assert "payments-settlement" not in found
     assert "fraud-scoring" in found
+
+
+def test_partitions_with_a_problem_are_shown_to_who_sees_all_groups_of_the_cluster(tmp_path: Path) -> None:
+    lakes.write_to(tmp_path, Scene(NOW, facts={"prod": {"replicas": [LEADERLESS]}}))
+
+    def replicas(seen: Visibilities) -> list[object]:
+        rows = [row for row in all_rows(visible(tmp_path, seen), SAMPLES) if row["cluster"] == "prod"]
+        assert rows
+        return [row["replicas"] for row in rows]
+
+    assert all(found == [LEADERLESS] for found in replicas(seen_by(Visibility(named("prod")))))
+    assert all(found is None for found in replicas(MONEY)), "they name partitions of all topics"
 
 
 def test_errors_of_a_cluster_of_which_some_groups_are_hidden_have_no_count_and_no_example(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from benchmarks.verdicts.seen import TROUBLE
 from lagwise.config import Cluster
 from lagwise.config.model import AnalysisSettings
 from lagwise.domain.causes import Scope
+from lagwise.domain.cluster_findings import ClusterFindingKind
 from lagwise.domain.loss.skips import FROM_LOG_START
 from lagwise.domain.verdicts import (
     buckets,
@@ -29,6 +30,7 @@ from lagwise.domain.verdicts import (
 from lagwise.domain.vocabulary import SIMPLE, LossCause, Status, UnknownReason
 from lagwise.traces import csv_files
 from lagwise.traces.trace import read_trace
+from lagwise_alerts.rules.rule_file import load_rules
 from lagwise_app.replay.shown import NUMBERS, Shown
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -313,3 +315,15 @@ class TestReplay:
         read = json.loads(line)
         assert (read["trace"], read["group"], read["reasons"]) == (hostile, hostile, ["unknown"])
         assert all(read[key] is None for key in ("topic", "partition", *NUMBERS))
+
+
+def test_the_page_on_clusters_has_every_finding_and_its_default_rule() -> None:
+    page = (ROOT / "docs" / "cluster-findings.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `(\w+)` \| .* \| (.*) \|$", page, re.MULTILINE)
+    rules = {
+        kind: f"`{rule.name}`, {rule.severity.value}"
+        for rule in load_rules(None).rules
+        for kind in rule.when.cluster_findings
+    }
+    in_order = [(kind.value, rules.get(kind, "only shown")) for kind in ClusterFindingKind]
+    assert rows == in_order

@@ -12,8 +12,10 @@ from lagwise_alerts.model import (
     AlertEvent,
     AlertKind,
     AlertState,
+    ClusterCondition,
     Condition,
     Decision,
+    FreshnessCondition,
     GroupCondition,
     Notification,
     Situation,
@@ -148,10 +150,10 @@ class _Interest:
         self._cache: dict[tuple[object, ...], bool] = {}
 
     def __call__(self, condition: Condition) -> bool:
-        if not isinstance(condition, GroupCondition):
+        if isinstance(condition, FreshnessCondition):
             return True
-        if condition.subject.kind is not AlertKind.GROUP:
-            return condition.is_found
+        if isinstance(condition, ClusterCondition) or condition.subject.kind is not AlertKind.GROUP:
+            return bool(condition.is_found)
         key = self._key(condition)
         if key not in self._cache:
             labels = self._book.labels_of(condition.subject)

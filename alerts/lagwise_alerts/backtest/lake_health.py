@@ -6,6 +6,9 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
+import pyarrow as pa
+
+from lagwise.domain.cluster_findings import ClusterFinding, cluster_findings
 from lagwise.tables.raw import READ_SOMETHING, SAMPLES
 from lagwise.tables.rounds import TICKS
 from lagwise.tables.store import Lake
@@ -13,9 +16,11 @@ from lagwise_alerts.evaluate.observation import CollectionRow
 
 #: How far before the first moment samples are read. Older ones are as stale as none.
 LOOKBACK = timedelta(days=2)
+_BATCH_ROWS = 1_000
 
 _SAMPLES = f"""
-select cluster, finished_at, written_at, interval_seconds, len(errors) as errors, {READ_SOMETHING} as useful
+select cluster, finished_at, written_at, interval_seconds, {READ_SOMETHING} as useful,
+    system, errors, brokers, replicas, offsets_topic_replicas, offsets_retention_seconds
 from samples where finished_at >= ? and finished_at < ? order by finished_at
 """  # noqa: S608 (a condition of our own)
 _TICKS = """
@@ -30,6 +35,7 @@ class _Cluster:
     newest_at: datetime | None = None
     interval_seconds: float = 0.0
     errors: int = 0
+    findings: Sequence[ClusterFinding] | None = None
     judged_until: datetime | None = None
     #: When samples that the analysis has not read were written, and finished.
     unread: deque[tuple[datetime, datetime]] = field(default_factory=deque)
@@ -42,6 +48,7 @@ class _Cluster:
             errors=(f"errors ({self.errors}×)",) if self.errors else (),
             judged_until=self.judged_until,
             unread_since=self.unread[0][0] if self.unread else None,
+            findings=self.findings,
         )
 
 
@@ -50,13 +57,13 @@ class PastHealth:
 
     def __init__(self, lake: Lake, since: datetime, until: datetime) -> None:
         start = since - LOOKBACK
-        samples = lake.query(_SAMPLES, [start, until], over=[SAMPLES], since=start).to_pylist()
-        ticks = lake.query(_TICKS, [start, until], over=[TICKS], since=start).to_pylist()
+        samples = lake.query(_SAMPLES, [start, until], over=[SAMPLES], since=start)
+        ticks = lake.query(_TICKS, [start, until], over=[TICKS], since=start)
         self._samples = _Walk(samples)
         self._ticks = _Walk(ticks)
         self._clusters: dict[str, _Cluster] = {}
         #: When the first sample was finished; None where there is none.
-        self.begins_at: datetime | None = samples[0]["finished_at"] if samples else None
+        self.begins_at: datetime | None = samples["finished_at"][0].as_py() if samples.num_rows else None
 
     def at(self, now: datetime) -> dict[str, CollectionRow]:
         """The collections at a moment, which must not lie before the one asked for last."""
@@ -65,7 +72,8 @@ class PastHealth:
             finished_at = sample["finished_at"]
             cluster.newest_at = finished_at if sample["useful"] else cluster.newest_at
             cluster.interval_seconds = sample["interval_seconds"]
-            cluster.errors = sample["errors"]
+            cluster.errors = len(sample["errors"] or ())
+            cluster.findings = cluster_findings(sample) if sample["useful"] else cluster.findings
             cluster.unread.append((sample["written_at"], finished_at))
         for tick in self._ticks.up_to(now):
             found = self._clusters.get(tick["cluster"])
@@ -77,9 +85,12 @@ class PastHealth:
 class _Walk:
     """Rows in order of ``finished_at``, handed out once their time has come."""
 
-    def __init__(self, rows: Sequence[dict[str, Any]]) -> None:
-        self._rows = deque(rows)
+    def __init__(self, rows: pa.Table) -> None:
+        # Batch by batch: days of many clusters are millions of values, which are small only as Arrow.
+        self._rows = (row for batch in rows.to_batches(max_chunksize=_BATCH_ROWS) for row in batch.to_pylist())
+        self._next = next(self._rows, None)
 
     def up_to(self, now: datetime) -> Iterator[dict[str, Any]]:
-        while self._rows and self._rows[0]["finished_at"] <= now:
-            yield self._rows.popleft()
+        while self._next is not None and self._next["finished_at"] <= now:
+            yield self._next
+            self._next = next(self._rows, None)

@@ -34,11 +34,19 @@ from lagwise_alerts.evaluate.observation import (
     observe,
 )
 from lagwise_alerts.evaluate.unread_ages import LagObjective, UnreadAges, read_cadences, usual_objective
-from lagwise_alerts.model import AlertKind, AlertSubject, ClusterView, Condition, GroupCondition, Situation
+from lagwise_alerts.model import (
+    CLUSTER_FINDINGS,
+    AlertKind,
+    AlertSubject,
+    ClusterView,
+    Condition,
+    GroupCondition,
+    Situation,
+)
 from lagwise_alerts.rules.rule_file import RuleBook
 
 #: The kinds of alerts that a backtest over the lake can raise.
-KINDS = frozenset({AlertKind.GROUP, AlertKind.REBALANCE_STORM, AlertKind.COLLECTION, AlertKind.ANALYSIS})
+KINDS = CLUSTER_FINDINGS | {AlertKind.GROUP, AlertKind.REBALANCE_STORM, AlertKind.COLLECTION, AlertKind.ANALYSIS}
 #: Between two samples the alert process evaluates as well; this often is enough in a backtest.
 EVALUATE_EVERY = timedelta(seconds=15)
 

@@ -29,7 +29,7 @@ from lagwise_alerts.channels.attempt_deadline import Attempt
 from lagwise_alerts.channels.base import Channel, DeliveryOutcome, Message
 from lagwise_alerts.channels.http import harmless, tls_context
 from lagwise_alerts.channels.message_text import MessageText, cut, message_text, shared_by, some_lines
-from lagwise_alerts.model import AlertKind, Severity
+from lagwise_alerts.model import CLUSTER_FINDINGS, AlertKind, Severity
 from lagwise_alerts.notify.group import SUMMARY_SCHEMA
 
 log = logging.getLogger("lagwise.alerts")
@@ -80,6 +80,8 @@ def _about(document: Mapping[str, Any]) -> str:
         return "The analysis"
     if kind is AlertKind.COLLECTION:
         return escape(f"The collection from {document['cluster']}")
+    if kind in CLUSTER_FINDINGS:
+        return escape(f"Cluster {document['cluster']}: {kind.value.replace('_', ' ')}")
     if kind is AlertKind.SHARED_INCIDENT:
         kinds = {one["kind"] for one in document["shared_incident"]["shared_by"]}
         is_named = document["cluster"] is None or ThingKind.CLUSTER in kinds

@@ -13,7 +13,7 @@ from typing import Any
 
 from lagwise.domain.humanise import count, duration, rate
 from lagwise.platform.logs import escape
-from lagwise_alerts.model import AlertEvent, AlertKind, Severity
+from lagwise_alerts.model import CLUSTER_FINDINGS, AlertEvent, AlertKind, Severity
 from lagwise_alerts.notify.group import SUMMARY_SCHEMA
 
 _SEVERITY_WORDS = {Severity.PAGE: "Page", Severity.WARN: "Warning", Severity.INFO: "Info"}
@@ -48,12 +48,13 @@ def message_text(document: Mapping[str, Any]) -> MessageText:
     if document["schema"] == SUMMARY_SCHEMA:
         return _summary_text(document)
     over = document["event"] == AlertEvent.RESOLVED
+    is_of_cluster = document["kind"] in CLUSTER_FINDINGS
     facts = [
         ("Since", _display_time(document["since"])),
         ("Lasted", _lasted(document) if over else None),
         ("How bad", _how_bad(document)),
         ("Why", document["sentence"]),
-        ("What will happen", document["outlook"] or (None if over else "Not known yet.")),
+        ("What will happen", document["outlook"] or (None if over or is_of_cluster else "Not known yet.")),
         ("Worst partition", _worst(document["worst_partition"])),
         # Messages that a former version queued have neither of these.
         ("Owner", document.get("team")),
@@ -129,6 +130,8 @@ def _how_bad(document: Mapping[str, Any]) -> str | None:
     """How many records are unread, and how old the oldest is; for stale data its age."""
     records, seconds = document["lag_records"], document["lag_seconds"]
     if document["kind"] == AlertKind.SHARED_INCIDENT and document["event"] == AlertEvent.RESOLVED:
+        return None
+    if document["kind"] in CLUSTER_FINDINGS:
         return None
     if document["kind"] in ("collection", "analysis"):
         if document["event"] == AlertEvent.RESOLVED:

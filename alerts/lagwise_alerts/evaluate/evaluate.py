@@ -1,7 +1,7 @@
 """Stage 1, evaluate: which alerts begin, change and end by the rules. Pure, so that a table of cases can prove it.
 
-A subject (a group, a finding on a group, the collection from a cluster, the analysis) has one alert, however many rules
-match. The worst active rule gives the alert its severity.
+A subject (a group, a finding on a group, a cluster, the collection from one, the analysis) has one alert, however many
+rules match. The worst active rule gives the alert its severity.
 """
 
 from collections.abc import Iterator, Mapping
@@ -14,12 +14,15 @@ from lagwise.domain.vocabulary import Status
 from lagwise_alerts.evaluate.rule_matching import RuleMatch, condition_matches, is_as_known, is_too_old, match_rule
 from lagwise_alerts.evaluate.rule_timers import TimerMoment, TimerVerdict, advance_timer
 from lagwise_alerts.model import (
+    DEGRADED,
     STALE,
     Alert,
     AlertEvent,
     AlertKind,
     AlertState,
+    ClusterCondition,
     Condition,
+    FreshnessCondition,
     GroupCondition,
     Resolution,
     RuleTimer,
@@ -54,8 +57,8 @@ def evaluate(
         fingerprint = condition.subject.fingerprint
         seen.add(fingerprint)
         before = alerts.get(fingerprint)
-        if before is None and isinstance(condition, GroupCondition) and _is_absent(condition):
-            continue  # most groups have no findings: there is nothing to evaluate
+        if before is None and _is_absent(condition):
+            continue  # most groups and clusters have no findings: there is nothing to evaluate
         transition = _evaluate_subject(book, condition, before, ended.get(fingerprint), now)
         if transition is not None:
             yield transition
@@ -151,7 +154,9 @@ def _end(
     return Transition(before, ended, AlertEvent.RESOLVED, channels=after.channels, condition=condition)
 
 
-def _is_absent(condition: GroupCondition) -> bool:
+def _is_absent(condition: Condition) -> bool:
+    if isinstance(condition, FreshnessCondition):
+        return False
     return condition.subject.kind is not AlertKind.GROUP and not condition.is_found
 
 
@@ -166,7 +171,7 @@ def _advance_timers(
     """The timers of the rules that still count, and the timer of the time in which no rule matches."""
     old = {timer.rule: timer for timer in before.rule_timers} if before else {}
     step = (condition.as_of - before.last_as_of).total_seconds() if before else None
-    longest = condition.valid_for_seconds if isinstance(condition, GroupCondition) else LONGEST_STEP_SECONDS
+    longest = LONGEST_STEP_SECONDS if isinstance(condition, FreshnessCondition) else condition.valid_for_seconds
     step = None if step is None or step > longest else max(0.0, step)
 
     def moment(since: datetime) -> TimerMoment:
@@ -252,6 +257,8 @@ def _updated(alert: Alert, condition: Condition, rule: Rule, now: datetime, *, m
             sentence=condition.sentence,
             numbers=condition.numbers,
         )
+    if isinstance(condition, ClusterCondition):
+        return replace(alert, status=DEGRADED, sentence=condition.sentence)
     since = condition.newest_at or condition.watching_since or now
     return replace(alert, status=STALE, since=since, sentence=condition.sentence)
 
@@ -261,6 +268,8 @@ def _why_over(book: RuleBook, alert: Alert, condition: Condition) -> Resolution:
     rule = next((r for r in book.rules if r.name == alert.rule), None)
     if rule is None:
         return Resolution.RULE_CHANGED
+    if isinstance(condition, ClusterCondition):
+        return Resolution.RULE_CHANGED if condition.is_found else Resolution.RECOVERED
     if not isinstance(condition, GroupCondition):
         return Resolution.RECOVERED
     # The rule has ended although its condition is still met, or the finding is still there: its scope has changed.

@@ -11,8 +11,10 @@ from typing import Any
 import duckdb
 
 from lagwise.domain.aging import AgePace
+from lagwise.domain.cluster_findings import cluster_findings
 from lagwise.domain.correlation import GroupTraits
 from lagwise.domain.group_record import record_of
+from lagwise.domain.staleness import STALE_INTERVALS
 from lagwise.domain.vocabulary import SIMPLE
 from lagwise.platform.errors import LakeError
 from lagwise.platform.logs import clean
@@ -43,6 +45,8 @@ from lagwise_alerts.evaluate.unread_ages import LagObjective, UnreadAges, read_c
 
 #: How far back samples and ticks are read. Older ones are as stale as none.
 _LOOKBACK = timedelta(days=2)
+#: No sample takes longer.
+_LONGEST_SAMPLE = timedelta(minutes=10)
 #: The example of an error is untrusted text of any length.
 _LONGEST_EXAMPLE = 200
 
@@ -74,6 +78,14 @@ select
     min(written_at) filter (where read_until is null or written_at > read_until) as unread_since
 from runs
 group by cluster
+"""  # noqa: S608 (a condition of our own)
+
+#: The newest sample of each cluster that read anything, as far as findings on clusters need it.
+_CLUSTERS_SQL = f"""
+select cluster, system, finished_at, errors, brokers, replicas, offsets_topic_replicas, offsets_retention_seconds
+from samples
+where started_at >= ? and ({READ_SOMETHING})
+qualify row_number() over (partition by cluster order by finished_at desc) = 1
 """  # noqa: S608 (a condition of our own)
 
 _ACTIVE_SQL = """
@@ -114,7 +126,7 @@ class LakeReader:
         days = (f"{now - _LOOKBACK:%Y-%m-%d}", f"{now + timedelta(days=1):%Y-%m-%d}")
         steps = (
             ((GROUP_STATUS,), self._read_groups),
-            ((SAMPLES, TICKS), lambda: self._read_collections(days)),
+            ((SAMPLES, TICKS), lambda: self._read_collections(days, now)),
             ((STATUS_CHANGES,), self._read_active),
             ((REBALANCE_STATS,), lambda: self._read_storms(days)),
             ((CAPACITY,), self._read_capacity),
@@ -177,12 +189,20 @@ class LakeReader:
         row = (self._collections or {}).get(cluster)
         return max(self._analysis_interval_seconds, row.interval_seconds if row else 0.0)
 
-    def _read_collections(self, days: tuple[str, str]) -> None:
+    def _read_collections(self, days: tuple[str, str], now: datetime) -> None:
         self._lake.scan(self._duckdb, SAMPLES, days=days)
         self._lake.scan(self._duckdb, TICKS, days=days)
+        rows = list(self._rows(_COLLECTIONS_SQL))
+        # Older ones no longer count (`ClusterView.valid_for_seconds`).
+        longest = max((row["interval_seconds"] for row in rows), default=0.0) + self._analysis_interval_seconds
+        since = now - _LONGEST_SAMPLE - timedelta(seconds=STALE_INTERVALS * longest)
+        clusters = {row["cluster"]: cluster_findings(row) for row in self._rows(_CLUSTERS_SQL, [since])}
         self._collections = {
-            row["cluster"]: CollectionRow(**row | {"errors": tuple(map(_error_words, row["errors"] or ()))})
-            for row in self._rows(_COLLECTIONS_SQL)
+            row["cluster"]: CollectionRow(
+                **row | {"errors": tuple(map(_error_words, row["errors"] or ()))},
+                findings=clusters.get(row["cluster"]),
+            )
+            for row in rows
         }
 
     def _read_active(self) -> None:

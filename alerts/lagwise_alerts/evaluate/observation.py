@@ -1,9 +1,10 @@
 """From rows of the lake to the conditions at a moment. Pure: how old is too old is decided here and only here."""
 
-from collections.abc import Iterable, Iterator, Mapping, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
+from lagwise.domain.cluster_findings import ClusterFinding, ClusterFindingKind, sentences_of
 from lagwise.domain.correlation import GroupTraits
 from lagwise.domain.findings import FindingKind
 from lagwise.domain.group_record import GroupRecord
@@ -14,6 +15,7 @@ from lagwise_alerts.evaluate.group_facts import STORM_LASTS, CapacityFinding, Gr
 from lagwise_alerts.model import (
     AlertKind,
     AlertSubject,
+    ClusterCondition,
     ClusterView,
     Condition,
     FreshnessCondition,
@@ -81,6 +83,8 @@ class CollectionRow:
     unread_since: datetime | None
     #: End of the oldest sample of the last days that read anything at all.
     oldest_at: datetime | None = None
+    #: Findings on the cluster by the sample that ended at ``newest_at``; None is unknown.
+    findings: Sequence[ClusterFinding] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +133,8 @@ def observe(
             conditions += [group, *_findings(row, group, snapshot)]
     trouble = "".join(f" Trouble: {line.rstrip('.')}." for line in snapshot.trouble)
     conditions += [_collection(name, rows.get(name), watching_since, now, trouble) for name in watched]
+    for name in watched:
+        conditions += _cluster_findings(name, rows.get(name), views[name].valid_for_seconds)
     waiting = [row.unread_since for row in (rows.get(name) for name in watched) if row and row.unread_since]
     if snapshot.analysis_unreadable_since is not None:
         waiting.append(snapshot.analysis_unreadable_since)
@@ -219,6 +225,21 @@ def _collection(
         watching_since=watching_since,
         sentence=sentence + " What its groups do is not known meanwhile." + trouble,
     )
+
+
+def _cluster_findings(name: str, row: CollectionRow | None, valid_for_seconds: float) -> Iterator[ClusterCondition]:
+    """One condition of each kind, also of those that the cluster does not have: their alerts end."""
+    if row is None or row.newest_at is None:
+        return
+    for kind in ClusterFindingKind:
+        found = [finding for finding in row.findings or () if finding.kind is kind]
+        yield ClusterCondition(
+            subject=AlertSubject(AlertKind(kind.value), name),
+            as_of=row.newest_at,
+            valid_for_seconds=valid_for_seconds,
+            sentence=sentences_of(found),
+            is_found=None if row.findings is None else bool(found),
+        )
 
 
 def _analysis(

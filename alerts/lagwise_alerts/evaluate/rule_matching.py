@@ -8,7 +8,7 @@ from typing import NamedTuple
 from lagwise.domain.staleness import DataAge
 from lagwise.domain.vocabulary import Status, UnknownReason
 from lagwise_alerts.evaluate.rule_timers import TimerVerdict
-from lagwise_alerts.model import AlertKind, Condition, FreshnessCondition, GroupCondition
+from lagwise_alerts.model import AlertKind, ClusterCondition, Condition, FreshnessCondition, GroupCondition
 from lagwise_alerts.rules.rule_condition import RuleCondition
 from lagwise_alerts.rules.rule_file import Rule
 
@@ -51,6 +51,8 @@ def match_rule(
     """
     if isinstance(condition, FreshnessCondition):
         return RuleMatch(rule, *_judge_freshness(rule, condition, now))
+    if isinstance(condition, ClusterCondition):
+        return RuleMatch(rule, _judge_cluster(rule, condition, now), condition.as_of)
     verdict = _judge_group(rule, condition, now, known_in_trouble, labels)
     # An unknown status does not prove that the group was healthy since then, nor does a status prove its numbers: only
     # this sample counts.
@@ -69,16 +71,24 @@ def is_as_known(condition: GroupCondition, known_in_trouble: int | None) -> bool
 
 
 def is_too_old(condition: Condition, now: datetime) -> bool:
-    """Whether the sample behind a group's status is too old for the status to count."""
-    return (
-        isinstance(condition, GroupCondition) and (now - condition.as_of).total_seconds() > condition.valid_for_seconds
-    )
+    """Whether the sample behind the state of a group or cluster is too old for it to count."""
+    if isinstance(condition, FreshnessCondition):
+        return False
+    return (now - condition.as_of).total_seconds() > condition.valid_for_seconds
+
+
+def _judge_cluster(rule: Rule, condition: ClusterCondition, now: datetime) -> TimerVerdict:
+    if condition.subject.kind not in rule.when.kinds or not rule.clusters.selects(condition.subject.cluster or ""):
+        return TimerVerdict.CLEAR
+    if condition.is_found is None or is_too_old(condition, now):
+        return TimerVerdict.HOLD
+    return TimerVerdict.MATCH if condition.is_found else TimerVerdict.CLEAR
 
 
 def _judge_group(
     rule: Rule, condition: GroupCondition, now: datetime, known_in_trouble: int | None, labels: Mapping[str, str]
 ) -> TimerVerdict:
-    if rule.when.stale:
+    if rule.when.stale or rule.when.cluster_findings:
         return TimerVerdict.CLEAR
     if is_too_old(condition, now):
         return TimerVerdict.HOLD

@@ -17,6 +17,7 @@ from lagwise.domain.vocabulary import LossCause, Status
 from lagwise.links import first_commands, pages, parameters
 from lagwise.platform.timestamps import timestamp
 from lagwise_alerts.model import (
+    CLUSTER_FINDINGS,
     FRESH,
     STALE,
     AlertEvent,
@@ -162,6 +163,20 @@ _FINDING_WORDS = {
     AlertKind.GHOSTS: "it has commits on topics that it no longer reads",
     AlertKind.REBALANCE_STORM: "it is in a rebalance storm",
     AlertKind.CAPACITY: "its capacity needs attention",
+    AlertKind.OFFSETS_AT_RISK: "committed offsets are at risk",
+    AlertKind.NO_LEADER: "partitions have no leader",
+    AlertKind.UNDER_MIN_ISR: "partitions have too few in-sync replicas",
+    AlertKind.MIN_ISR_TOO_HIGH: "partitions have fewer replicas than min.insync.replicas",
+    AlertKind.DISK_FULL: "a broker's disk is full",
+    AlertKind.DISK_TOO_FULL: "a broker's disk is so full that unread messages may be deleted",
+    AlertKind.BROKER_GONE: "a broker is gone",
+    AlertKind.NO_MASTER: "a broker has no master",
+    AlertKind.DISK_FILLING: "a broker's disk is filling up",
+    AlertKind.UNDER_REPLICATED: "partitions have replicas that are not in sync",
+    AlertKind.CLOCK_DIFFERS: "a broker's clock differs",
+    AlertKind.OFFSETS_UNREPLICATED: "committed offsets have a single replica",
+    AlertKind.ONE_RACK: "partitions have all replicas in one rack",
+    AlertKind.OFFSETS_RETENTION: "committed offsets are kept for a short time",
 }
 
 
@@ -183,6 +198,8 @@ def _what(notification: Notification) -> str:
         return _what_is_shared(notification)
     if subject.group is not None:
         who = f"Group {subject.group} on {subject.cluster}"
+    elif subject.kind in CLUSTER_FINDINGS:
+        who = f"Cluster {subject.cluster}"
     else:
         who = f"The collection from {subject.cluster}" if subject.kind is AlertKind.COLLECTION else "The analysis"
     if subject.kind in _FINDING_WORDS and notification.status is not None:

@@ -10,9 +10,11 @@ from lagwise.domain.group_record import GroupNumbers
 from lagwise.domain.vocabulary import Status
 from lagwise_alerts.model import (
     FRESH,
+    HEALTHY,
     Alert,
     AlertEvent,
     AlertState,
+    ClusterCondition,
     FreshnessCondition,
     GroupCondition,
     Notification,
@@ -27,6 +29,8 @@ _ENDINGS = {
     Resolution.CLUSTER_REMOVED: "The cluster is no longer among the clusters that are watched.",
     Resolution.RULE_CHANGED: "The rule that raised the alert was changed or removed.",
 }
+#: By the status at the end.
+_IS_OVER = {FRESH: "New data is coming in again.", HEALTHY: "The newest samples no longer show it."}
 
 
 def notify(transition: Transition, book: RuleBook, now: datetime) -> tuple[Alert, Notification | None]:
@@ -93,6 +97,8 @@ def _notify_end(transition: Transition, book: RuleBook, now: datetime) -> tuple[
     status: str | None = None
     if isinstance(condition, FreshnessCondition):
         status = FRESH
+    elif isinstance(condition, ClusterCondition):
+        status = HEALTHY
     elif condition is not None:
         status = condition.status.value
     group = condition if isinstance(condition, GroupCondition) else None
@@ -104,7 +110,7 @@ def _notify_end(transition: Transition, book: RuleBook, now: datetime) -> tuple[
         status=status,
         reason=group.reason.value if group and group.status is Status.UNKNOWN and group.reason else None,
         severity=alert.peak_severity or alert.severity,
-        sentence=ending or (group.sentence if group else "New data is coming in again."),
+        sentence=ending or (group.sentence if group else _IS_OVER.get(status or "", "")),
         numbers=group.numbers if group else GroupNumbers(),
         previous_status=alert.status,
         previous_severity=alert.severity,

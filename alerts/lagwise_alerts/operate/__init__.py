@@ -1,6 +1,6 @@
 """What operators see and do: open alerts, silences, acknowledgements, deliveries. The dashboard knows only this."""
 
-from lagwise_alerts.model import Alert, AlertKind, AlertState, Severity
+from lagwise_alerts.model import CLUSTER_FINDINGS, Alert, AlertKind, AlertState, Severity
 from lagwise_alerts.notify.mute_state import (
     Acknowledgement,
     Matcher,
@@ -20,6 +20,7 @@ from lagwise_alerts.rules.rule_file import load_rules
 from lagwise_alerts.rules.shared_incidents import SharedIncidents
 
 __all__ = [
+    "CLUSTER_FINDINGS",
     "Acknowledgement",
     "ActionRow",
     "Alert",

@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from lagwise.domain.capacity.verdict import CapacityVerdict
+from lagwise.domain.cluster_findings import ClusterFindingKind
 from lagwise.domain.findings import FindingKind
 from lagwise.domain.vocabulary import Status, UnknownReason
 from lagwise.platform.durations import parse_duration
@@ -53,6 +54,8 @@ class RuleCondition(Strict):
     """The same clients make the group rebalance again and again."""
     capacity: tuple[CapacityVerdict, ...] = ()
     """The capacity of the group for one of its topics has one of these verdicts."""
+    cluster_findings: tuple[ClusterFindingKind, ...] = ()
+    """The brokers or replicas of a cluster have one of these findings."""
     stale: Literal["collection", "analysis"] | None = None
     """No new data has come from the collector of a cluster, or from the analysis, for `older_than`."""
     older_than: Duration | None = None
@@ -64,8 +67,8 @@ class RuleCondition(Strict):
             raise ValueError(
                 "give either statuses, a list of status words, or numbers of a group (lag_above, lag_seconds_above, "
                 "getting_older, seconds_to_loss_below, seconds_to_catch_up_above), or both; or one of findings, a list "
-                "of kinds, idle_members_above, ghosts, rebalance_storm, capacity, a list of verdicts, and stale: "
-                "collection or stale: analysis"
+                "of kinds, idle_members_above, ghosts, rebalance_storm, capacity, a list of verdicts, "
+                "cluster_findings, a list of kinds, and stale: collection or stale: analysis"
             )
         if bool(self.stale) != (self.older_than is not None):
             raise ValueError("stale and older_than go together, as in {stale: collection, older_than: 2m}")
@@ -85,6 +88,7 @@ class RuleCondition(Strict):
             (self.ghosts is not None, [AlertKind.GHOSTS]),
             (self.rebalance_storm is not None, [AlertKind.REBALANCE_STORM]),
             (bool(self.capacity), [AlertKind.CAPACITY]),
+            (bool(self.cluster_findings), [AlertKind(kind.value) for kind in self.cluster_findings]),
             (self.stale is not None, [AlertKind(self.stale or AlertKind.COLLECTION)]),
         )
         return [frozenset(kinds) for is_asked, kinds in asked if is_asked]

@@ -82,8 +82,9 @@ class Rule(Strict):
     @model_validator(mode="after")
     def _fits_together(self) -> "Rule":
         chosen = self.labels or self.groups != NameFilter() or self.topics != NameFilter()
-        if self.when.stale and (self.only_if_seen_active or chosen):
-            raise ValueError("a rule about stale data has no groups, no topics, no labels and no only_if_seen_active")
+        if (self.when.stale or self.when.cluster_findings) and (self.only_if_seen_active or chosen):
+            about = "stale data" if self.when.stale else "a cluster"
+            raise ValueError(f"a rule about {about} has no groups, no topics, no labels and no only_if_seen_active")
         if self.when.stale == AlertKind.ANALYSIS.value and self.clusters != NameFilter():
             raise ValueError("a rule about the analysis has no clusters: there is one analysis for all of them")
         return self

@@ -83,6 +83,13 @@ class _Steps:
                 "grant the account DescribeConfigs on the cluster: without it the expiry of committed offsets cannot "
                 "be predicted",
             ),
+            self._optional(
+                "replicas of offsets",
+                f"Describe and DescribeConfigs on Topic {OFFSETS_TOPIC}",
+                self._offsets_replicas,
+                f"grant the account Describe and DescribeConfigs on the topic {OFFSETS_TOPIC}: without them Lagwise "
+                "cannot warn when committed offsets are at risk",
+            ),
             *self._records(),
             *self._exact_events(),
         ]
@@ -226,6 +233,19 @@ class _Steps:
         if isinstance(answer, KafkaTrouble):
             raise answer
         return f"committed offsets of empty groups are kept for {answer / 3600:g} h"
+
+    def _offsets_replicas(self) -> str:
+        errors = ErrorTally()
+        topic = described_topics(self.client, ask_topics(self.client, [OFFSETS_TOPIC]), errors)[OFFSETS_TOPIC]
+        if topic.error == "unknown_topic":
+            return f"there is no {OFFSETS_TOPIC} yet: no group has committed"
+        if topic.error is not None:
+            raise KafkaTrouble(topic.error, errors.example(topic.error))
+        settings = read_configs(self.client, ResourceType.TOPIC, [OFFSETS_TOPIC])[OFFSETS_TOPIC]
+        if isinstance(settings, KafkaTrouble):
+            raise settings
+        least = settings.get("min.insync.replicas")
+        return f"{plural(topic.replication_factor, 'replica')} of a partition, min.insync.replicas {least}"
 
 
 def _connect(client: KafkaClient) -> tuple[int, int]:

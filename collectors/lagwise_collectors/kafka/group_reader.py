@@ -96,6 +96,11 @@ class GroupReader:
         return commits
 
     @property
+    def protocol(self) -> ProtocolClient | None:
+        """Our own path, where the cluster let it in the last time."""
+        return self._protocol if self.refusal is None else None
+
+    @property
     def reads_offsets_itself(self) -> bool:
         """Whether committed offsets were read over our own path the last time."""
         return self._protocol is not None and self.offsets_refusal is None

@@ -17,6 +17,7 @@ from lagwise.tables.raw import TOPICS
 from lagwise_collectors.external_offsets.merge_with_kafka import TopicNames, merge_with_kafka
 from lagwise_collectors.external_offsets.sources import OffsetSources, check_offset_sources
 from lagwise_collectors.kafka.access import check_access
+from lagwise_collectors.kafka.cluster_facts import ClusterFacts
 from lagwise_collectors.kafka.group_reader import GroupReader
 from lagwise_collectors.kafka.next_record_column import next_record_column
 from lagwise_collectors.kafka.requests.client import KafkaClient
@@ -164,6 +165,7 @@ class _Session:
         self._next_records = NextRecords(self._fetcher, next_record_cache) if self._fetcher is not None else None
         self._side_topics = SideTopics(cluster.side_topics, self.client.topic_names)
         self._configs = TopicConfigs(self.client, cluster.interval_seconds)
+        self._cluster_facts = ClusterFacts(self.client, clock)
         self._selected: dict[str, bool] = {}
         self._groups: dict[str, str | None] = {}
         self._topics: dict[str, KafkaTopic] = {}
@@ -179,6 +181,7 @@ class _Session:
         described_at = self._clock()
         # Nearly all topics are those of the last sample: the broker describes them while the commits come in.
         asked = ask_topics(self.client, self._topics)
+        asked_facts = self._cluster_facts.ask()
         commits = self._group_reader.read_offsets(groups, sample.errors)
         types = {group.name: group.type for group in groups}
         external = self._offset_sources.finish(self._selects, sample.errors)
@@ -199,6 +202,9 @@ class _Session:
         add_watermarks(sample, marks, self._clock())
         sample.add_rows(TOPICS, self._configs.rows(topics, side_topics, self._clock(), sample.errors), self._clock())
         sample.facts["offsets_retention_seconds"] = self._offsets_retention(topics)
+        sample.facts |= self._cluster_facts.columns(
+            asked_facts, topics.values(), self._configs.min_isr, self._group_reader.protocol
+        )
         self._groups = types
         self._topics = {
             name: topic for name, topic in topics.items() if name in wanted and topic.error in (None, _FORBIDDEN)

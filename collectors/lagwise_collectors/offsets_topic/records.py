@@ -11,10 +11,8 @@ from dataclasses import dataclass
 from enum import IntEnum
 from functools import lru_cache
 
+from lagwise.domain.vocabulary import OFFSETS_TOPIC as OFFSETS_TOPIC
 from lagwise_collectors.offsets_topic.wire_types import ByteReader, MalformedRecordError
-
-#: The name of the topic.
-OFFSETS_TOPIC = "__consumer_offsets"
 
 
 class UnknownVersionError(ValueError):

@@ -97,6 +97,8 @@ class BrokerState:
     page_cache_lock_seconds: float = 0.0
     send_wait_seconds: float = 0.0
     pull_wait_seconds: float = 0.0
+    #: How far its clock is ahead of ours, to a second.
+    clock_ahead_seconds: float | None = None
 
     @classmethod
     def of(cls, values: Mapping[str, str], at: float) -> "BrokerState":
@@ -118,6 +120,7 @@ class BrokerState:
             page_cache_lock_seconds=(_whole(values.get("pageCacheLockTimeMills")) or 0) / 1000,
             send_wait_seconds=(_whole(values.get("sendThreadPoolQueueHeadWaitTimeMills")) or 0) / 1000,
             pull_wait_seconds=(_whole(values.get("pullThreadPoolQueueHeadWaitTimeMills")) or 0) / 1000,
+            clock_ahead_seconds=_clock_ahead(values, at),
         )
 
 
@@ -263,6 +266,20 @@ def _health(retention: BrokerRetention) -> Iterable[tuple[str, str]]:
         yield "sends_wait", f"a message to be stored has waited for {waits}: it rejects messages that wait this long"
     if state.pull_wait_seconds >= settings.pull_wait_seconds:
         yield "pulls_wait", f"a consumer's request has waited for {duration(state.pull_wait_seconds)}: it is overloaded"
+
+
+#: The broker's age, in whole seconds of its own clock: ``[ 0 days, 0 hours, 6 minutes, 20 seconds ]``.
+_AGE = re.compile(r"\[ (\d{1,6}) days, (\d{1,2}) hours, (\d{1,2}) minutes, (\d{1,2}) seconds \]")
+
+
+def _clock_ahead(values: Mapping[str, str], at: float) -> float | None:
+    """By how much the broker's clock is ahead of ours, which showed ``at``: when it started, plus its age."""
+    started_ms, age = _whole(values.get("bootTimestamp")), _AGE.fullmatch(values.get("runtime", "").strip())
+    if not started_ms or age is None:
+        return None
+    days, hours, minutes, seconds = map(int, age.groups())
+    # Half a second for what is left of the broker's last second.
+    return started_ms / 1000 + ((days * 24 + hours) * 60 + minutes) * 60 + seconds + 0.5 - at
 
 
 def _whole(text: str | None) -> int | None:

@@ -12,6 +12,7 @@ from lagwise.tables.raw import TOPICS
 from lagwise_collectors.protocol import Check, Snapshot
 from lagwise_collectors.rocketmq.access import check_access
 from lagwise_collectors.rocketmq.ask_members import Member, MemberAnswers, ReachableMembers
+from lagwise_collectors.rocketmq.broker_presence import BrokerPresence
 from lagwise_collectors.rocketmq.broker_reader import BrokerReader, BrokerView
 from lagwise_collectors.rocketmq.broker_retention import BrokerStatusReader
 from lagwise_collectors.rocketmq.broker_rows import BrokerRows, rows_of_broker
@@ -37,7 +38,8 @@ _REMEMBERED_SECONDS = 600.0
 
 
 class RocketmqSource:
-    """Samples one RocketMQ cluster. ``state`` is the file in which the brokers' numbers outlive the process."""
+    """Samples one RocketMQ cluster. ``state`` is the file in which the brokers' numbers outlive the process; when they
+    were last listed is in another one beside it."""
 
     def __init__(
         self,
@@ -51,6 +53,7 @@ class RocketmqSource:
         self._clock = clock
         self._monotonic = monotonic
         self._numbers = BrokerNumbers(state)
+        self._presence = BrokerPresence(None if state is None else state.with_name(f"{state.name}.listed"))
         self._answers = MemberAnswers(monotonic)
         self._local_offsets = LocalOffsets(cluster.local_offsets, clock) if cluster.local_offsets else None
         self._topic_rows = TopicRows()
@@ -110,6 +113,7 @@ class RocketmqSource:
         }
         reader.on_each(views, lambda view: reader.ranges(view, wanted[view.broker.name]))
         self._read_retention(client, brokers, views, sample)
+        sample.facts["brokers"] = self._presence.rows(brokers)
         self._keep(sample, views, groups, wanted, described_at)
         self._keep_topics(sample, views, groups, wanted, brokers)
 
@@ -117,6 +121,7 @@ class RocketmqSource:
         """A view of each broker, including those that were listed until recently."""
         now = self._monotonic()
         listed = client.brokers()
+        self._presence.see([broker.name for broker in listed], self._clock())
         self._numbers.add(broker.name for broker in listed)
         self._seen |= {broker.name: (now, broker) for broker in listed}
         views = [BrokerView(broker) for broker in listed]

@@ -1,6 +1,6 @@
 """Alerts in words: their severity, what they are about, and as marks of a chart."""
 
-from lagwise_alerts.operate import Alert, AlertKind, Severity
+from lagwise_alerts.operate import CLUSTER_FINDINGS, Alert, AlertKind, Severity
 from lagwise_dashboard import appearance, escaping
 from lagwise_dashboard.appearance import Appearance
 
@@ -20,6 +20,8 @@ def about(row: Alert) -> str:
         return "the analysis"
     if row.subject.kind is AlertKind.COLLECTION:
         return f"collection from {escaping.visible(row.subject.cluster)}"
+    if row.subject.kind in CLUSTER_FINDINGS:
+        return f"{_finding_words(row)}: cluster {escaping.visible(row.subject.cluster)}"
     if row.subject.kind is AlertKind.SHARED_INCIDENT:
         return f"shared incident: {escaping.visible(row.subject.shared_by)}"
     finding = "" if row.subject.kind is AlertKind.GROUP else f"{_finding_words(row)}: "
@@ -56,5 +58,6 @@ def _severity_and_cause(row: Alert) -> str:
 
 
 def _cause(row: Alert) -> str:
-    is_finding = row.subject.group is not None and row.subject.kind is not AlertKind.GROUP
+    of_cluster = row.subject.kind in CLUSTER_FINDINGS
+    is_finding = of_cluster or (row.subject.group is not None and row.subject.kind is not AlertKind.GROUP)
     return _finding_words(row) if is_finding else appearance.of_status(row.status).word

@@ -41,6 +41,7 @@ DOCUMENTS = {
     "escalated": named("group_escalated"),
     "resolved": named("group_resolved"),
     "collection": named("collection_firing"),
+    "cluster": named("cluster_firing"),
     "gone": named("group_gone"),
     "repeated": named("group_repeated"),
     "shared": named("shared_incident_firing"),

@@ -41,7 +41,8 @@ def backtest_command(
     """Show which alerts a file of rules would have raised, and when. Nothing is sent or stored.
 
     Without a TRACE (a folder, see docs/traces.md), it backtests the last day of the lake. The lake keeps the history of
-    status, lag and its age, rebalance storms, and freshness. Rules about anything else are listed as not tested.
+    status, lag and its age, rebalance storms, findings on clusters, and freshness. Rules about anything else are
+    listed as not tested.
 
     \b
       lagwise alert backtest --rules rules.yaml

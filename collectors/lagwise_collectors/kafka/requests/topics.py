@@ -126,6 +126,11 @@ class TopicConfigs:
         ]
         return self._rows.due(rows, sides, at)
 
+    def min_isr(self, name: str) -> int | None:
+        """``min.insync.replicas`` of a topic as last read; None is not known."""
+        found: int | None = self._settings.get(name, {}).get("min_isr")
+        return found
+
     def _due(self, names: list[str]) -> list[str]:
         step = self._samples % self._rounds
         self._samples += 1

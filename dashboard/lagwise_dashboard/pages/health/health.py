@@ -18,7 +18,7 @@ from lagwise.tables.maintenance import COMPACT_FROM_FILES
 from lagwise.tables.quarantine import DAMAGED_FILES, QUARANTINE, QuarantinedFiles
 from lagwise_dashboard import alert_reader, context, escaping, plot_theme, tables, visibility
 from lagwise_dashboard.cache import ask
-from lagwise_dashboard.pages.health import troubles
+from lagwise_dashboard.pages.health import clusters, troubles
 from lagwise_dashboard.queries import health as queries
 from lagwise_dashboard.queries.base import Row
 from lagwise_dashboard.widgets import charts, collection_errors, empty_page, grid, page
@@ -66,7 +66,9 @@ def _collected(now: datetime) -> bool:
         st.success(
             "Lagwise is healthy: the data is fresh, and the last hour had no errors.", icon=":material/check_circle:"
         )
+    clusters.findings(newest.samples)
     _clusters(fresh, newest.samples, runs, now)
+    clusters.brokers(newest.samples, now)
     _errors(errors, now)
     left, right = st.columns(2)
     with left:
@@ -99,6 +101,10 @@ def _clusters(fresh: Freshness, samples: tuple[Row, ...], runs: list[Row], now: 
         tables.count("Groups", [n.get("groups") for _, n, _ in rows]),
         tables.count("Group-partitions", [n.get("group_partitions") for _, n, _ in rows]),
         tables.count("Partitions", [n.get("partitions") for _, n, _ in rows]),
+        tables.text("Offset replicas", [clusters.offset_replicas(n) for _, n, _ in rows]).with_help(
+            "Replicas of Kafka's topic `__consumer_offsets`, which holds the committed offsets, and its "
+            "min.insync.replicas."
+        ),
         tables.count("Samples, 1 h", [h.get("runs") for _, _, h in rows]),
         tables.count("Missing", [h.get("missing") for _, _, h in rows], of="samples").with_help(
             "Samples that were due between the first and the last of this hour and are not there: skipped because the "
@@ -106,6 +112,7 @@ def _clusters(fresh: Freshness, samples: tuple[Row, ...], runs: list[Row], now: 
         ),
         tables.count("With errors", [h.get("runs_with_errors") for _, _, h in rows], of="samples"),
     ]
+    columns = tables.without_empty(columns, "Offset replicas")
     grid.show(columns, name="collection", label="Collection by cluster: age, duration and counts", visible_rows=10)
 
 
