@@ -89,6 +89,17 @@ def test_what_concerns_several_groups_is_for_operators_of_everything(engine: Eng
     assert message in refused(lambda: actions.record_test(engine, "ops", "ok", by=JO, now=at(1)))
 
 
+def test_a_name_of_another_team_s_view_is_free_and_tells_nothing(engine: Engine) -> None:
+    saved_views.save(engine, "Secret project", "overview", "q=orders", by=JO, now=at(0))
+    theirs = saved_views.save(engine, "secret project", "overview", "", by=SAM, now=at(1))
+    assert "already a saved view" in refused(
+        lambda: saved_views.save(engine, theirs.name, "plan", "", by=SAM, now=at(2))
+    )
+    assert "already a saved view" in refused(
+        lambda: saved_views.save(engine, theirs.name, "plan", "", by=ROOT, now=at(3))
+    )
+
+
 def test_they_change_their_own_views_alone(engine: Engine) -> None:
     happen(engine, 0, orders="ok")
     own = saved_views.save(engine, "mine", "overview", "q=orders", by=JO, now=at(0))

@@ -33,12 +33,13 @@ class SavedView:
 
 
 def save(engine: Engine, name: str, page: str, query: str, *, by: Operator, now: datetime) -> SavedView:
-    """Give an address a name that no other view has."""
+    """Give an address a name that no other view has which they may change: an operator of some groups is not told
+    that others use it."""
     name = _checked(name)
     if len(query) > MAX_QUERY_LENGTH:
         raise OperatorError(f"the address has more than {MAX_QUERY_LENGTH:,} characters: remove filters or scenarios")
     with writing(engine) as connection:
-        _check_unique(connection, name)
+        _check_unique(connection, name, by)
         if (connection.scalar(select(func.count()).select_from(SAVED_VIEWS)) or 0) >= MAX_VIEWS:
             raise OperatorError(f"there are {MAX_VIEWS} saved views already: delete one first")
         row = {"name": name, "page": page, "query": query, "saved_by": by.name, "saved_at": now}
@@ -52,7 +53,7 @@ def rename(engine: Engine, view_id: int, name: str, *, by: Operator, now: dateti
     name = _checked(name)
     with writing(engine) as connection:
         before = _load(connection, view_id, by)
-        _check_unique(connection, name, among_others_than=view_id)
+        _check_unique(connection, name, by, among_others_than=view_id)
         changed = update(SAVED_VIEWS).where(SAVED_VIEWS.c.id == view_id).values(name=name).returning(SAVED_VIEWS)
         made = view_of(connection.execute(changed).one())
         record(connection, by, Action.RENAME_VIEW, _words(before), f"now {name}", now)
@@ -84,18 +85,24 @@ def _checked(name: str) -> str:
     return name
 
 
-def _check_unique(connection: Connection, name: str, *, among_others_than: int | None = None) -> None:
-    for row in connection.execute(select(SAVED_VIEWS.c.id, SAVED_VIEWS.c.name)):
-        if row.id != among_others_than and row.name.casefold() == name.casefold():
+def _check_unique(connection: Connection, name: str, by: Operator, *, among_others_than: int | None = None) -> None:
+    for row in connection.execute(select(SAVED_VIEWS.c.id, SAVED_VIEWS.c.name, SAVED_VIEWS.c.saved_by)):
+        is_same = row.id != among_others_than and row.name.casefold() == name.casefold()
+        if is_same and _may_change(by, row.saved_by):
             raise OperatorError(f"there is already a saved view “{row.name}”: choose another name")
 
 
 def _load(connection: Connection, view_id: int, by: Operator) -> SavedView:
-    """A view to be changed: an operator of some groups changes their own alone."""
+    """A view to be changed."""
     row = connection.execute(select(SAVED_VIEWS).where(SAVED_VIEWS.c.id == view_id)).one_or_none()
-    if row is None or not (by.acts_on.is_unlimited or row.saved_by == by.name):
+    if row is None or not _may_change(by, row.saved_by):
         raise OperatorError("this saved view has been deleted meanwhile")
     return view_of(row)
+
+
+def _may_change(by: Operator, saved_by: str) -> bool:
+    """An operator of some groups changes their own views alone."""
+    return by.acts_on.is_unlimited or saved_by == by.name
 
 
 def _words(view: SavedView) -> str:
