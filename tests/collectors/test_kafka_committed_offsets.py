@@ -19,7 +19,7 @@ from lagwise_collectors.kafka.requests.commit_columns import CommitColumns
 from lagwise_collectors.kafka.requests.group_members import KafkaGroup
 from lagwise_collectors.kafka.source import KafkaSource
 from lagwise_collectors.kafka_protocol import committed_offsets
-from lagwise_collectors.kafka_protocol.group_messages import OFFSET_FETCH
+from lagwise_collectors.kafka_protocol.offset_messages import OFFSET_FETCH
 from lagwise_collectors.protocol import ErrorTally, Snapshot
 from lagwise_sandbox.broker import KafkaBroker
 from tests.collectors.kafka import BY_LIBRDKAFKA, Lab, eventually, rows

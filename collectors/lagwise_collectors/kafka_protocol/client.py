@@ -8,11 +8,14 @@ from typing import Any, NamedTuple
 from lagwise.config import Cluster
 from lagwise_collectors.kafka.requests.errors import KafkaTrouble
 from lagwise_collectors.kafka_protocol.connection import Connection, readable, trouble_of_code
-from lagwise_collectors.kafka_protocol.messages import FIND_COORDINATOR, METADATA
+from lagwise_collectors.kafka_protocol.messages import FIND_COORDINATOR
 from lagwise_collectors.kafka_protocol.schema import Api, Row
 from lagwise_collectors.kafka_protocol.security import reach_of
+from lagwise_collectors.kafka_protocol.topic_messages import METADATA
 
 _GROUP_KEY = 0
+#: The id of no topic.
+_NO_ID = bytes(16)
 #: Requests that are under way on a connection: a broker works on one of them at a time, and does not read the others.
 _UNDER_WAY = 8
 #: Groups to a request that may name as many as there are.
@@ -74,16 +77,19 @@ class ProtocolClient:
     def read_brokers(self, deadline: float) -> list[int]:
         """Ids of the brokers that the cluster has now. Raises KafkaTrouble if none answers."""
         answer = self._ask_any(METADATA, _NO_TOPICS, deadline)
-        self._brokers = {one["node_id"]: (one["host"], one["port"]) for one in answer["brokers"]}
+        self._brokers.clear()
+        self._remember(answer["brokers"])
         for address in set(self._connections) - set(self._brokers.values()) - set(self._bootstrap()):
             self._connections.pop(address).close()
         return sorted(self._brokers)
 
-    def partition_counts(self, topics: Sequence[str], deadline: float) -> dict[str, int]:
-        """How many partitions these topics have; those that cannot be described are left out. Raises KafkaTrouble."""
-        value = {**_NO_TOPICS, "topics": [{"name": topic} for topic in topics]}
-        answer = self._ask_any(METADATA, value, deadline)
-        return {one["name"]: len(one["partitions"]) for one in answer["topics"] if not one["error_code"]}
+    def read_topics(self, topics: Sequence[str] | None, deadline: float) -> Row:
+        """What Metadata says of these topics (None: of all), as columns. Raises KafkaTrouble."""
+        names = None if topics is None else [{"topic_id": _NO_ID, "name": topic} for topic in topics]
+        answer = self._ask_any(METADATA, {**_NO_TOPICS, "topics": names}, deadline)
+        self._remember(answer["brokers"])
+        found: Row = answer["topics"]
+        return found
 
     def ask_brokers(self, api: Api, values: Mapping[int, Mapping[str, Any]], deadline: float) -> dict[int, Answer]:
         """What each of these brokers answers to its request: all work at the same time."""
@@ -131,6 +137,9 @@ class ProtocolClient:
             if not left:
                 break
         return found
+
+    def _remember(self, brokers: Iterable[Row]) -> None:
+        self._brokers.update({one["node_id"]: (one["host"], one["port"]) for one in brokers})
 
     def _by_coordinator(
         self, groups: Sequence[str], found: dict[str, tuple[int, Answer]], deadline: float

@@ -191,10 +191,12 @@ def _partition_counts(
     if not topics:
         return {}
     try:
-        return client.partition_counts(topics, deadline)
+        found = client.read_topics(topics, deadline)
     except KafkaTrouble as trouble:
         errors.note(trouble.kind, f"partitions of the topics of streams groups: {trouble}")
         return dict.fromkeys(topics, 0)
+    described = zip(found["name"], found["rows"], found["error_code"], strict=True)
+    return {name: partitions for name, partitions, error in described if not error}
 
 
 def _subtopologies(group: Row) -> list[Row]:
