@@ -33,8 +33,8 @@ class RunCost:
 
     cluster: str
     wall_seconds: float
-    #: Of the reader processes, plus that of this process meanwhile. The latter includes other clusters' work where they
-    #: are sampled at the same time.
+    #: Of the sample, wherever it was read, plus that of this process from then on. The latter includes other clusters'
+    #: work where they are sampled at the same time.
     cpu_seconds: float
     groups: int
     group_partitions: int
@@ -64,8 +64,9 @@ class Pipeline:
 
     def run(self) -> RunCost:
         """One round. ``failures`` then counts the rounds in a row in which nothing could be read."""
-        wall, cpu = time.perf_counter(), time.process_time()
+        wall = time.perf_counter()
         snapshot = self._source.collect()
+        cpu = time.process_time()
         header = snapshot.header
         failed = bool(header["errors"]) and header["groups"] == 0
         merge = self._event_merge

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from functools import partial
 from pathlib import Path
-from typing import TypeGuard
+from typing import TYPE_CHECKING, TypeGuard
 
 from lagwise.config import AnyCluster, Cluster, Config, RocketmqCluster
 from lagwise.operational.engine import Engine, open_engine
@@ -28,6 +28,9 @@ from lagwise_collectors.reader_process.isolated_source import IsolatedSource, Is
 from lagwise_collectors.reader_process.kill_on_hang import ReaderAbandoned
 from lagwise_collectors.sampling_schedule import FixedRate, rest_after_failures
 
+if TYPE_CHECKING:
+    from lagwise_collectors.kafka_in_process import KafkaInProcess
+
 log = logging.getLogger("lagwise.collectors")
 
 #: How long threads may take to end by themselves after the stop signal.
@@ -46,7 +49,7 @@ def collect_once(config: Config) -> list[RunCost]:
 
     def sample(cluster: AnyCluster) -> RunCost:
         with leadership_of(cluster, lake, engine).taken() as leadership:
-            source = _source_of(cluster, config)
+            source = source_of(cluster, config.state)
             with closing(pipeline_of(cluster.name, source, config, lake, leadership)) as pipeline:
                 return pipeline.run()
 
@@ -67,7 +70,7 @@ def check_settings(cluster: AnyCluster) -> None:
     from lagwise_collectors.kafka.requests.errors import KafkaTrouble
 
     try:
-        KafkaClient(cluster.model_copy(update={"bootstrap": "127.0.0.1:9"}))
+        KafkaClient(cluster.model_copy(update={"bootstrap": "127.0.0.1:9"})).admin.poll(0)
     except KafkaTrouble as trouble:
         raise ConfigError(f"the librdkafka settings of the cluster {cluster.name} cannot be used: {trouble}") from None
 
@@ -85,7 +88,7 @@ def collect_forever(config: Config, stop: threading.Event, state: Path) -> None:
 
 def _collect_all(config: Config, stop: threading.Event, heart: "_Heart") -> None:
     lake, engine = _lake(config), open_engine(config.database_url)
-    sources = {cluster.name: _source_of(cluster, config) for cluster in config.clusters}
+    sources = {cluster.name: source_of(cluster, config.state) for cluster in config.clusters}
     tails = {c.name: IsolatedTail(c, _offsets_topic_state_of(c, config)) for c in config.clusters if _has_tail(c)}
     leaderships = {c.name: leadership_of(c, lake, engine) for c in config.clusters}
 
@@ -185,10 +188,17 @@ class _Heart:
             self._heart.beat(" · ".join(self._lines.values()), unless_by=others.pop() if len(others) == 1 else None)
 
 
-def _source_of(cluster: AnyCluster, config: Config) -> IsolatedSource:
-    """A cluster's source, with the file that survives its reader process; the prefix as for the spool."""
-    folder = "broker-numbers" if isinstance(cluster, RocketmqCluster) else "next-records"
-    return IsolatedSource(cluster, state=config.state / folder / f"cluster-{cluster.name}.json")
+def source_of(cluster: AnyCluster, state: Path) -> "IsolatedSource | KafkaInProcess":
+    """A cluster's source, with the file in the state folder that survives its process; the prefix as for the spool."""
+    if isinstance(cluster, RocketmqCluster):
+        return IsolatedSource(cluster, state=state / "broker-numbers" / f"cluster-{cluster.name}.json")
+    kept = state / "next-records" / f"cluster-{cluster.name}.json"
+    if cluster.external_offsets:  # files, databases and job managers, over whatever libraries these take
+        return IsolatedSource(cluster, state=kept)
+    # Imported here, so that only a collector of Kafka clusters loads librdkafka.
+    from lagwise_collectors.kafka_in_process import KafkaInProcess
+
+    return KafkaInProcess(cluster, state=kept)
 
 
 def _has_tail(cluster: AnyCluster) -> TypeGuard[Cluster]:

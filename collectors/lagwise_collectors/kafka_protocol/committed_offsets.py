@@ -9,7 +9,7 @@ import numpy as np
 from lagwise_collectors.kafka.requests.commit_columns import NONE, CommitBlock, CommitColumns
 from lagwise_collectors.kafka.requests.errors import KafkaTrouble
 from lagwise_collectors.kafka.requests.group_members import KafkaGroup, owners
-from lagwise_collectors.kafka_protocol.client import Answer, ProtocolClient
+from lagwise_collectors.kafka_protocol.client import REFUSALS, Answer, ProtocolClient
 from lagwise_collectors.kafka_protocol.connection import trouble_of_code
 from lagwise_collectors.kafka_protocol.offset_messages import OFFSET_FETCH
 from lagwise_collectors.kafka_protocol.schema import Row
@@ -19,8 +19,6 @@ from lagwise_collectors.protocol import ErrorTally
 _BATCHED = 8
 #: Groups in a request: with 10,000 partitions in each, the answer has 40 MB, of the 100 MB that one may have.
 _GROUPS_PER_REQUEST = 200
-#: Troubles that say that the broker and our requests do not go together: librdkafka may do better.
-REFUSALS = frozenset({"not_supported", "unsupported_version", "invalid_request", "malformed"})
 
 
 def read_commits(
