@@ -1,9 +1,10 @@
 """What one sample of a big cluster costs: 10,000 partitions, 210 groups, 101,000 group-partitions, into the lake.
 
-Starts the sandbox's broker, fills it, and takes samples the way ``lagwise collect`` does: a reader process, a pipe, the
-comparison with the sample before, up to eight Delta tables. Beside it, as a yardstick on the same machine in the same
-minute, the plain way to do the same with the same library: one group after the other, one call for all partitions,
-a dictionary per row. Figures are of this machine in this hour; the ratio means more than the seconds.
+Starts the sandbox's broker, fills it, and takes samples the way ``lagwise collect`` does: by our own requests in one
+process, or through librdkafka in a reader process, the comparison with the sample before, up to eight Delta tables.
+Beside it, as a yardstick on the same machine in the same minute, the plain way to do the same with librdkafka: one
+group after the other, one call for all partitions, a dictionary per row. Figures are of this machine in this hour; the
+ratio means more than the seconds.
 
 Two layouts, because librdkafka's cost grows with the square of a group's partitions: ``wide`` is 10 groups of 10,000
 partitions and 200 of 5, ``narrow`` is 200 groups of 500 and 10 of 100. Each is read by our own requests and, as where a
@@ -48,7 +49,9 @@ from benchmarks.common import (
 from lagwise.config import AnyCluster, Cluster, Config, NameFilter
 from lagwise.tables.raw import COMMITS, RAW_TABLES, WATERMARKS
 from lagwise.tables.store import Lake
+from lagwise_collectors.kafka_in_process import KafkaInProcess
 from lagwise_collectors.reader_process.isolated_source import IsolatedSource
+from lagwise_collectors.run import source_of
 from lagwise_sandbox.broker import KafkaBroker
 
 #: Kafka refuses to create many more partitions in one request.
@@ -56,8 +59,8 @@ _PARTITIONS_PER_REQUEST = 2_000
 #: Requests at the same time while the broker is filled; many more of them time out.
 _CONCURRENCY = 8
 _FILLING_TIMEOUT_SECONDS = 20.0
-#: A setting that only librdkafka knows, and that changes nothing without TLS.
-THROUGH_LIBRDKAFKA = {"librdkafka": {"ssl.cipher.suites": "DEFAULT"}}
+#: Settings of a cluster by the way in which it is read: one that only librdkafka knows changes nothing without TLS.
+WAYS: dict[str, dict[str, Any]] = {"lagwise": {}, "librdkafka": {"librdkafka": {"ssl.cipher.suites": "DEFAULT"}}}
 
 
 @dataclass(frozen=True)
@@ -79,7 +82,12 @@ def main() -> int:
     parser.add_argument("--samples", type=int, default=21, help="samples to take of each layout (default 21)")
     parser.add_argument("--million", action="store_true", help="1,000,000 group-partitions, by our own requests only")
     parser.add_argument("--plain", nargs=3, metavar=("BOOTSTRAP", "LAYOUT", "SAMPLES"), help=argparse.SUPPRESS)
+    parser.add_argument("--ours", nargs=4, metavar=("WAY", "BOOTSTRAP", "LAYOUT", "SAMPLES"), help=argparse.SUPPRESS)
     arguments = parser.parse_args()
+    if arguments.ours:
+        way, bootstrap, layout, samples = arguments.ours
+        print(json.dumps(measure_ours(cluster_of(bootstrap, layout, **WAYS[way]), int(samples))))
+        return 0
     if arguments.plain:
         bootstrap, layout, samples = arguments.plain
         print(json.dumps(measure_plain(bootstrap, layout, int(samples))))
@@ -91,11 +99,12 @@ def main() -> int:
         names = fill(broker.bootstrap, size)
         wait_until_served(broker.bootstrap)
         for layout, groups in size.layouts.items():
-            say(arguments, f"{layout}: {arguments.samples} samples …")
-            found = {"lagwise": measure_ours(cluster_of(broker.bootstrap, layout), arguments.samples)}
-            if not arguments.million:
-                through = cluster_of(broker.bootstrap, layout, **THROUGH_LIBRDKAFKA)
-                found["librdkafka"] = measure_ours(through, arguments.samples)
+            samples = str(arguments.samples)
+            say(arguments, f"{layout}: {samples} samples …")
+            found = {
+                way: in_child("benchmarks.sample_kafka", "--ours", way, broker.bootstrap, layout, samples)
+                for way in (["lagwise"] if arguments.million else WAYS)
+            }
             expected = {"groups": sum(n for n, _ in groups), "commits": sum(n * w for n, w in groups)}
             for ours in found.values():
                 seen = {name: ours["rows"].get(name, 0) for name in expected}
@@ -105,8 +114,8 @@ def main() -> int:
                     )
             if not arguments.million:
                 say(arguments, f"{layout}: the plain way …")
-                samples = str(max(2, arguments.samples // 5))
-                found["plain"] = in_child("benchmarks.sample_kafka", "--plain", broker.bootstrap, layout, samples)
+                few = str(max(2, arguments.samples // 5))
+                found["plain"] = in_child("benchmarks.sample_kafka", "--plain", broker.bootstrap, layout, few)
             result["layouts"][layout] = {
                 "groups": sum(count for count, _ in groups),
                 "group_partitions": sum(count * width for count, width in groups),
@@ -187,12 +196,12 @@ def cluster_of(bootstrap: str, layout: str, **more: Any) -> Cluster:
 
 
 def measure_ours(cluster: AnyCluster, samples: int) -> dict[str, Any]:
-    """Samples as ``lagwise collect`` takes them. The first, which starts the reader and learns, counts by itself."""
+    """Samples as ``lagwise collect`` takes them. The first, which connects and learns, counts by itself."""
     with tempfile.TemporaryDirectory(prefix="lagwise-bench-") as folder:
         config = Config(data=folder, clusters=(cluster,))
         lake = Lake(config.lake_uri)
         lake.create(*RAW_TABLES)
-        source = IsolatedSource(cluster)
+        source = source_of(cluster, config)
         with opened_pipeline(source, cluster, config, lake) as pipeline:
             walls, cpus, written = [], [], []
 
@@ -202,30 +211,28 @@ def measure_ours(cluster: AnyCluster, samples: int) -> dict[str, Any]:
                 assert cost.waiting == 0, cost.trouble
                 written.append(cost.rows)
 
-            first = timed(one, lambda: source.pid)
+            first = timed(one, source)
             for _ in range(samples):
-                wall, cpu = timed(one, lambda: source.pid)
+                wall, cpu = timed(one, source)
                 walls.append(wall)
                 cpus.append(cpu)
-            assert source.pid is not None
-            rss = [psutil.Process(pid).memory_info().rss / 2**20 for pid in (os.getpid(), source.pid)]
+            rss = [psutil.Process(pid).memory_info().rss / 2**20 for pid in (os.getpid(), *source.pids)]
             disk = sum(path.stat().st_size for path in Path(folder).rglob("*.parquet"))
     return {
         "first": {"wall_seconds": first[0], "cpu_seconds": first[1]},
         "wall_seconds": spread(walls),
         "cpu_seconds": spread(cpus),
-        "rss_mib": {"collector": rss[0], "reader": rss[1]},
+        "rss_mib": {"collector": rss[0]} | ({"reader": sum(rss[1:])} if rss[1:] else {}),
         "rows": written[-1],
         "disk_bytes_per_sample": disk / (samples + 1),
     }
 
 
-def timed(work: Callable[[], None], reader: Callable[[], int | None]) -> tuple[float, float]:
-    """Wall and CPU seconds of the work: this process's and its reader's, tidying up after the answer included."""
+def timed(work: Callable[[], None], source: IsolatedSource | KafkaInProcess) -> tuple[float, float]:
+    """Wall and CPU seconds of the work: this process's and its readers', tidying up after the answer included."""
 
     def cpu() -> float:
-        pid = reader()
-        return time.process_time() + (cpu_seconds(psutil.Process(pid)) if pid is not None else 0.0)
+        return time.process_time() + sum(cpu_seconds(psutil.Process(pid)) for pid in source.pids)
 
     before, began = cpu(), time.perf_counter()
     work()

@@ -37,8 +37,8 @@ class RunCost:
     wall_seconds: float
     #: Until everything was read.
     read_seconds: float
-    #: Of the reader processes, plus that of this process meanwhile. The latter includes other clusters' work where they
-    #: are sampled at the same time.
+    #: Of the sample, wherever it was read, plus that of this process from then on. The latter includes other clusters'
+    #: work where they are sampled at the same time.
     cpu_seconds: float
     groups: int
     group_partitions: int
@@ -73,9 +73,10 @@ class Pipeline:
 
     def run(self) -> RunCost:
         """One round. ``failures`` then counts the rounds in a row in which nothing could be read."""
-        wall, cpu = time.perf_counter(), time.process_time()
+        wall = time.perf_counter()
         snapshot = self._source.collect()
         read_seconds = time.perf_counter() - wall
+        cpu = time.process_time()
         header = snapshot.header
         failed = bool(header["errors"]) and header["groups"] == 0
         merge = self._event_merge

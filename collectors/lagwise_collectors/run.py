@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from functools import partial
 from pathlib import Path
-from typing import Protocol, TypeGuard
+from typing import TYPE_CHECKING, Protocol, TypeGuard
 
 from lagwise.config import AnyCluster, Cluster, Config, RocketmqCluster
 from lagwise.operational.engine import Engine, open_engine
@@ -31,6 +31,9 @@ from lagwise_collectors.reader_process.isolated_source import IsolatedSource, Is
 from lagwise_collectors.reader_process.kill_on_hang import ReaderAbandoned
 from lagwise_collectors.sampling_schedule import FixedRate, rest_after_failures, schedule_of
 
+if TYPE_CHECKING:
+    from lagwise_collectors.kafka_in_process import KafkaInProcess
+
 log = logging.getLogger("lagwise.collectors")
 
 #: How long threads may take to end by themselves after the stop signal.
@@ -50,7 +53,7 @@ def collect_once(config: Config) -> list[RunCost]:
 
     def sample(cluster: AnyCluster) -> RunCost:
         with leadership_of(cluster, lake, engine).taken() as leadership:
-            source = _source_of(cluster, config)
+            source = source_of(cluster, config)
             with closing(pipeline_of(cluster.name, source, config, writer, leadership)) as pipeline:
                 return pipeline.run()
 
@@ -71,7 +74,7 @@ def check_settings(cluster: AnyCluster) -> None:
     from lagwise_collectors.kafka.requests.errors import KafkaTrouble
 
     try:
-        KafkaClient(cluster.model_copy(update={"bootstrap": "127.0.0.1:9"}))
+        KafkaClient(cluster.model_copy(update={"bootstrap": "127.0.0.1:9"})).admin.poll(0)
     except KafkaTrouble as trouble:
         raise ConfigError(f"the librdkafka settings of the cluster {cluster.name} cannot be used: {trouble}") from None
 
@@ -88,28 +91,28 @@ def collect_forever(
     config: Config,
     stop: threading.Event,
     state: Path,
-    source_of: Callable[[AnyCluster, Config], CollectedSource] | None = None,
+    make_source: Callable[[AnyCluster, Config], CollectedSource] | None = None,
 ) -> None:
     """Sample every cluster at its interval until ``stop`` is set, the first time soon.
 
     Samples of many clusters are spread over the interval. Clusters do not wait for each other: one that hangs costs
     only itself. A cluster that another process collects is left to that process until it ends. The heartbeat
-    ``collector`` is renewed after each round. ``source_of`` makes the source of a cluster; by default it reads in a
+    ``collector`` is renewed after each round. ``make_source`` makes the source of a cluster; by default it reads in a
     process of its own. Raises ConfigError like :func:`collect_once`.
     """
     with beating(state, health.COLLECTOR, config.database_url) as heart:
         heart_of_all = CollectorHeart(heart, [cluster.name for cluster in config.clusters])
-        _collect_all(config, stop, heart_of_all, source_of or _source_of)
+        _collect_all(config, stop, heart_of_all, make_source or source_of)
 
 
 def _collect_all(
     config: Config,
     stop: threading.Event,
     heart: CollectorHeart,
-    source_of: Callable[[AnyCluster, Config], CollectedSource],
+    make_source: Callable[[AnyCluster, Config], CollectedSource],
 ) -> None:
     lake, engine = _lake(config), open_engine(config.database_url)
-    sources = {cluster.name: source_of(cluster, config) for cluster in config.clusters}
+    sources = {cluster.name: make_source(cluster, config) for cluster in config.clusters}
     tails = {c.name: IsolatedTail(c, _offsets_topic_state_of(c, config)) for c in config.clusters if _has_tail(c)}
     renewal = Renewal()
     leaderships = {c.name: leadership_of(c, lake, engine, renewal) for c in config.clusters}
@@ -220,10 +223,17 @@ def _schedule_of(cluster: AnyCluster, config: Config) -> FixedRate:
     )
 
 
-def _source_of(cluster: AnyCluster, config: Config) -> IsolatedSource:
-    """A cluster's source, with the file that survives its reader process; the prefix as for the spool."""
-    folder = "broker-numbers" if isinstance(cluster, RocketmqCluster) else "next-records"
-    return IsolatedSource(cluster, state=config.state / folder / f"cluster-{cluster.name}.json")
+def source_of(cluster: AnyCluster, config: Config) -> "IsolatedSource | KafkaInProcess":
+    """A cluster's source, with the file in the state folder that survives its process; the prefix as for the spool."""
+    if isinstance(cluster, RocketmqCluster):
+        return IsolatedSource(cluster, state=config.state / "broker-numbers" / f"cluster-{cluster.name}.json")
+    kept = config.state / "next-records" / f"cluster-{cluster.name}.json"
+    if cluster.external_offsets:  # files, databases and job managers, over whatever libraries these take
+        return IsolatedSource(cluster, state=kept)
+    # Imported here, so that only a collector of Kafka clusters loads librdkafka.
+    from lagwise_collectors.kafka_in_process import KafkaInProcess
+
+    return KafkaInProcess(cluster, state=kept)
 
 
 def _has_tail(cluster: AnyCluster) -> TypeGuard[Cluster]:

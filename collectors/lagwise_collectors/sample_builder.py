@@ -35,11 +35,17 @@ class SampleBuilder:
     ``errors`` are those of the whole sample. ``facts`` are columns of the ``samples`` row that only the source knows.
     """
 
-    def __init__(self, cluster: AnyCluster, clock: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
+    def __init__(
+        self,
+        cluster: AnyCluster,
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+        cpu_clock: Callable[[], float] = time.process_time,
+    ) -> None:
         self._cluster = cluster
+        self._cpu_clock = cpu_clock
         self._clock = clock
         self._started_at = clock()
-        self._started = time.perf_counter(), time.process_time()
+        self._started = time.perf_counter(), cpu_clock()
         self._sample_id = new_sample_id(self._started_at)
         self._tables: dict[str, pa.Table] = {}
         self.errors = ErrorTally()
@@ -64,7 +70,7 @@ class SampleBuilder:
             self.add(table, {name: [row[name] for row in rows] for name in rows[0]}, at)
 
     def finish(self, *, cpu_seconds: float | None = None) -> Snapshot:
-        """The snapshot. ``cpu_seconds`` is what it took, where that is not this process's CPU time since the start."""
+        """The snapshot. ``cpu_seconds`` is what it took, where that is not what the CPU clock says."""
         wall, cpu = self._started
         row = samples_row(
             sample_id=self._sample_id,
@@ -74,7 +80,7 @@ class SampleBuilder:
             finished_at=self._clock(),
             interval_seconds=self._cluster.interval_seconds,
             wall_seconds=time.perf_counter() - wall,
-            cpu_seconds=time.process_time() - cpu if cpu_seconds is None else cpu_seconds,
+            cpu_seconds=self._cpu_clock() - cpu if cpu_seconds is None else cpu_seconds,
             errors=self.errors,
             groups=self._count(GROUPS, "error", nulls=True),
             group_partitions=self._count(COMMITS, "committed", nulls=False),

@@ -52,7 +52,8 @@ class ReplicaTally:
 
     def __init__(self, racks: Mapping[int, str | None]) -> None:
         self._racks = racks
-        self._has_racks = len({rack for rack in racks.values() if rack is not None}) > 1
+        #: Whether partitions that lack nothing count as well: all of their replicas may be in one rack.
+        self.has_racks = len({rack for rack in racks.values() if rack is not None}) > 1
         self._found: dict[ReplicaState, ReplicaTrouble] = {}
         self._missing: dict[ReplicaState, set[int]] = {}
 
@@ -62,7 +63,7 @@ class ReplicaTally:
         for one in partitions:
             has, in_sync = len(one.replicas), len(one.in_sync)
             # Nearly all partitions are well, and there are many.
-            if one.leader is not None and in_sync >= has and in_sync >= least and not self._has_racks:
+            if one.leader is not None and in_sync >= has and in_sync >= least and not self.has_racks:
                 continue
             state = self._state(one, has, in_sync, least)
             if state is not None:
@@ -85,7 +86,7 @@ class ReplicaTally:
             return ReplicaState.MIN_ISR_TOO_HIGH if has < least else ReplicaState.UNDER_MIN_ISR
         if in_sync < has:
             return ReplicaState.LAST_REPLICA if in_sync == 1 else ReplicaState.UNDER_REPLICATED
-        return ReplicaState.ONE_RACK if self._has_racks and self._in_one_rack(one.replicas) else None
+        return ReplicaState.ONE_RACK if self.has_racks and self._in_one_rack(one.replicas) else None
 
     def _in_one_rack(self, replicas: Collection[int]) -> bool:
         racks = {self._racks.get(broker) for broker in replicas}

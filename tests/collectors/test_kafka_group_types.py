@@ -191,7 +191,7 @@ def test_groups_seen_before_are_unreadable_and_not_gone_where_our_requests_fail(
         assert types_of(source.collect()) == {group: "connect", lab.name("simple"): "simple"}
         password.write_text("rotated")
         assert source._session is not None
-        source._session._group_reader.close()  # as after the broker has closed the connection
+        source._session.own.close()  # as after the broker has closed the connection
         refused = source.collect()
         password.unlink()
         without = source.collect()

@@ -4,6 +4,7 @@ import base64
 import uuid
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -15,9 +16,12 @@ from confluent_kafka.admin import NewTopic
 from lagwise.domain.vocabulary import EventKind
 from lagwise.tables.raw import WATERMARKS
 from lagwise_collectors.kafka.requests.group_members import KafkaGroup
+from lagwise_collectors.kafka.requests.topic_columns import KafkaTopic
 from lagwise_collectors.kafka.source import KafkaSource
 from lagwise_collectors.kafka_protocol.client import ProtocolClient
 from lagwise_collectors.kafka_protocol.committed_offsets import read_commits
+from lagwise_collectors.kafka_protocol.topics import describe_topics
+from lagwise_collectors.kafka_protocol.watermarks import read_watermarks
 from lagwise_collectors.protocol import ErrorTally, Snapshot
 from lagwise_collectors.sample_diff.compare_samples import PreviousSample, compare_samples
 from lagwise_sandbox.broker import KafkaBroker
@@ -129,3 +133,28 @@ def test_a_coordinator_that_has_moved_is_asked_where_it_is_now(brokers: tuple[Ka
         client._coordinators.update({name: 3 - node for name, node in before.items()})
         assert offsets() == list(range(10))
         assert client._coordinators == before
+
+
+def test_a_leader_that_has_moved_since_the_topic_was_described_costs_nothing(
+    brokers: tuple[KafkaBroker, KafkaBroker],
+) -> None:
+    """Each partition's replica that is not the leader is asked, and says so; and a broker that is not there."""
+    lab = Lab(brokers[0].client_settings())
+    topic = lab.name("topic")
+    new = NewTopic(topic, 4, replica_assignment=[[1, 2], [2, 1], [1, 2], [2, 1]])
+    lab.admin.create_topics([new])[topic].result(20)
+    eventually(lambda: lab.produce(topic, {number: number + 1 for number in range(4)}) is None)
+    with closing(ProtocolClient(lab.cluster())) as client:
+
+        def described() -> KafkaTopic | None:
+            found = describe_topics(client, [topic], ErrorTally())[topic]
+            return found if found.leader.tolist() == [1, 2, 1, 2] else None
+
+        now = eventually(described)
+        for leaders in ([2, 1, 2, 1], [1, 2, 2, 9]):
+            before, errors = replace(now, leader=np.array(leaders, np.int32)), ErrorTally()
+            marks = read_watermarks(client, {topic: before}, {}, errors, lambda: datetime.now(UTC))
+            assert not errors
+            assert marks.high_watermark.tolist() == marks.last_stable.tolist() == [1, 2, 3, 4]
+            assert (marks.log_start.tolist(), marks.leader.tolist()) == ([0] * 4, [1, 2, 1, 2])
+            assert marks.read_at is not None

@@ -20,8 +20,16 @@ from hypothesis import strategies as st
 
 from lagwise.config import Cluster
 from lagwise_collectors.kafka.requests.errors import KafkaTrouble
-from lagwise_collectors.kafka_protocol import controller_clock, group_messages, messages, sasl, schema
-from lagwise_collectors.kafka_protocol.columns import ColumnsOf
+from lagwise_collectors.kafka_protocol import (
+    controller_clock,
+    group_messages,
+    messages,
+    offset_messages,
+    sasl,
+    schema,
+    topic_messages,
+)
+from lagwise_collectors.kafka_protocol.columns import ColumnsOf, NumberLists
 from lagwise_collectors.kafka_protocol.connection import Connection
 from lagwise_collectors.kafka_protocol.schema import Api, ArrayOf, Field, Fixed, Kind, Sized, Struct
 from lagwise_collectors.kafka_protocol.security import reach_of
@@ -31,7 +39,7 @@ from tests.collectors import kafka_members
 
 APIS = [
     one
-    for module in (messages, group_messages, controller_clock, kafka_members)
+    for module in (messages, group_messages, offset_messages, topic_messages, controller_clock, kafka_members)
     for one in vars(module).values()
     if isinstance(one, Api)
 ]
@@ -158,32 +166,56 @@ def as_rows(kind: Kind, value: Any, version: int) -> Any:
         return None
     if isinstance(kind, Struct):
         return {one.name: as_rows(one.kind, value[one.name], version) for one in kind.fields}
-    if isinstance(kind, ColumnsOf) and isinstance(value, dict):
-        names, counts = value.pop("name"), value.pop("rows")
-        columns = {
-            name: column.tolist() if isinstance(column, np.ndarray) else column for name, column in value.items()
-        }
-        every = iter(range(sum(counts)))
-        return [
-            {
-                "name": name,
-                "partitions": [
-                    {field: column and column[row] for field, column in columns.items()} for row in islice(every, count)
-                ],
-            }
-            for name, count in zip(names, counts, strict=True)
-        ]
     if isinstance(kind, ColumnsOf):
-        return [
-            {
-                "name": topic["name"],
-                "partitions": [{**one, "metadata": one["metadata"] or None} for one in topic["partitions"]],
-            }
-            for topic in value
-        ]
+        return rows_of_columns(kind, value) if isinstance(value, dict) else rows_without_empty_texts(kind, value)
     if isinstance(kind, ArrayOf):
         return [as_rows(kind.element, one, version) for one in value]
     return value
+
+
+def rows_of_columns(kind: ColumnsOf, value: dict[str, Any]) -> list[dict[str, Any]]:
+    inner, _ = inner_of(kind)
+    columns = {name: cells(column) for name, column in value.pop(inner).items()}
+    every = iter(range(sum(counts := value.pop("rows"))))
+    return [
+        {name: column and column[number] for name, column in value.items()}
+        | {
+            inner: [
+                {field: column and column[row] for field, column in columns.items()} for row in islice(every, count)
+            ]
+        }
+        for number, count in enumerate(counts)
+    ]
+
+
+def cells(column: Any) -> list[Any] | None:
+    if isinstance(column, NumberLists):
+        numbers = iter(column.values.tolist())
+        return [list(islice(numbers, count)) for count in column.counts.tolist()]
+    return column.tolist() if isinstance(column, np.ndarray) else column
+
+
+def rows_without_empty_texts(kind: ColumnsOf, value: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    inner, fields = inner_of(kind)
+    texts = {one.name for one in fields if isinstance(one.kind, Sized)}
+    return [
+        {
+            **outer,
+            inner: [
+                {name: (cell or None) if name in texts else cell for name, cell in one.items()} for one in outer[inner]
+            ],
+        }
+        for outer in value
+    ]
+
+
+def inner_of(kind: ColumnsOf) -> tuple[str, tuple[Field, ...]]:
+    """Name and fields of the inner structures."""
+    assert isinstance(kind.element, Struct)
+    [inner] = [one for one in kind.element.fields if isinstance(one.kind, ArrayOf)]
+    assert isinstance(inner.kind, ArrayOf)
+    assert isinstance(inner.kind.element, Struct)
+    return inner.name, inner.kind.element.fields
 
 
 class TestAnswers:
@@ -221,12 +253,80 @@ class TestAnswers:
             value["groups"] = [{"group_id": "g", "topics": topics, "error_code": 0}]
         else:
             value |= {"topics": topics, "error_code": 0}
-        api, body = group_messages.OFFSET_FETCH, encoded(group_messages.OFFSET_FETCH, version, value)
+        api, body = offset_messages.OFFSET_FETCH, encoded(offset_messages.OFFSET_FETCH, version, value)
         found = api.decode(body, version)
         assert as_rows(api.response, found, version) == as_rows(api.response, value, version)
         if count:
             with pytest.raises(MalformedAnswer):
                 api.decode(body[: -data.draw(st.integers(1, min(40, len(body) - 1)))], version)
+
+    @settings(max_examples=60)
+    @given(version=st.integers(4, 12), count=st.integers(0, 40), data=st.data())
+    def test_columns_with_arrays_are_the_rows_whatever_their_lengths(
+        self, version: int, count: int, data: st.DataObject
+    ) -> None:
+        """In blocks where all partitions have as many replicas as the first one, one by one otherwise."""
+        usual = data.draw(st.sampled_from([0, 1, 3, 127, 200]))
+        odd = data.draw(st.dictionaries(st.integers(0, 40), st.integers(0, 5), max_size=2))
+        partitions = [
+            {
+                "error_code": number % 3,
+                "partition_index": number,
+                "leader_id": number % 4 - 1,
+                "leader_epoch": 7 if version >= 7 else None,
+                "replica_nodes": list(range(odd.get(number, usual))),
+                "isr_nodes": list(range(odd.get(number, usual)))[:2],
+                "offline_replicas": [] if version >= 5 else None,
+            }
+            for number in range(count)
+        ]
+        topic = {
+            "error_code": 0,
+            "topic_id": b"0123456789abcdef" if version >= 10 else None,
+            "is_internal": False,
+            "topic_authorized_operations": 0 if version >= 8 else None,
+        }
+        value: dict[str, Any] = {
+            "throttle_time_ms": 0,
+            "brokers": [],
+            "cluster_id": None,
+            "controller_id": 1,
+            "topics": [
+                {**topic, "name": "t", "partitions": partitions},
+                {**topic, "name": "u", "partitions": partitions[:2]},
+            ],
+            "cluster_authorized_operations": 0 if 8 <= version <= 10 else None,
+        }
+        api, body = topic_messages.METADATA, encoded(topic_messages.METADATA, version, value)
+        found = api.decode(body, version)
+        assert as_rows(api.response, found, version) == as_rows(api.response, value, version)
+        with pytest.raises(MalformedAnswer):
+            api.decode(body[: -data.draw(st.integers(1, min(40, len(body) - 1)))], version)
+
+    @pytest.mark.parametrize(
+        "version", range(offset_messages.LIST_OFFSETS.lowest, offset_messages.LIST_OFFSETS.highest + 1)
+    )
+    def test_columns_are_written_as_their_rows_are(self, version: int) -> None:
+        topics = {"name": ["t", "empty", "u"], "rows": [2, 0, 1]}
+        columns = {
+            "partition_index": np.array([0, 5, 2**31 - 1]),
+            "current_leader_epoch": np.full(3, -1),
+            "timestamp": np.array([-1, -2, 2**62]),
+        }
+        numbers = iter(range(3))
+        rows = [
+            {
+                "name": name,
+                "partitions": [
+                    {field: int(column[row]) for field, column in columns.items()} for row in islice(numbers, count)
+                ],
+            }
+            for name, count in zip(topics["name"], topics["rows"], strict=True)
+        ]
+        head = {"replica_id": -1, "isolation_level": 1}
+        api = offset_messages.LIST_OFFSETS
+        written = api.encode({**head, "topics": {**topics, "partitions": columns}}, version)
+        assert written == api.encode({**head, "topics": rows}, version)
 
     @settings(max_examples=300)
     @given(data=st.data())
@@ -248,7 +348,7 @@ class TestAnswers:
             group_messages.LIST_GROUPS.decode(body, 1)
         columns = struct.pack(">iih", 0, 1, 1) + b"t" + struct.pack(">i", count)
         with pytest.raises(MalformedAnswer, match="elements"):
-            group_messages.OFFSET_FETCH.decode(columns, 3)
+            offset_messages.OFFSET_FETCH.decode(columns, 3)
 
     def test_an_integer_that_never_ends(self) -> None:
         with pytest.raises(MalformedAnswer, match="32 bits"):

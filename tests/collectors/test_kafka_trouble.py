@@ -7,6 +7,7 @@ import shutil
 import socket
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import psutil
@@ -24,6 +25,7 @@ from lagwise.config import Cluster
 from lagwise.tables.raw import COMMITS, GROUPS, TOPICS, WATERMARKS
 from lagwise_collectors.kafka.requests import committed_offsets
 from lagwise_collectors.kafka.source import KafkaSource
+from lagwise_collectors.kafka_in_process import KafkaInProcess
 from lagwise_collectors.protocol import Check, Snapshot
 from lagwise_collectors.reader_process.isolated_source import IsolatedSource
 from lagwise_collectors.run import check_access
@@ -300,7 +302,10 @@ class TestBrokerGone:
         with KafkaBroker(data=tmp_path / "broker") as running:
             yield running
 
-    def test_a_broker_that_dies_and_comes_back(self, own: KafkaBroker, caplog: pytest.LogCaptureFixture) -> None:
+    @pytest.mark.parametrize("kind", [IsolatedSource, KafkaInProcess])
+    def test_a_broker_that_dies_and_comes_back(
+        self, own: KafkaBroker, kind: type[IsolatedSource | KafkaInProcess]
+    ) -> None:
         """librdkafka may end its process at this (which is why it has one); the samples go on."""
         lab = Lab(own.client_settings())
         topic, group = lab.topic(), lab.name("reader")
@@ -312,7 +317,7 @@ class TestBrokerGone:
         def committed(snapshot: Snapshot) -> list[int]:
             return [row["committed"] for row in rows(snapshot, COMMITS)]
 
-        with reading(cluster) as source:
+        with closing(kind(cluster)) as source:
             assert committed(source.collect()) == [4]
             for _ in range(2):
                 own.kill()
@@ -324,11 +329,14 @@ class TestBrokerGone:
                 assert committed(back) == [4]
                 assert rows(back, WATERMARKS)[0]["high_watermark"] == 9
 
-    def test_a_broker_that_hangs_costs_the_timeout_and_no_more(self, own: KafkaBroker) -> None:
+    @pytest.mark.parametrize("kind", [IsolatedSource, KafkaInProcess])
+    def test_a_broker_that_hangs_costs_the_timeout_and_no_more(
+        self, own: KafkaBroker, kind: type[IsolatedSource | KafkaInProcess]
+    ) -> None:
         lab = Lab(own.client_settings())
         lab.commit(lab.name("reader"), lab.topic(), {0: 4})
         cluster = lab.cluster(timeout_seconds=1.0)
-        with reading(cluster) as source:
+        with closing(kind(cluster)) as source:
             assert source.collect().header["groups"] == 1
             assert own.pid is not None
             assert Path(psutil.Process(own.pid).exe()).name == "java", "the broker itself, nothing that started it"

@@ -20,7 +20,7 @@ from lagwise.tables.raw import COMMITS, EVENTS, RAW_TABLES, SAMPLES
 from lagwise.tables.store import Lake
 from lagwise_collectors.run import collect_forever, collect_once
 from lagwise_sandbox.broker import KafkaBroker
-from tests.collectors.kafka import Lab, eventually
+from tests.collectors.kafka import BY_LIBRDKAFKA, Lab, eventually
 from tests.stopped import stop
 
 pytestmark = pytest.mark.process
@@ -128,11 +128,33 @@ def test_rounds_go_on_at_their_interval_and_show_what_happened_between(broker: K
     assert readers() == []
 
 
+@pytest.fixture
+def silent() -> Iterator[Cluster]:
+    """A cluster that lets everybody connect and never says anything."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = f"127.0.0.1:{server.getsockname()[1]}"
+        yield Cluster(name="silent", bootstrap=address, timeout_seconds=60.0, interval_seconds=1.0)
+
+
 @pytest.mark.broker
-def test_a_cluster_that_hangs_costs_only_itself(broker: KafkaBroker, tmp_path: Path) -> None:
+def test_a_cluster_that_hangs_costs_only_itself(broker: KafkaBroker, tmp_path: Path, silent: Cluster) -> None:
     lab = Lab(broker.client_settings())
     lab.commit(lab.name("reader"), lab.topic(), {0: 0})
-    clusters = [lab.cluster(name=name, interval_seconds=1.0) for name in ("one", "other")]
+    config = config_of(tmp_path, silent, lab.cluster(name="other", interval_seconds=1.0))
+    with Running(config):
+        eventually(lambda: len(samples_of(config)) >= 5)
+        assert {row["cluster"] for row in samples_of(config)} == {"other"}
+        assert readers() == [], "both are read in this process"
+        began = time.monotonic()
+    assert time.monotonic() - began < 10  # nor does it keep the collector from stopping
+
+
+@pytest.mark.broker
+def test_a_reader_process_that_hangs_costs_only_its_cluster(broker: KafkaBroker, tmp_path: Path) -> None:
+    """Settings that only librdkafka knows: both clusters are read in a process of their own."""
+    lab = Lab(broker.client_settings())
+    lab.commit(lab.name("reader"), lab.topic(), {0: 0})
+    clusters = [lab.cluster(name=name, interval_seconds=1.0, **BY_LIBRDKAFKA) for name in ("one", "other")]
     config = config_of(tmp_path, *clusters)
 
     def counts() -> list[int]:

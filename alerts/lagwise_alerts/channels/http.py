@@ -265,10 +265,11 @@ def _retry_after(value: str | None, now: datetime) -> float | None:
     """Seconds of a Retry-After header, which is a number of seconds or a date (RFC 9110, 10.2.3)."""
     if value is None:
         return None
-    if value.strip().isascii() and value.strip().isdigit():
-        return float(value)
+    seconds = value.strip(" \t")
+    if seconds.isascii() and seconds.isdigit():
+        return float(seconds)
     try:
         at = parsedate_to_datetime(value)
-    except ValueError:
+    except (ValueError, OverflowError):  # the latter of a year with too many digits
         return None
     return max(0.0, ((at if at.tzinfo else at.replace(tzinfo=UTC)) - now).total_seconds())

@@ -5,25 +5,19 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from confluent_kafka.admin import ResourceType
 
 from lagwise.config import Cluster
 from lagwise.domain.humanise import plural
 from lagwise.platform.errors import ConfigError
 from lagwise_collectors.kafka.group_reader import GroupReader
+from lagwise_collectors.kafka.own_path import OwnPath, Part
 from lagwise_collectors.kafka.requests.client import KafkaClient
 from lagwise_collectors.kafka.requests.commit_columns import NONE
 from lagwise_collectors.kafka.requests.errors import ADVICE, KafkaTrouble
 from lagwise_collectors.kafka.requests.group_members import KafkaGroup, topics_of
 from lagwise_collectors.kafka.requests.next_records import LogPosition, try_fetching
-from lagwise_collectors.kafka.requests.topics import (
-    KafkaTopic,
-    ask_topics,
-    described_topics,
-    read_configs,
-    read_offsets_retention,
-)
-from lagwise_collectors.kafka.requests.watermarks import read_watermarks
+from lagwise_collectors.kafka.requests.topic_columns import KafkaTopic
+from lagwise_collectors.kafka.topic_reader import TopicReader
 from lagwise_collectors.offsets_topic.records import OFFSETS_TOPIC
 from lagwise_collectors.offsets_topic.session import try_reading
 from lagwise_collectors.protocol import Check, ErrorTally
@@ -41,11 +35,12 @@ def check_access(cluster: Cluster) -> list[Check]:
     except (KafkaTrouble, ConfigError) as error:
         kind = error.kind if isinstance(error, KafkaTrouble) else "setting_refused"
         return [Check("connect", False, str(error), None, ADVICE.get(kind, "see the broker's log"))]
-    reader = GroupReader(client, cluster)
+    own = OwnPath(cluster, client.clean)
+    steps = _Steps(client, cluster, own, GroupReader(client, own, cluster), TopicReader(client, own))
     try:
-        checks = _Steps(client, cluster, reader).run(first_broker)
+        checks = steps.run(first_broker)
     finally:
-        reader.close()
+        own.close()
     return [Check("connect", True, f"{plural(node_count, 'broker')} at {cluster.bootstrap}"), *checks]
 
 
@@ -53,7 +48,9 @@ def check_access(cluster: Cluster) -> list[Check]:
 class _Steps:
     client: KafkaClient
     cluster: Cluster
-    reader: GroupReader
+    own: OwnPath
+    group_reader: GroupReader
+    topic_reader: TopicReader
     types: Mapping[str, str | None] = field(default_factory=dict)
     groups: list[KafkaGroup] = field(default_factory=list)
     topics: dict[str, KafkaTopic] = field(default_factory=dict)
@@ -66,7 +63,6 @@ class _Steps:
             *self._every_type(),
             self._try("describe groups", _DESCRIBE_GROUPS, self._describe_groups),
             self._try("committed offsets", f"{_DESCRIBE_GROUPS}, {_DESCRIBE_TOPICS}", self._commits),
-            *self._own_requests(),
             self._try("describe topics", _DESCRIBE_TOPICS, self._describe_topics),
             self._try("watermarks", _DESCRIBE_TOPICS, self._watermarks),
             self._optional(
@@ -90,6 +86,7 @@ class _Steps:
                 f"grant the account Describe and DescribeConfigs on the topic {OFFSETS_TOPIC}: without them Lagwise "
                 "cannot warn when committed offsets are at risk",
             ),
+            *self._own_requests(),
             *self._records(),
             *self._exact_events(),
         ]
@@ -147,7 +144,7 @@ class _Steps:
             return Check(name, False, f"{trouble.kind}: {trouble}", privilege, advice, required=False)
 
     def _list(self, errors: ErrorTally) -> str:
-        listing = self.reader.list_groups(self.cluster.groups.selects, errors)
+        listing = self.group_reader.list_groups(self.cluster.groups.selects, errors)
         self.types = listing.types
         seen = sum(listing.seen.values())
         if not seen:
@@ -159,7 +156,7 @@ class _Steps:
         return f"{plural(seen, 'group')} visible ({by_type}), {len(listing.types)} of them watched"
 
     def _every_type(self) -> list[Check]:
-        refusal = self.reader.refusal
+        refusal = self.group_reader.refusal
         if refusal is None:
             return []
         return [
@@ -175,73 +172,66 @@ class _Steps:
         ]
 
     def _own_requests(self) -> list[Check]:
-        refusal = self.reader.offsets_refusal
-        if refusal is None:
-            return []
         return [
             Check(
-                "offsets of many groups at once",
+                f"{part} by Lagwise's own requests",
                 False,
                 f"{refusal.kind}: {refusal}",
-                _DESCRIBE_GROUPS,
-                "nothing is missing: committed offsets are read through librdkafka, which takes more CPU and memory",
+                None,
+                "nothing is missing: librdkafka reads them, which takes more CPU and memory",
                 required=False,
             )
+            for part, refusal in self.own.refusals.items()
         ]
 
     def _describe_groups(self, errors: ErrorTally) -> str:
-        self.groups = self.reader.describe_groups(self.types, errors)
+        self.groups = self.group_reader.describe_groups(self.types, errors)
         members = sum(len(group.members) for group in self.groups)
         return f"{plural(sum(g.error is None for g in self.groups), 'group')} with {plural(members, 'member')}"
 
     def _commits(self, errors: ErrorTally) -> str:
-        commits = self.reader.read_offsets(self.groups, errors)
+        commits = self.group_reader.read_offsets(self.groups, errors)
         names = commits.topics() | topics_of(self.groups)
         self.topics = {name: KafkaTopic(name) for name in names}
         known = int((commits.numbers("committed", np.int64) > NONE).sum())
-        way = "by Lagwise's own requests" if self.reader.reads_offsets_itself else "through librdkafka"
+        way = "by Lagwise's own requests" if self.own.reads(Part.OFFSETS) else "through librdkafka"
         return f"{plural(known, 'committed offset')} on {plural(len(names), 'topic')}, read {way}"
 
     def _describe_topics(self, errors: ErrorTally) -> str:
-        self.topics = described_topics(self.client, ask_topics(self.client, self.topics), errors)
+        self.topics = self.topic_reader.describe(self.topics, errors)
         return plural(sum(t.error is None for t in self.topics.values()), "topic")
 
     def _watermarks(self, errors: ErrorTally) -> str:
-        marks = read_watermarks(self.client, self.topics, {}, errors)
-        self.position = next(
-            (
-                LogPosition(topic, partition, high - 1)
-                for topic, partition, start, high in zip(
-                    marks.topic, marks.partition, marks.log_start, marks.high_watermark, strict=True
-                )
-                if start is not None and high is not None and high > start
-            ),
-            None,
-        )
+        marks = self.topic_reader.watermarks(self.topics, {}, errors)
+        with_records = ((marks.log_start > NONE) & (marks.high_watermark > marks.log_start)).nonzero()[0]
+        if len(with_records):
+            row = int(with_records[0])
+            topic, partition = marks.topics[marks.of_topic[row]], int(marks.partition[row])
+            self.position = LogPosition(topic, partition, int(marks.high_watermark[row]) - 1)
         return plural(marks.error.count(None), "partition")
 
     def _topic_settings(self) -> str:
         names = [name for name, topic in self.topics.items() if topic.error is None]
-        answers = read_configs(self.client, ResourceType.TOPIC, names)
+        answers = self.topic_reader.topic_configs(names)
         for name, answer in answers.items():
             if isinstance(answer, KafkaTrouble):
                 raise KafkaTrouble(answer.kind, f"topic {name}: {answer}")
         return f"settings of {plural(len(answers), 'topic')}"
 
     def _broker_settings(self, broker: int) -> str:
-        answer = read_offsets_retention(self.client, broker)
+        answer = self.topic_reader.offsets_retention(broker)
         if isinstance(answer, KafkaTrouble):
             raise answer
         return f"committed offsets of empty groups are kept for {answer / 3600:g} h"
 
     def _offsets_replicas(self) -> str:
         errors = ErrorTally()
-        topic = described_topics(self.client, ask_topics(self.client, [OFFSETS_TOPIC]), errors)[OFFSETS_TOPIC]
+        topic = self.topic_reader.describe([OFFSETS_TOPIC], errors)[OFFSETS_TOPIC]
         if topic.error == "unknown_topic":
             return f"there is no {OFFSETS_TOPIC} yet: no group has committed"
         if topic.error is not None:
             raise KafkaTrouble(topic.error, errors.example(topic.error))
-        settings = read_configs(self.client, ResourceType.TOPIC, [OFFSETS_TOPIC])[OFFSETS_TOPIC]
+        settings = self.topic_reader.topic_configs([OFFSETS_TOPIC])[OFFSETS_TOPIC]
         if isinstance(settings, KafkaTrouble):
             raise settings
         least = settings.get("min.insync.replicas")

@@ -1,27 +1,24 @@
 """What a sample reports of the cluster itself: brokers, racks, replicas, the offsets topic, the controller's clock."""
 
 import time
-from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import Future
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any
 
-from confluent_kafka.admin import ResourceType
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
 
 from lagwise.domain.cluster_findings import BROKER, CONTROLLER
 from lagwise.domain.replicas import Replicas, ReplicaTally
 from lagwise.domain.vocabulary import OFFSETS_TOPIC
-from lagwise_collectors.kafka.requests.client import KafkaClient
+from lagwise_collectors.kafka.own_path import OwnPath
+from lagwise_collectors.kafka.requests.commit_columns import NONE
 from lagwise_collectors.kafka.requests.errors import KafkaTrouble
-from lagwise_collectors.kafka.requests.topics import (
-    CONFIG_REFRESH_SECONDS,
-    KafkaTopic,
-    ask_topics,
-    described_topics,
-    read_configs,
-)
-from lagwise_collectors.kafka_protocol.client import ProtocolClient
+from lagwise_collectors.kafka.requests.topic_columns import KafkaTopic
+from lagwise_collectors.kafka.topic_configs import CONFIG_REFRESH_SECONDS
+from lagwise_collectors.kafka.topic_reader import TopicReader
 from lagwise_collectors.kafka_protocol.controller_clock import ControllerClock, read_controller_clock
 from lagwise_collectors.protocol import ErrorTally
 
@@ -29,47 +26,32 @@ from lagwise_collectors.protocol import ErrorTally
 _ABSENT = frozenset({"unknown_topic", "topic_not_authorized"})
 
 
-class AskedFacts(NamedTuple):
-    """Requests that are under way."""
-
-    brokers: "Future[Any]"
-    offsets_topic: Mapping[str, "Future[Any]"]
-
-
 class ClusterFacts:
     """Columns of ``samples`` about one cluster. Whatever cannot be read is null, and no error: ``lagwise doctor`` says
     which right is missing."""
 
-    def __init__(self, client: KafkaClient, clock: Callable[[], datetime]) -> None:
-        self._client = client
+    def __init__(self, reader: TopicReader, own: OwnPath, clock: Callable[[], datetime]) -> None:
+        self._reader = reader
+        self._own = own
         self._clock = clock
         self._offsets_min_isr: int | None = None
         self._controller: ControllerClock | None = None
         self._read_at = -CONFIG_REFRESH_SECONDS
 
-    def ask(self) -> AskedFacts:
-        """Ask for what each sample needs; the brokers answer while other things are read."""
-        asked = self._client.admin.describe_cluster(request_timeout=self._client.timeout_seconds)
-        return AskedFacts(asked, ask_topics(self._client, [OFFSETS_TOPIC]))
-
-    def columns(
-        self,
-        asked: AskedFacts,
-        topics: Iterable[KafkaTopic],
-        min_isr_of: Callable[[str], int | None],
-        protocol: ProtocolClient | None,
-    ) -> dict[str, Any]:
+    def columns(self, topics: Iterable[KafkaTopic], min_isr_of: Callable[[str], int | None]) -> dict[str, Any]:
         """The columns. ``topics`` are the watched ones, ``min_isr_of`` their min.insync.replicas where known."""
-        offsets = described_topics(self._client, asked.offsets_topic, ErrorTally())[OFFSETS_TOPIC]
+        offsets = self._reader.describe([OFFSETS_TOPIC], ErrorTally())[OFFSETS_TOPIC]
         try:
-            nodes = {node.id: node.rack or None for node in self._client.wait(asked.brokers).nodes}
+            nodes = self._reader.racks()
         except KafkaTrouble:
             return {}
-        self._refresh(offsets, protocol)
+        if not nodes:
+            return {}
+        self._refresh(offsets)
         return {
             "brokers": self._broker_rows(nodes),
             "replicas": self._replicas(offsets, list(topics), min_isr_of, nodes),
-            "offsets_topic_replicas": min((len(one.replicas) for one in offsets.partitions), default=None),
+            "offsets_topic_replicas": int(_lengths(offsets.replicas).min()) if offsets.partitions else None,
             "offsets_topic_min_isr": self._offsets_min_isr,
         }
 
@@ -95,26 +77,43 @@ class ClusterFacts:
         watched, of_offsets = ReplicaTally(racks), ReplicaTally(racks)
         for topic in readable:
             if topic.name != OFFSETS_TOPIC:
-                watched.add(topic.name, _replicas_of(topic), min_isr_of(topic.name))
-        of_offsets.add(OFFSETS_TOPIC, _replicas_of(offsets), self._offsets_min_isr)
+                least = min_isr_of(topic.name)
+                watched.add(topic.name, _replicas_of(topic, least, watched.has_racks), least)
+        of_offsets.add(OFFSETS_TOPIC, _replicas_of(offsets, None, True), self._offsets_min_isr)
         return [
             {"topic": topic, **asdict(trouble)}
             for topic, tally in ((OFFSETS_TOPIC, of_offsets), (None, watched))
             for trouble in tally.troubles()
         ]
 
-    def _refresh(self, offsets: KafkaTopic, protocol: ProtocolClient | None) -> None:
+    def _refresh(self, offsets: KafkaTopic) -> None:
         """Read anew what seldom changes."""
         now = time.monotonic()
         if now - self._read_at < CONFIG_REFRESH_SECONDS:
             return
         self._read_at = now
-        self._controller = None if protocol is None else read_controller_clock(protocol, self._clock)
+        client = self._own.client
+        self._controller = None if client is None else read_controller_clock(client, self._clock)
         if offsets.error is None:
-            settings = read_configs(self._client, ResourceType.TOPIC, [OFFSETS_TOPIC])[OFFSETS_TOPIC]
+            settings = self._reader.topic_configs([OFFSETS_TOPIC])[OFFSETS_TOPIC]
             least = None if isinstance(settings, KafkaTrouble) else settings.get("min.insync.replicas")
             self._offsets_min_isr = None if least is None else int(least)
 
 
-def _replicas_of(topic: KafkaTopic) -> Iterable[Replicas]:
-    return (Replicas(one.number, one.leader, one.replicas, one.isr) for one in topic.partitions)
+def _replicas_of(topic: KafkaTopic, least: int | None, all_of_them: bool) -> Iterator[Replicas]:
+    """The replicas of partitions: of all of them, or only of those that lack a leader or a replica, since nearly all
+    partitions are well, and there are many."""
+    has, in_sync = _lengths(topic.replicas), _lengths(topic.isr)
+    is_wanted = (topic.leader == NONE) | (in_sync < has) | (in_sync < (least or 0)) | all_of_them
+    for at in np.flatnonzero(is_wanted).tolist():
+        leader = int(topic.leader[at])
+        yield Replicas(
+            int(topic.partition[at]),
+            None if leader == NONE else leader,
+            topic.replicas[at].as_py(),
+            topic.isr[at].as_py(),
+        )
+
+
+def _lengths(lists: pa.ListArray) -> NDArray[np.int32]:
+    return np.diff(lists.offsets.to_numpy())

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from lagwise_collectors.kafka.requests.commit_columns import NONE, CommitColumns
 from lagwise_collectors.kafka.requests.next_records import NEAR, LogPosition, NextRecords
-from lagwise_collectors.kafka.requests.watermarks import WatermarkColumns
+from lagwise_collectors.kafka.requests.watermark_columns import WatermarkColumns
 
 #: More than the partition numbers of a topic.
 _PARTITION_NUMBERS = 1 << 31
@@ -44,22 +44,19 @@ def _ends(
     keys: NDArray[Any], topics: Mapping[str, int], marks: WatermarkColumns
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Log start and readable end of the partition of each key; NONE where they were not read."""
-    read = [
-        (topic, partition, start, high if stable is None else min(stable, high))
-        for topic, partition, start, high, stable in zip(
-            marks.topic, marks.partition, marks.log_start, marks.high_watermark, marks.last_stable, strict=True
-        )
-        if start is not None and high is not None and topic in topics
-    ]
+    numbers = np.array([topics.get(name, NONE) for name in marks.topics], np.int64)[marks.of_topic]
+    is_read = (marks.log_start > NONE) & (marks.high_watermark > NONE) & (numbers > NONE)
     nothing = np.full(len(keys), NONE, np.int64)
-    if not read:
+    if not is_read.any():
         return nothing, nothing
-    of_marks = _keys(topics, [(topic, partition) for topic, partition, _, _ in read])
+    of_marks = (numbers * _PARTITION_NUMBERS + marks.partition)[is_read]
+    is_stable_known = marks.last_stable > NONE
+    readable = np.where(is_stable_known, np.minimum(marks.last_stable, marks.high_watermark), marks.high_watermark)
+    starts, ends = marks.log_start[is_read], readable[is_read]
     order = of_marks.argsort()
     place = order[np.searchsorted(of_marks, keys, sorter=order).clip(max=len(order) - 1)]
-    is_read = of_marks[place] == keys
-    starts, ends = (np.array([row[column] for row in read], np.int64) for column in (2, 3))
-    return np.where(is_read, starts[place], NONE), np.where(is_read, ends[place], NONE)
+    is_there = of_marks[place] == keys
+    return np.where(is_there, starts[place], NONE), np.where(is_there, ends[place], NONE)
 
 
 def _keys(topics: Mapping[str, int], pairs: Sequence[tuple[str, int]]) -> NDArray[np.int64]:

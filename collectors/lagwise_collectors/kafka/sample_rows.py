@@ -1,7 +1,7 @@
 """What was read of a Kafka cluster, as rows of a sample."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, fields
+from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
@@ -16,7 +16,7 @@ from lagwise.tables.service_times import JOBS
 from lagwise_collectors.external_offsets.sources import ExternalOffsets
 from lagwise_collectors.kafka.requests.commit_columns import NONE, CommitColumns
 from lagwise_collectors.kafka.requests.group_members import KafkaGroup
-from lagwise_collectors.kafka.requests.watermarks import WatermarkColumns
+from lagwise_collectors.kafka.requests.watermark_columns import WatermarkColumns
 from lagwise_collectors.sample_builder import SampleBuilder, columns_of
 
 
@@ -94,8 +94,23 @@ def _unless_none(numbers: NDArray[Any]) -> pa.Array:
     return pa.array(numbers, mask=numbers <= NONE)
 
 
-def add_watermarks(sample: SampleBuilder, watermarks: WatermarkColumns, now: datetime) -> None:
+def add_watermarks(sample: SampleBuilder, marks: WatermarkColumns, now: datetime) -> None:
     """Rows of ``watermarks``; ``now`` dates them where not one of them could be read."""
-    sample.facts["watermarks_read_at"] = watermarks.read_at
-    columns = {f.name: getattr(watermarks, f.name) for f in fields(watermarks) if f.name != "read_at"}
-    sample.add(WATERMARKS, columns, watermarks.read_at or now)
+    sample.facts["watermarks_read_at"] = marks.read_at
+    has_no_id = np.array([topic_id is None for topic_id in marks.topic_ids], bool)[marks.of_topic]
+    columns = {
+        "topic": _named(marks.of_topic.astype(np.int32), marks.topics),
+        "topic_id": pa.DictionaryArray.from_arrays(
+            pa.array(marks.of_topic.astype(np.int32), mask=has_no_id),
+            pa.array([topic_id or "" for topic_id in marks.topic_ids], pa.string()),
+        ),
+        "partition": pa.array(marks.partition),
+        "log_start": _unless_none(marks.log_start),
+        "high_watermark": _unless_none(marks.high_watermark),
+        "last_stable": _unless_none(marks.last_stable),
+        "leader": _unless_none(marks.leader),
+        "replicas": marks.replicas,
+        "isr": marks.isr,
+        "error": marks.error,
+    }
+    sample.add(WATERMARKS, columns, marks.read_at or now)

@@ -3,12 +3,8 @@
 import logging
 import time
 from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import Future
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
-
-from confluent_kafka import KafkaException
 
 from lagwise.config import Cluster
 from lagwise.platform.errors import ConfigError
@@ -20,22 +16,22 @@ from lagwise_collectors.kafka.access import check_access
 from lagwise_collectors.kafka.cluster_facts import ClusterFacts
 from lagwise_collectors.kafka.group_reader import GroupReader
 from lagwise_collectors.kafka.next_record_column import next_record_column
+from lagwise_collectors.kafka.own_path import OwnPath
 from lagwise_collectors.kafka.requests.client import KafkaClient
 from lagwise_collectors.kafka.requests.commit_columns import CommitColumns
-from lagwise_collectors.kafka.requests.errors import KafkaTrouble, trouble_of
+from lagwise_collectors.kafka.requests.errors import KafkaTrouble
 from lagwise_collectors.kafka.requests.group_members import GroupListing, topics_of
-from lagwise_collectors.kafka.requests.next_records import NextRecordCache, NextRecordFetcher, NextRecords
-from lagwise_collectors.kafka.requests.side_topics import SideTopics
-from lagwise_collectors.kafka.requests.topics import (
-    CONFIG_REFRESH_SECONDS,
-    KafkaTopic,
-    TopicConfigs,
-    ask_topics,
-    described_topics,
-    read_offsets_retention,
+from lagwise_collectors.kafka.requests.next_records import (
+    NextRecordCache,
+    NextRecordFetcher,
+    NextRecords,
+    RecordFetcher,
 )
-from lagwise_collectors.kafka.requests.watermarks import read_watermarks
+from lagwise_collectors.kafka.requests.side_topics import SideTopics
+from lagwise_collectors.kafka.requests.topic_columns import KafkaTopic
 from lagwise_collectors.kafka.sample_rows import add_commits, add_groups, add_jobs, add_watermarks
+from lagwise_collectors.kafka.topic_configs import CONFIG_REFRESH_SECONDS, TopicConfigs
+from lagwise_collectors.kafka.topic_reader import TopicReader
 from lagwise_collectors.protocol import Check, ErrorTally, Snapshot
 from lagwise_collectors.sample_builder import SampleBuilder, SideTopicName
 
@@ -54,8 +50,9 @@ class KafkaSource:
     """Samples one Kafka cluster.
 
     librdkafka can crash its process, so outside tests and benchmarks this runs in a reader process of its own
-    (:mod:`lagwise_collectors.reader_process.isolated_source`). ``state`` is the file in which the offsets of next
-    records survive that process.
+    (:mod:`lagwise_collectors.reader_process.isolated_source`), or with our ``own_requests_only``: then NeedsLibrdkafka
+    is raised where those are not enough. ``state`` is the file in which the offsets of next records survive that
+    process; ``fetcher`` looks them up.
     """
 
     def __init__(
@@ -64,9 +61,13 @@ class KafkaSource:
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
         *,
         state: Path | None = None,
+        own_requests_only: bool = False,
+        fetcher: Callable[[Cluster], RecordFetcher] = NextRecordFetcher,
     ) -> None:
         self._cluster = cluster
         self._clock = clock
+        self._own_requests_only = own_requests_only
+        self._make_fetcher = fetcher
         self._next_record_cache = None if state is None else NextRecordCache(state)
         self._offset_sources = OffsetSources(
             cluster.external_offsets,
@@ -78,7 +79,9 @@ class KafkaSource:
 
     def collect(self) -> Snapshot:
         """One sample. Where the cluster cannot be used at all, its ``samples`` row is all there is, and says why."""
-        sample = SampleBuilder(self._cluster, self._clock)
+        # In a process of its own, librdkafka's threads count as well; in the collector's, other clusters' do not.
+        cpu_clock = time.thread_time if self._own_requests_only else time.process_time
+        sample = SampleBuilder(self._cluster, self._clock, cpu_clock)
         try:
             self._read(sample)
         except (KafkaTrouble, ConfigError) as error:
@@ -99,9 +102,20 @@ class KafkaSource:
         if session is not None:
             session.close()
 
+    def abandon(self) -> None:
+        """End a sample that is under way, from another thread."""
+        session = self._session
+        if session is not None:
+            session.own.abandon()
+
     def _read(self, sample: SampleBuilder) -> None:
         if self._session is None:
-            self._session = _Session(self._cluster, self._clock, self._next_record_cache, self._offset_sources)
+            client = KafkaClient(self._cluster)
+            own = OwnPath(self._cluster, client.clean, is_alone=self._own_requests_only)
+            fetcher = self._make_fetcher(self._cluster) if self._cluster.skip_control_records else None
+            self._session = _Session(
+                self._cluster, self._clock, client, own, fetcher, self._next_record_cache, self._offset_sources
+            )
         session, level = self._session, logging.DEBUG
         self._offset_sources.begin()
         try:
@@ -151,21 +165,26 @@ class _Session:
         self,
         cluster: Cluster,
         clock: Callable[[], datetime],
+        client: KafkaClient,
+        own: OwnPath,
+        fetcher: RecordFetcher | None,
         next_record_cache: NextRecordCache | None,
         offset_sources: OffsetSources,
     ) -> None:
-        self.client = KafkaClient(cluster)
+        self.client = client
+        self.own = own
         self._cluster = cluster
         self._clock = clock
         self._offset_sources = offset_sources
-        self._topic_names = TopicNames(self.client.topic_names)
-        self._group_reader = GroupReader(self.client, cluster, clock)
+        self._group_reader = GroupReader(self.client, self.own, cluster, clock)
+        self._topic_reader = TopicReader(self.client, self.own, clock)
+        self._topic_names = TopicNames(self._topic_reader.names)
         self._commits = CommitColumns()
-        self._fetcher = NextRecordFetcher(cluster) if cluster.skip_control_records else None
-        self._next_records = NextRecords(self._fetcher, next_record_cache) if self._fetcher is not None else None
-        self._side_topics = SideTopics(cluster.side_topics, self.client.topic_names)
-        self._configs = TopicConfigs(self.client, cluster.interval_seconds)
-        self._cluster_facts = ClusterFacts(self.client, clock)
+        self._fetcher = fetcher
+        self._next_records = None if fetcher is None else NextRecords(fetcher, next_record_cache)
+        self._side_topics = SideTopics(cluster.side_topics, self._topic_reader.names)
+        self._configs = TopicConfigs(self._topic_reader.topic_configs, cluster.interval_seconds)
+        self._cluster_facts = ClusterFacts(self._topic_reader, self.own, clock)
         self._selected: dict[str, bool] = {}
         self._groups: dict[str, str | None] = {}
         self._topics: dict[str, KafkaTopic] = {}
@@ -175,13 +194,10 @@ class _Session:
 
     def read(self, sample: SampleBuilder) -> None:
         """Read everything into the sample, commits strictly before watermarks."""
+        self.own.begin_sample()
         listing = self._group_reader.list_groups(self._selects, sample.errors)
-        self.client.answered()
         groups = self._group_reader.describe_groups(self._with_unlisted(listing), sample.errors)
         described_at = self._clock()
-        # Nearly all topics are those of the last sample: the broker describes them while the commits come in.
-        asked = ask_topics(self.client, self._topics)
-        asked_facts = self._cluster_facts.ask()
         commits = self._group_reader.read_offsets(groups, sample.errors)
         types = {group.name: group.type for group in groups}
         external = self._offset_sources.finish(self._selects, sample.errors)
@@ -189,11 +205,11 @@ class _Session:
         wanted = commits.topics() | topics_of(groups)
         side_topics = self._side_topics_of(wanted, sample.errors)
         wanted |= set(side_topics)
-        topics = self._described(wanted, asked, sample.errors)
+        topics = self._described(wanted, sample.errors)
         forbidden = {name for name, topic in topics.items() if topic.error == _FORBIDDEN}
         wanted |= commits.keep_hidden(self._commits, forbidden, {group.name for group in groups})
         lost = [name for name, topic in topics.items() if topic.error is not None]
-        marks = read_watermarks(self.client, topics, self._partitions(lost, commits), sample.errors, self._clock)
+        marks = self._topic_reader.watermarks(topics, self._partitions(lost, commits), sample.errors)
         if self._next_records is not None:
             commits.next_record = next_record_column(self._next_records, commits, marks)
         add_groups(sample, groups, described_at)
@@ -202,9 +218,7 @@ class _Session:
         add_watermarks(sample, marks, self._clock())
         sample.add_rows(TOPICS, self._configs.rows(topics, side_topics, self._clock(), sample.errors), self._clock())
         sample.facts["offsets_retention_seconds"] = self._offsets_retention(topics)
-        sample.facts |= self._cluster_facts.columns(
-            asked_facts, topics.values(), self._configs.min_isr, self._group_reader.protocol
-        )
+        sample.facts |= self._cluster_facts.columns(topics.values(), self._configs.min_isr)
         self._groups = types
         self._topics = {
             name: topic for name, topic in topics.items() if name in wanted and topic.error in (None, _FORBIDDEN)
@@ -213,15 +227,14 @@ class _Session:
 
     def close(self) -> None:
         """Close what does not end by itself."""
-        self._group_reader.close()
+        self.own.close()
         if self._fetcher is not None:
             self._fetcher.close()
 
     def _side_topics_of(self, read: set[str], errors: ErrorTally) -> dict[str, SideTopicName]:
         try:
             return self._side_topics.of(read)
-        except KafkaException as error:
-            trouble = self.client.explained(trouble_of(error))
+        except KafkaTrouble as trouble:
             errors.note(trouble.kind, f"listing the names of all topics: {trouble}")
             return {}
 
@@ -236,13 +249,10 @@ class _Session:
         cannot be read is shown as unreadable, and not as gone."""
         return listing.types if listing.complete else {**self._groups, **listing.types}
 
-    def _described(
-        self, wanted: set[str], asked: Mapping[str, "Future[Any]"], errors: ErrorTally
-    ) -> dict[str, KafkaTopic]:
+    def _described(self, wanted: set[str], errors: ErrorTally) -> dict[str, KafkaTopic]:
         """The wanted topics; and of those wanted in the last sample only, the ones that were deleted or forbidden
         since."""
-        new = ask_topics(self.client, wanted - set(asked))
-        topics = described_topics(self.client, {**asked, **new}, errors)
+        topics = self._topic_reader.describe(wanted | self._topics.keys(), errors)
         return {
             name: topic for name, topic in topics.items() if name in wanted or topic.error in (_DELETED, _FORBIDDEN)
         }
@@ -250,7 +260,7 @@ class _Session:
     def _partitions(self, names: Iterable[str], commits: CommitColumns) -> dict[str, set[int]]:
         """The partitions of these topics that are committed, owned, or were there in the last sample."""
         partitions = {
-            name: {p.number for p in self._topics[name].partitions} if name in self._topics else set() for name in names
+            name: set(self._topics[name].partition.tolist()) if name in self._topics else set() for name in names
         }
         if partitions:
             for topic, numbers in commits.partitions_of(partitions):
@@ -261,11 +271,11 @@ class _Session:
         now = time.monotonic()
         if now - self._retention_read_at < CONFIG_REFRESH_SECONDS:
             return self._retention_seconds
-        brokers = {p.leader for t in topics.values() for p in t.partitions if p.leader is not None}
+        brokers = {leader for topic in topics.values() for leader in topic.leaders}
         if not brokers:
             return self._retention_seconds
         self._retention_read_at = now
-        answer = read_offsets_retention(self.client, min(brokers))
+        answer = self._topic_reader.offsets_retention(min(brokers))
         if isinstance(answer, KafkaTrouble):
             self._retention_seconds = None
             if self._retention_trouble != answer.kind:

@@ -8,16 +8,23 @@ from typing import Any, NamedTuple
 from lagwise.config import Cluster
 from lagwise_collectors.kafka.requests.errors import KafkaTrouble
 from lagwise_collectors.kafka_protocol.connection import Connection, readable, trouble_of_code
-from lagwise_collectors.kafka_protocol.messages import FIND_COORDINATOR, METADATA
+from lagwise_collectors.kafka_protocol.messages import FIND_COORDINATOR
 from lagwise_collectors.kafka_protocol.schema import Api, Row
 from lagwise_collectors.kafka_protocol.security import reach_of
+from lagwise_collectors.kafka_protocol.topic_messages import METADATA
 
 _GROUP_KEY = 0
+#: The id of no topic.
+_NO_ID = bytes(16)
 #: Requests that are under way on a connection: a broker works on one of them at a time, and does not read the others.
 _UNDER_WAY = 8
+#: A sample is given up after so many times the timeout of a request.
+_TIMEOUTS_IN_SAMPLE = 4
 #: Groups to a request that may name as many as there are.
 _ALL_GROUPS = 1_000_000
 _BATCHED_COORDINATORS = 4
+#: Troubles that say that the broker and our requests do not go together: librdkafka may do better.
+REFUSALS = frozenset({"not_supported", "unsupported_version", "invalid_request", "malformed"})
 #: Errors after which another broker may be the coordinator.
 COORDINATOR_MOVED = frozenset({14, 15, 16})
 _NO_TOPICS: Mapping[str, Any] = {
@@ -49,8 +56,12 @@ class ProtocolClient:
         self._reach = reach_of(cluster)
         self._connections: dict[Address, Connection] = {}
         self._brokers: dict[int, Address] = {}
+        #: The rack of every broker by node id, None where it has none, as of the last answer that named the brokers.
+        self.racks: dict[int, str | None] = {}
         self._coordinators: dict[str, int] = {}
         self._answered_at: float | None = None
+        self._sample_ends_at = float("inf")
+        self._is_abandoned = False
 
     def close(self) -> None:
         """Close all connections. May be called twice."""
@@ -58,9 +69,20 @@ class ProtocolClient:
             connection.close()
         self._connections.clear()
 
+    def abandon(self) -> None:
+        """End what is under way with KafkaTrouble, from another thread. Nothing can be asked any more."""
+        self._is_abandoned = True
+        for connection in list(self._connections.values()):
+            connection.shut_down()
+
+    def begin_sample(self) -> None:
+        """What follows belongs to one sample: however many requests a silent broker leaves unanswered, the sample takes
+        no longer than a few timeouts."""
+        self._sample_ends_at = time.monotonic() + _TIMEOUTS_IN_SAMPLE * self._reach.timeout_seconds
+
     def deadline(self) -> float:
         """When requests that begin now are given up, of ``time.monotonic``."""
-        return time.monotonic() + self._reach.timeout_seconds
+        return min(time.monotonic() + self._reach.timeout_seconds, self._sample_ends_at)
 
     @property
     def seconds_since_answer(self) -> float | None:
@@ -71,23 +93,62 @@ class ProtocolClient:
         """The version that one of the brokers and we speak. Raises KafkaTrouble."""
         return self._any_connection(deadline).version_of(api)
 
+    def speaks(self, api: Api, deadline: float) -> bool:
+        """Whether the brokers know a request that we know."""
+        try:
+            self.version_of(api, deadline)
+        except KafkaTrouble:
+            return False
+        return True
+
     def read_brokers(self, deadline: float) -> list[int]:
         """Ids of the brokers that the cluster has now. Raises KafkaTrouble if none answers."""
-        answer = self._ask_any(METADATA, _NO_TOPICS, deadline)
-        self._brokers = {one["node_id"]: (one["host"], one["port"]) for one in answer["brokers"]}
+        answer = self.ask_any(METADATA, _NO_TOPICS, deadline)
+        self._brokers.clear()
+        self._remember(answer["brokers"])
         for address in set(self._connections) - set(self._brokers.values()) - set(self._bootstrap()):
             self._connections.pop(address).close()
         return sorted(self._brokers)
 
-    def partition_counts(self, topics: Sequence[str], deadline: float) -> dict[str, int]:
-        """How many partitions these topics have; those that cannot be described are left out. Raises KafkaTrouble."""
-        value = {**_NO_TOPICS, "topics": [{"name": topic} for topic in topics]}
-        answer = self._ask_any(METADATA, value, deadline)
-        return {one["name"]: len(one["partitions"]) for one in answer["topics"] if not one["error_code"]}
+    def read_topics(self, topics: Sequence[str] | None, deadline: float) -> Row:
+        """What Metadata says of these topics (None: of all), as columns. Raises KafkaTrouble."""
+        names = None if topics is None else [{"topic_id": _NO_ID, "name": topic} for topic in topics]
+        answer = self.ask_any(METADATA, {**_NO_TOPICS, "topics": names}, deadline)
+        self._remember(answer["brokers"])
+        found: Row = answer["topics"]
+        return found
 
-    def ask_brokers(self, api: Api, values: Mapping[int, Mapping[str, Any]], deadline: float) -> dict[int, Answer]:
-        """What each of these brokers answers to its request: all work at the same time."""
-        return dict(zip(values, self._ask_all(api, list(values.items()), deadline), strict=True))
+    def ask_all(
+        self,
+        api: Api,
+        requests: Sequence[tuple[int, Mapping[str, Any]]],
+        deadline: float,
+        *,
+        under_way: int = _UNDER_WAY,
+    ) -> list[Answer]:
+        """The answers to requests to brokers, of which each has ``under_way`` so many at most: all brokers work at the
+        same time."""
+        answers = self._ask_at_once(api, requests, deadline, under_way)
+        # A broker closes connections that were idle, and a restarted one has none of them: that is no trouble yet.
+        stale = [number for number, answer in enumerate(answers) if answer is None]
+        again = self._ask_at_once(api, [requests[number] for number in stale], deadline, under_way)
+        for number, answer in zip(stale, again, strict=True):
+            node = requests[number][0]
+            answers[number] = answer or KafkaTrouble("unreachable", f"broker {node} closes connections")
+        return [answer for answer in answers if answer is not None]
+
+    def ask_any(self, api: Api, value: Mapping[str, Any], deadline: float) -> Row:
+        """The answer of whichever broker is there. Raises KafkaTrouble."""
+        # Each of them may have been closed by its broker since it was last used.
+        for _ in range(len(self._connections)):
+            connection = self._any_connection(deadline)
+            is_reused = connection.has_served
+            try:
+                return connection.ask(api, value, deadline)
+            except KafkaTrouble as trouble:
+                if _unless_stale(trouble, is_reused=is_reused) is not None:
+                    raise
+        return self._any_connection(deadline).ask(api, value, deadline)
 
     def ask_coordinators(
         self,
@@ -113,7 +174,7 @@ class ProtocolClient:
                 for node, names in self._by_coordinator(left, found, deadline).items()
                 for start in range(0, len(names), most)
             ]
-            answers = self._ask_all(api, [(node, request(names)) for node, names in asked], deadline)
+            answers = self.ask_all(api, [(node, request(names)) for node, names in asked], deadline)
             left = []
             for (node, names), answer in zip(asked, answers, strict=True):
                 by_name: Mapping[str, Answer] = (
@@ -131,6 +192,10 @@ class ProtocolClient:
             if not left:
                 break
         return found
+
+    def _remember(self, brokers: Sequence[Row]) -> None:
+        self._brokers.update({one["node_id"]: (one["host"], one["port"]) for one in brokers})
+        self.racks = {one["node_id"]: one["rack"] or None for one in brokers}
 
     def _by_coordinator(
         self, groups: Sequence[str], found: dict[str, tuple[int, Answer]], deadline: float
@@ -166,28 +231,17 @@ class ProtocolClient:
         try:
             if self._any_connection(deadline).version_of(FIND_COORDINATOR) < _BATCHED_COORDINATORS:
                 return {
-                    name: self._ask_any(FIND_COORDINATOR, {"key": name, "key_type": _GROUP_KEY}, deadline)
+                    name: self.ask_any(FIND_COORDINATOR, {"key": name, "key_type": _GROUP_KEY}, deadline)
                     for name in groups
                 }
             value = {"key_type": _GROUP_KEY, "coordinator_keys": list(groups)}
-            answer = self._ask_any(FIND_COORDINATOR, value, deadline)
+            answer = self.ask_any(FIND_COORDINATOR, value, deadline)
         except KafkaTrouble as trouble:
             return dict.fromkeys(groups, trouble)
         return missing | {one["key"]: one for one in answer["coordinators"] if one["key"] in missing}
 
-    def _ask_all(self, api: Api, requests: Sequence[tuple[int, Mapping[str, Any]]], deadline: float) -> list[Answer]:
-        """The answers to requests to brokers: all brokers work at the same time."""
-        answers = self._ask_at_once(api, requests, deadline)
-        # A broker closes connections that were idle, and a restarted one has none of them: that is no trouble yet.
-        stale = [number for number, answer in enumerate(answers) if answer is None]
-        again = self._ask_at_once(api, [requests[number] for number in stale], deadline)
-        for number, answer in zip(stale, again, strict=True):
-            node = requests[number][0]
-            answers[number] = answer or KafkaTrouble("unreachable", f"broker {node} closes connections")
-        return [answer for answer in answers if answer is not None]
-
     def _ask_at_once(
-        self, api: Api, requests: Sequence[tuple[int, Mapping[str, Any]]], deadline: float
+        self, api: Api, requests: Sequence[tuple[int, Mapping[str, Any]]], deadline: float, most_under_way: int
     ) -> list[Answer | None]:
         """The answer to each request; None where a connection that had served was found closed."""
         answers: list[Answer | None] = [None] * len(requests)
@@ -206,7 +260,7 @@ class ProtocolClient:
         def send_to(node: int) -> None:
             number = waiting[node].popleft()
             try:
-                connection = self._connection(self._brokers[node], deadline)
+                connection = self._connection(self._address(node), deadline)
             except KafkaTrouble as trouble:
                 give_up(node, [number], trouble)
                 return
@@ -218,7 +272,7 @@ class ProtocolClient:
                 give_up(node, [number], _unless_stale(trouble, is_reused=had_served[connection]))
 
         for node, numbers in waiting.items():
-            for _ in range(min(_UNDER_WAY, len(numbers))):
+            for _ in range(min(most_under_way, len(numbers))):
                 if numbers:
                     send_to(node)
         while under_way:
@@ -238,19 +292,6 @@ class ProtocolClient:
                     under_way.pop(connection, None)
         return answers
 
-    def _ask_any(self, api: Api, value: Mapping[str, Any], deadline: float) -> Row:
-        """The answer of whichever broker is there. Raises KafkaTrouble."""
-        # Each of them may have been closed by its broker since it was last used.
-        for _ in range(len(self._connections)):
-            connection = self._any_connection(deadline)
-            is_reused = connection.has_served
-            try:
-                return connection.ask(api, value, deadline)
-            except KafkaTrouble as trouble:
-                if _unless_stale(trouble, is_reused=is_reused) is not None:
-                    raise
-        return self._any_connection(deadline).ask(api, value, deadline)
-
     def _any_connection(self, deadline: float) -> Connection:
         """A connection that is there, or one to the first address that lets us in. Raises KafkaTrouble."""
         for connection in self._connections.values():
@@ -268,6 +309,8 @@ class ProtocolClient:
         raise first or KafkaTrouble("setting_refused", "there is no bootstrap server")
 
     def _connection(self, address: Address, deadline: float) -> Connection:
+        if self._is_abandoned:
+            raise KafkaTrouble("unreachable", "the collector is stopping")
         connection = self._connections.get(address)
         if connection is None or not connection.is_usable:
             if connection is not None:
@@ -275,6 +318,12 @@ class ProtocolClient:
             self._connections.pop(address, None)
             connection = self._connections[address] = Connection(*address, self._reach, deadline)
         return connection
+
+    def _address(self, node: int) -> Address:
+        try:
+            return self._brokers[node]
+        except KeyError:
+            raise KafkaTrouble("unreachable", f"the cluster does not say where broker {node} is") from None
 
     def _bootstrap(self) -> list[Address]:
         found = []

@@ -9,9 +9,9 @@ import numpy as np
 from lagwise_collectors.kafka.requests.commit_columns import NONE, CommitBlock, CommitColumns
 from lagwise_collectors.kafka.requests.errors import KafkaTrouble
 from lagwise_collectors.kafka.requests.group_members import KafkaGroup, owners
-from lagwise_collectors.kafka_protocol.client import Answer, ProtocolClient
+from lagwise_collectors.kafka_protocol.client import REFUSALS, Answer, ProtocolClient
 from lagwise_collectors.kafka_protocol.connection import trouble_of_code
-from lagwise_collectors.kafka_protocol.group_messages import OFFSET_FETCH
+from lagwise_collectors.kafka_protocol.offset_messages import OFFSET_FETCH
 from lagwise_collectors.kafka_protocol.schema import Row
 from lagwise_collectors.protocol import ErrorTally
 
@@ -19,8 +19,6 @@ from lagwise_collectors.protocol import ErrorTally
 _BATCHED = 8
 #: Groups in a request: with 10,000 partitions in each, the answer has 40 MB, of the 100 MB that one may have.
 _GROUPS_PER_REQUEST = 200
-#: Troubles that say that the broker and our requests do not go together: librdkafka may do better.
-REFUSALS = frozenset({"not_supported", "unsupported_version", "invalid_request", "malformed"})
 
 
 def read_commits(
@@ -73,18 +71,18 @@ def _parts(answer: Row) -> list[Row]:
 
 def _block(group: str, found: Row, errors: ErrorTally) -> CommitBlock:
     """The columns of a group's answer without what has no offset."""
-    topics, rows = found["name"], found["rows"]
-    partition, committed, metadata = found["partition_index"], found["committed_offset"], found["metadata"]
-    epoch = found["committed_leader_epoch"]
+    topics, rows, columns = found["name"], found["rows"], found["partitions"]
+    partition, committed, metadata = columns["partition_index"], columns["committed_offset"], columns["metadata"]
+    epoch = columns["committed_leader_epoch"]
     if epoch is None:
         epoch = np.full(len(partition), NONE, np.int32)
-    failed = found["error_code"] != 0
+    failed = columns["error_code"] != 0
     kept = ~failed & (committed > NONE)
     if not kept.all():
         of_rows = np.repeat(np.arange(len(topics)), rows)
         for row in failed.nonzero()[0].tolist():
             what = f"committed offset of group {group} on {topics[of_rows[row]]}[{partition[row]}]"
-            trouble = trouble_of_code(int(found["error_code"][row]), None, what)
+            trouble = trouble_of_code(int(columns["error_code"][row]), None, what)
             errors.note(trouble.kind, str(trouble))
         rows = np.bincount(of_rows[kept], minlength=len(topics)).tolist()
         partition, committed, epoch = partition[kept], committed[kept], epoch[kept]

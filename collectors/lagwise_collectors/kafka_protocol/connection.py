@@ -1,5 +1,6 @@
 """One connection to one broker: framing, correlation, versions, TLS and signing in."""
 
+import contextlib
 import re
 import selectors
 import socket
@@ -106,6 +107,12 @@ class Connection:
         """May be called twice."""
         self.is_broken = True
         self._socket.close()
+
+    def shut_down(self) -> None:
+        """End what another thread waits for."""
+        # The method of plain sockets: that of TLS would change the object that the other thread reads from.
+        with contextlib.suppress(OSError):
+            socket.socket.shutdown(self._socket, socket.SHUT_RDWR)
 
     def version_of(self, api: Api) -> int:
         """The newest version that both sides speak. Raises KafkaTrouble (``not_supported``)."""

@@ -77,7 +77,7 @@ def read_controller_clock(client: ProtocolClient, clock: Callable[[], datetime])
     try:
         node = client.read_brokers(deadline)[0]
         asked_at = clock()
-        answer = client.ask_brokers(DESCRIBE_QUORUM, {node: _METADATA_LOG}, deadline)[node]
+        answer = client.ask_all(DESCRIBE_QUORUM, [(node, _METADATA_LOG)], deadline)[0]
     except (KafkaTrouble, IndexError):
         return None
     middle = asked_at + (clock() - asked_at) / 2

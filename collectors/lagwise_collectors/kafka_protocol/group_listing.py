@@ -21,15 +21,15 @@ def list_every_group(client: ProtocolClient, selects: Callable[[str], bool], err
     deadline = client.deadline()
     nodes = client.read_brokers(deadline)
     everything: dict[str, list[str]] = {"states_filter": [], "types_filter": []}
-    answers = client.ask_brokers(LIST_GROUPS, dict.fromkeys(nodes, everything), deadline)
-    failures = [trouble for answer in answers.values() if (trouble := _trouble(answer)) is not None]
+    answers = client.ask_all(LIST_GROUPS, [(node, everything) for node in nodes], deadline)
+    failures = [trouble for answer in answers if (trouble := _trouble(answer)) is not None]
     if len(failures) == len(answers):
         raise failures[0] if failures else KafkaTrouble("malformed", "the cluster names no broker")
     for failure in failures:
         errors.note(failure.kind, f"listing groups: {failure}")
     types: dict[str, str | None] = {}
     seen: Counter[str | None] = Counter()
-    for answer in answers.values():
+    for answer in answers:
         if isinstance(answer, KafkaTrouble) or answer["error_code"]:
             continue
         for group in answer["groups"]:

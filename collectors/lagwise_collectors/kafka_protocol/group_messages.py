@@ -4,10 +4,10 @@ They are the files ``NameRequest.json`` and ``NameResponse.json`` below ``client
 Kafka's sources. A test compares the two, field by field. Optional (tagged) fields are left out: none of them is needed.
 """
 
-from lagwise_collectors.kafka_protocol.columns import ColumnsOf
 from lagwise_collectors.kafka_protocol.schema import (
     BOOL,
     BYTES,
+    INT8,
     INT16,
     INT32,
     INT64,
@@ -76,6 +76,55 @@ DESCRIBE_GROUPS = Api(
                     ),
                 ),
                 Field("authorized_operations", INT32, 3),
+            ),
+        ),
+    ),
+)
+
+_CONSUMER_ASSIGNMENT = struct_of(
+    Field(
+        "topic_partitions",
+        rows_of(Field("topic_id", UUID), Field("topic_name", STRING), Field("partitions", ArrayOf(INT32))),
+    )
+)
+
+#: Groups of the protocol of KIP-848.
+CONSUMER_GROUP_DESCRIBE = Api(
+    "ConsumerGroupDescribe",
+    key=69,
+    lowest=0,
+    highest=1,
+    flexible_since=0,
+    request=struct_of(Field("group_ids", ArrayOf(STRING)), Field("include_authorized_operations", BOOL)),
+    response=struct_of(
+        Field("throttle_time_ms", INT32),
+        Field(
+            "groups",
+            rows_of(
+                Field("error_code", INT16),
+                Field("error_message", NULLABLE_STRING),
+                Field("group_id", STRING),
+                Field("group_state", STRING),
+                Field("group_epoch", INT32),
+                Field("assignment_epoch", INT32),
+                Field("assignor_name", STRING),
+                Field(
+                    "members",
+                    rows_of(
+                        Field("member_id", STRING),
+                        Field("instance_id", NULLABLE_STRING),
+                        Field("rack_id", NULLABLE_STRING),
+                        Field("member_epoch", INT32),
+                        Field("client_id", STRING),
+                        Field("client_host", STRING),
+                        Field("subscribed_topic_names", ArrayOf(STRING)),
+                        Field("subscribed_topic_regex", NULLABLE_STRING),
+                        Field("assignment", _CONSUMER_ASSIGNMENT),
+                        Field("target_assignment", _CONSUMER_ASSIGNMENT),
+                        Field("member_type", INT8, 1),
+                    ),
+                ),
+                Field("authorized_operations", INT32),
             ),
         ),
     ),
@@ -245,68 +294,6 @@ STREAMS_GROUP_DESCRIBE = Api(
                 ),
                 Field("authorized_operations", INT32),
             ),
-        ),
-    ),
-)
-
-_COMMITTED = ColumnsOf(
-    struct_of(
-        Field("name", STRING),
-        Field(
-            "partitions",
-            rows_of(
-                Field("partition_index", INT32),
-                Field("committed_offset", INT64),
-                Field("committed_leader_epoch", INT32, 5),
-                Field("metadata", NULLABLE_STRING),
-                Field("error_code", INT16),
-            ),
-        ),
-    )
-)
-
-# Version 10 has ids in the place of topic names.
-OFFSET_FETCH = Api(
-    "OffsetFetch",
-    key=9,
-    lowest=2,
-    highest=9,
-    flexible_since=6,
-    request=struct_of(
-        Field("group_id", STRING, 0, 7),
-        Field(
-            "topics",
-            rows_of(Field("name", STRING), Field("partition_indexes", ArrayOf(INT32)), is_nullable=True),
-            0,
-            7,
-        ),
-        Field(
-            "groups",
-            rows_of(
-                Field("group_id", STRING),
-                Field("member_id", NULLABLE_STRING, 9),
-                Field("member_epoch", INT32, 9),
-                Field(
-                    "topics",
-                    rows_of(Field("name", STRING), Field("partition_indexes", ArrayOf(INT32)), is_nullable=True),
-                ),
-            ),
-            8,
-        ),
-        Field("require_stable", BOOL, 7),
-    ),
-    response=struct_of(
-        Field("throttle_time_ms", INT32, 3),
-        Field("topics", _COMMITTED, 0, 7),
-        Field("error_code", INT16, 0, 7),
-        Field(
-            "groups",
-            rows_of(
-                Field("group_id", STRING),
-                Field("topics", _COMMITTED),
-                Field("error_code", INT16),
-            ),
-            8,
         ),
     ),
 )

@@ -22,6 +22,8 @@ from lagwise_collectors.kafka_protocol.group_messages import (
 from lagwise_collectors.kafka_protocol.schema import Api, Row
 from lagwise_collectors.protocol import ErrorTally
 
+#: Groups in a request: thousands of members each would still fit into an answer.
+GROUPS_PER_REQUEST = 200
 #: The offset of a share-partition from which nobody has read yet.
 _UNINITIALIZED = -1
 
@@ -79,7 +81,7 @@ def describe_by_type(client: ProtocolClient, types: Mapping[str, str | None], er
     return groups
 
 
-def unreadable(names: Iterable[str], kind: str, trouble: KafkaTrouble, errors: ErrorTally) -> list[KafkaGroup]:
+def unreadable(names: Iterable[str], kind: str | None, trouble: KafkaTrouble, errors: ErrorTally) -> list[KafkaGroup]:
     """These groups, of which only the names and the type are known."""
     groups = [KafkaGroup(name, type=kind, error=trouble.kind) for name in names]
     for group in groups:
@@ -149,6 +151,7 @@ def _described(
         lambda some: {type_.names: some, "include_authorized_operations": False},
         lambda answer: answer["groups"],
         deadline,
+        most=GROUPS_PER_REQUEST,
     )
     described: dict[str, tuple[int, Row]] = {}
     groups: list[KafkaGroup] = []
@@ -165,14 +168,15 @@ def _described(
             type=kind,
             assignor=(row[type_.assignor] or None) if type_.assignor else None,
             coordinator=node,
-            members=[_member(one, type_.owned(row, one, counts)) for one in row["members"]],
+            members=[member_of(one, type_.owned(row, one, counts)) for one in row["members"]],
         )
         if group.state != GroupState.DEAD:
             groups.append(group)
     return groups
 
 
-def _member(row: Row, owned: TopicPartitions) -> KafkaMember:
+def member_of(row: Row, owned: TopicPartitions) -> KafkaMember:
+    """A member as its group's description has it, and the partitions that are its own."""
     return KafkaMember(
         member_id=row["member_id"],
         client_id=row["client_id"],
@@ -191,10 +195,12 @@ def _partition_counts(
     if not topics:
         return {}
     try:
-        return client.partition_counts(topics, deadline)
+        found = client.read_topics(topics, deadline)
     except KafkaTrouble as trouble:
         errors.note(trouble.kind, f"partitions of the topics of streams groups: {trouble}")
         return dict.fromkeys(topics, 0)
+    described = zip(found["name"], found["rows"], found["error_code"], strict=True)
+    return {name: partitions for name, partitions, error in described if not error}
 
 
 def _subtopologies(group: Row) -> list[Row]:

@@ -1,11 +1,10 @@
-"""Messages about connections and brokers, after Kafka's own definitions (4.3).
+"""Messages about connections and coordinators, after Kafka's own definitions (4.3).
 
 They are the files ``NameRequest.json`` and ``NameResponse.json`` below ``clients/src/main/resources/common/message`` of
 Kafka's sources. A test compares the two, field by field. Optional (tagged) fields are left out: none of them is needed.
 """
 
 from lagwise_collectors.kafka_protocol.schema import (
-    BOOL,
     BYTES,
     INT8,
     INT16,
@@ -57,53 +56,6 @@ SASL_AUTHENTICATE = Api(
         Field("error_message", NULLABLE_STRING),
         Field("auth_bytes", BYTES),
         Field("session_lifetime_ms", INT64, 1),
-    ),
-)
-
-METADATA = Api(
-    "Metadata",
-    key=3,
-    lowest=4,
-    highest=9,
-    flexible_since=9,
-    request=struct_of(
-        Field("topics", rows_of(Field("name", STRING), is_nullable=True)),
-        Field("allow_auto_topic_creation", BOOL, 4),
-        Field("include_cluster_authorized_operations", BOOL, 8),
-        Field("include_topic_authorized_operations", BOOL, 8),
-    ),
-    response=struct_of(
-        Field("throttle_time_ms", INT32, 3),
-        Field(
-            "brokers",
-            rows_of(
-                Field("node_id", INT32), Field("host", STRING), Field("port", INT32), Field("rack", NULLABLE_STRING, 1)
-            ),
-        ),
-        Field("cluster_id", NULLABLE_STRING, 2),
-        Field("controller_id", INT32, 1),
-        Field(
-            "topics",
-            rows_of(
-                Field("error_code", INT16),
-                Field("name", STRING),
-                Field("is_internal", BOOL, 1),
-                Field(
-                    "partitions",
-                    rows_of(
-                        Field("error_code", INT16),
-                        Field("partition_index", INT32),
-                        Field("leader_id", INT32),
-                        Field("leader_epoch", INT32, 7),
-                        Field("replica_nodes", ArrayOf(INT32)),
-                        Field("isr_nodes", ArrayOf(INT32)),
-                        Field("offline_replicas", ArrayOf(INT32), 5),
-                    ),
-                ),
-                Field("topic_authorized_operations", INT32, 8),
-            ),
-        ),
-        Field("cluster_authorized_operations", INT32, 8),
     ),
 )
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, TopicPartition
 from confluent_kafka.admin import ResourceType
 
@@ -20,7 +21,8 @@ from lagwise.config import Cluster
 from lagwise.platform.log_events import LogEvent, event
 from lagwise_collectors.kafka.requests.client import KafkaClient, LibrdkafkaLog, unsubscribed_settings
 from lagwise_collectors.kafka.requests.errors import KafkaTrouble, kind_of
-from lagwise_collectors.kafka.requests.topics import KafkaTopic, ask_topics, described_topics, read_configs
+from lagwise_collectors.kafka.requests.topic_columns import KafkaTopic
+from lagwise_collectors.kafka.requests.topics import describe_topics, read_configs
 from lagwise_collectors.kafka.requests.watermarks import read_watermarks
 from lagwise_collectors.offsets_topic import state_file
 from lagwise_collectors.offsets_topic.ledger import Ledger
@@ -182,7 +184,7 @@ class OffsetsTopicSession:
 
     def _described(self) -> KafkaTopic:
         errors = ErrorTally()
-        topic = described_topics(self._client, ask_topics(self._client, [OFFSETS_TOPIC]), errors)[OFFSETS_TOPIC]
+        topic = describe_topics(self._client, [OFFSETS_TOPIC], errors)[OFFSETS_TOPIC]
         if topic.error is not None:
             raise KafkaTrouble(topic.error, errors.example(topic.error))
         return topic
@@ -194,15 +196,15 @@ class OffsetsTopicSession:
         if errors:
             kind = next(iter(errors.counts))
             raise KafkaTrouble(kind, errors.example(kind))
-        columns = zip(marks.partition, marks.log_start, marks.last_stable, strict=True)
-        found = [(partition, start or 0, end or 0) for partition, start, end in columns]
-        return {p: start for p, start, _ in found}, {p: end for p, _, end in found}
+        partitions = marks.partition.tolist()
+        starts, ends = (np.maximum(column, 0).tolist() for column in (marks.log_start, marks.last_stable))
+        return dict(zip(partitions, starts, strict=True)), dict(zip(partitions, ends, strict=True))
 
     def _initial_state(self, topic: KafkaTopic, state: LedgerState | None, state_path: Path | None) -> LedgerState:
         selection = self._cluster.groups
         identity: dict[str, Any] = {
             "topic_id": topic.topic_id,
-            "partitions": len(topic.partitions),
+            "partitions": topic.partitions,
             "include": list(selection.include),
             "exclude": list(selection.exclude),
         }
@@ -226,10 +228,10 @@ class OffsetsTopicSession:
 
     def _read_settings(self, ledger: Ledger, topic: KafkaTopic) -> None:
         """Read the broker settings that no record has. Without the right to read them they stay unknown."""
-        leader = next((p.leader for p in topic.partitions if p.leader is not None), None)
-        if leader is None:
+        if not topic.leaders:
             return
-        answer = read_configs(self._client, ResourceType.BROKER, [str(leader)])[str(leader)]
+        leader = str(min(topic.leaders))
+        answer = read_configs(self._client, ResourceType.BROKER, [leader])[leader]
         if isinstance(answer, KafkaTrouble):
             return
         minutes, session_ms = answer.get("offsets.retention.minutes"), answer.get("group.consumer.session.timeout.ms")

@@ -48,6 +48,8 @@ def main() -> int:
             case "take":
                 snapshot, answer["state"] = source.take(request["topics"])
                 body = _bytes(snapshot)
+            case "fetch":
+                answer["found"] = source.fetched(request["positions"])
             case "acknowledge":
                 source.acknowledge()
             case "check":

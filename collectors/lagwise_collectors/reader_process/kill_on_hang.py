@@ -59,6 +59,11 @@ class ReaderProcess:
         """Process id of the reader; None while there is none."""
         return self._process.pid if self._process is not None and self._process.poll() is None else None
 
+    @property
+    def pids(self) -> list[int]:
+        """The process id of the reader, if there is one."""
+        return [] if self.pid is None else [self.pid]
+
     def abandon(self) -> None:
         """End the reader process for good, from another thread; a request under way raises ReaderAbandoned."""
         self._abandoned = True

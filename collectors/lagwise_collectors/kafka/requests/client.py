@@ -2,7 +2,7 @@
 
 import logging
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeout
 from typing import Any, TypeVar
@@ -32,24 +32,31 @@ _LOG_LEVEL = 4
 
 
 class KafkaClient:
-    """An AdminClient that gives up early where no broker can be reached, and knows why.
+    """An AdminClient that gives up early where no broker can be reached, and knows why. It is made, with its threads
+    and connections, when something is asked that our own requests do not read.
 
-    Raises :class:`KafkaTrouble` (``setting_refused``) if librdkafka rejects the settings, ConfigError if a secret that
-    they name does not exist.
+    Raises ConfigError if a secret that the settings name does not exist.
     """
 
     def __init__(self, cluster: Cluster) -> None:
         self.timeout_seconds = cluster.timeout_seconds
-        settings, self._secrets = librdkafka_settings(cluster)
+        self._settings, self._secrets = librdkafka_settings(cluster)
+        self._admin: AdminClient | None = None
         self.library_log = LibrdkafkaLog(self.clean)
         self._cause: KafkaError | None = None
         self._down_since: float | None = None
-        try:
-            settings["error_cb"] = self._on_error
-            self.admin = AdminClient(settings, logger=self.library_log.logger)
-        except (KafkaException, TypeError, ValueError) as error:
-            trouble = trouble_of(error)
-            raise KafkaTrouble("setting_refused", self.clean(str(trouble))) from None
+
+    @property
+    def admin(self) -> AdminClient:
+        """The client. Raises KafkaTrouble (``setting_refused``) if librdkafka rejects the settings."""
+        if self._admin is None:
+            try:
+                settings = {**self._settings, "error_cb": self._on_error}
+                self._admin = AdminClient(settings, logger=self.library_log.logger)
+            except (KafkaException, TypeError, ValueError) as error:
+                trouble = trouble_of(error)
+                raise KafkaTrouble("setting_refused", self.clean(str(trouble))) from None
+        return self._admin
 
     def clean(self, text: str) -> str:
         """Text without the secrets of this connection."""
@@ -87,11 +94,6 @@ class KafkaClient:
         start(*arguments, future, **options, request_timeout=self.timeout_seconds)
         return future
 
-    def topic_names(self) -> Iterable[str]:
-        """The names of all topics. Raises KafkaException."""
-        names: Iterable[str] = self.admin.list_topics(timeout=self.timeout_seconds).topics
-        return names
-
     def answered(self) -> None:
         """The cluster answers: errors before this no longer matter."""
         self._cause = None
@@ -99,7 +101,7 @@ class KafkaClient:
 
     def serve(self) -> None:
         """Run librdkafka's callbacks."""
-        while self.admin.poll(0):
+        while self._admin is not None and self._admin.poll(0):
             pass
 
     def _on_error(self, error: KafkaError) -> None:
@@ -112,7 +114,7 @@ class KafkaClient:
 
     def explained(self, trouble: KafkaTrouble) -> KafkaTrouble:
         """A timeout with its cause, where librdkafka has reported one."""
-        self.admin.poll(0)
+        self.serve()
         if trouble.kind in ("timeout", "unreachable") and self._cause is not None:
             return KafkaTrouble(kind_of(self._cause), self.clean(self._cause.str()))
         return KafkaTrouble(trouble.kind, self.clean(str(trouble)))

@@ -17,7 +17,7 @@ import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
@@ -97,11 +97,23 @@ PATIENCE_SECONDS = 1.0
 _POLL_SECONDS = 0.05
 
 
+class RecordFetcher(Protocol):
+    """Fetches next records."""
+
+    def __call__(self, positions: Sequence[LogPosition]) -> Mapping[LogPosition, NextRecord]:
+        """What comes next at each of these positions, each of another partition; those that were not fetched in time
+        may be missing."""
+        ...
+
+    def close(self) -> None:
+        """Close connections and processes. May be called twice."""
+        ...
+
+
 class NextRecords:
     """Keeps from sample to sample which commits do not move, and what comes next there. For one thread.
 
-    ``fetch`` returns what comes next at each of some positions, each of another partition; positions that were not
-    returned in time may be missing. ``cache`` is the file that survives this process.
+    ``fetch`` is called as a :class:`RecordFetcher` is. ``cache`` is the file that survives this process.
     """
 
     def __init__(
@@ -193,6 +205,11 @@ class NextRecordFetcher:
             )
             self.close()
             return {}
+
+    def fetched(self, positions: Sequence[Sequence[Any]]) -> list[list[Any]]:
+        """The same for another process, in values that JSON has: positions with what comes next."""
+        found = self([LogPosition(*position) for position in positions])
+        return [[*position, *record] for position, record in found.items()]
 
     def close(self) -> None:
         """Close the connection."""
