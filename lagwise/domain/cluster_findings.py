@@ -26,7 +26,6 @@ class ClusterFindingKind(StrEnum):
     OFFSETS_AT_RISK = "offsets_at_risk"
     NO_LEADER = "no_leader"
     UNDER_MIN_ISR = "under_min_isr"
-    MIN_ISR_TOO_HIGH = "min_isr_too_high"
     DISK_FULL = "disk_full"
     DISK_TOO_FULL = "disk_too_full"
     BROKER_GONE = "broker_gone"
@@ -35,6 +34,7 @@ class ClusterFindingKind(StrEnum):
     UNDER_REPLICATED = "under_replicated"
     CLOCK_DIFFERS = "clock_differs"
     OFFSETS_UNREPLICATED = "offsets_unreplicated"
+    MIN_ISR_TOO_HIGH = "min_isr_too_high"
     ONE_RACK = "one_rack"
     OFFSETS_RETENTION = "offsets_retention"
 
@@ -79,7 +79,6 @@ _OFFSETS_KINDS = {
     **_TOPIC_KINDS,
     ReplicaState.NO_LEADER: ClusterFindingKind.OFFSETS_AT_RISK,
     ReplicaState.UNDER_MIN_ISR: ClusterFindingKind.OFFSETS_AT_RISK,
-    ReplicaState.MIN_ISR_TOO_HIGH: ClusterFindingKind.OFFSETS_AT_RISK,
     ReplicaState.LAST_REPLICA: ClusterFindingKind.OFFSETS_AT_RISK,
 }
 #: What is wrong with partitions, and what follows for watched topics and for the offsets topic.
@@ -94,7 +93,8 @@ _WRONG = {
 _TOPIC_FOLLOWS = {
     ReplicaState.NO_LEADER: "Nobody can read or write there.",
     ReplicaState.UNDER_MIN_ISR: "Producers with acks=all are rejected.",
-    ReplicaState.MIN_ISR_TOO_HIGH: "Producers with acks=all, the default, are always rejected.",
+    ReplicaState.MIN_ISR_TOO_HIGH: "Kafka 3.7 and newer accepts writes with fewer copies than that; older brokers "
+    "reject producers with acks=all.",
     ReplicaState.LAST_REPLICA: "If its broker fails, nobody can read or write there.",
     ReplicaState.UNDER_REPLICATED: "Fewer brokers may fail than intended.",
     ReplicaState.ONE_RACK: "Without that rack, nobody can read or write there.",
@@ -102,7 +102,8 @@ _TOPIC_FOLLOWS = {
 _OFFSETS_FOLLOWS = {
     ReplicaState.NO_LEADER: "The groups whose offsets are there can neither commit nor rebalance.",
     ReplicaState.UNDER_MIN_ISR: "The groups whose offsets are there cannot commit: after a restart they read again.",
-    ReplicaState.MIN_ISR_TOO_HIGH: "The groups whose offsets are there can never commit.",
+    ReplicaState.MIN_ISR_TOO_HIGH: "Kafka 3.7 and newer accepts commits with fewer copies than that; older brokers "
+    "reject them.",
     ReplicaState.LAST_REPLICA: "If its broker's disk is lost, so are the committed offsets.",
     ReplicaState.UNDER_REPLICATED: "Fewer brokers may fail than intended.",
     ReplicaState.ONE_RACK: "Without that rack, the groups whose offsets are there can neither commit nor rebalance.",

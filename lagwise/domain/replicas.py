@@ -14,13 +14,14 @@ class ReplicaState(StrEnum):
     applies."""
 
     NO_LEADER = "no_leader"
-    #: Fewer replicas are in sync than ``min.insync.replicas``, though there are enough replicas.
+    #: Fewer replicas are in sync than ``min.insync.replicas``, or than there are where that is lower: brokers from
+    #: Kafka 3.7 on compare with the lower one.
     UNDER_MIN_ISR = "under_min_isr"
-    #: ``min.insync.replicas`` is higher than the number of replicas: it can never be met.
-    MIN_ISR_TOO_HIGH = "min_isr_too_high"
     #: Of several replicas a single one is in sync.
     LAST_REPLICA = "last_replica"
     UNDER_REPLICATED = "under_replicated"
+    #: All are in sync, but ``min.insync.replicas`` is higher than the number of replicas: it can never be met.
+    MIN_ISR_TOO_HIGH = "min_isr_too_high"
     #: All replicas are in one rack, of several that the cluster has.
     ONE_RACK = "one_rack"
 
@@ -82,10 +83,12 @@ class ReplicaTally:
     def _state(self, one: Replicas, has: int, in_sync: int, least: int) -> ReplicaState | None:
         if one.leader is None:
             return ReplicaState.NO_LEADER
-        if in_sync < least:
-            return ReplicaState.MIN_ISR_TOO_HIGH if has < least else ReplicaState.UNDER_MIN_ISR
+        if in_sync < min(least, has):
+            return ReplicaState.UNDER_MIN_ISR
         if in_sync < has:
             return ReplicaState.LAST_REPLICA if in_sync == 1 else ReplicaState.UNDER_REPLICATED
+        if has < least:
+            return ReplicaState.MIN_ISR_TOO_HIGH
         return ReplicaState.ONE_RACK if self.has_racks and self._in_one_rack(one.replicas) else None
 
     def _in_one_rack(self, replicas: Collection[int]) -> bool:

@@ -102,22 +102,21 @@ class TestTheDefaultRules:
         assert alert.on_hold
 
     def test_a_finding_that_lasts_does_not_hide_another_one(self) -> None:
-        player = self.play(AlertKind.MIN_ISR_TOO_HIGH, {0: True, 120: True})
+        player = self.play(AlertKind.DISK_TOO_FULL, {0: True, 120: True})
         for second in (240, 360):
-            both = (AlertKind.MIN_ISR_TOO_HIGH, AlertKind.NO_LEADER)
+            both = (AlertKind.DISK_TOO_FULL, AlertKind.NO_LEADER)
             player.see(second + 5, observation(*(cluster_condition(second, kind) for kind in both)))
-        assert [one.alert.subject.kind for one in player.notified] == [AlertKind.MIN_ISR_TOO_HIGH, AlertKind.NO_LEADER]
+        assert [one.alert.subject.kind for one in player.notified] == [AlertKind.DISK_TOO_FULL, AlertKind.NO_LEADER]
 
     @pytest.mark.parametrize(
         ("kinds", "severity"),
         [
             (
-                "offsets_at_risk no_leader under_min_isr min_isr_too_high "
-                "disk_full disk_too_full broker_gone no_master",
+                "offsets_at_risk no_leader under_min_isr disk_full disk_too_full broker_gone no_master",
                 Severity.PAGE,
             ),
             ("disk_filling under_replicated clock_differs", Severity.WARN),
-            ("offsets_unreplicated one_rack offsets_retention", None),
+            ("offsets_unreplicated min_isr_too_high one_rack offsets_retention", None),
         ],
     )
     def test_what_wakes_what_waits_and_what_is_only_shown(self, kinds: str, severity: Severity | None) -> None:
@@ -128,5 +127,5 @@ class TestTheDefaultRules:
     def test_every_kind_of_finding_is_one_of_alert(self) -> None:
         rules = book().rules
         asked = {kind for rule in rules for kind in rule.when.cluster_findings}
-        shown_only = {"offsets_unreplicated", "one_rack", "offsets_retention"}
+        shown_only = {"offsets_unreplicated", "min_isr_too_high", "one_rack", "offsets_retention"}
         assert {kind.value for kind in ClusterFindingKind} - {kind.value for kind in asked} == shown_only

@@ -10,9 +10,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from confluent_kafka import ElectionType, TopicPartition
+from confluent_kafka import ElectionType, KafkaError, Producer, TopicPartition
 from confluent_kafka.admin import NewTopic
 
+from lagwise.domain.cluster_findings import cluster_findings
 from lagwise.domain.vocabulary import EventKind
 from lagwise.tables.raw import WATERMARKS
 from lagwise_collectors.kafka.requests.group_members import KafkaGroup
@@ -34,17 +35,19 @@ pytestmark = [pytest.mark.broker, pytest.mark.thorough]
 _QUICK = {"broker.session.timeout.ms": 3000, "broker.heartbeat.interval.ms": 500}
 
 
-@pytest.fixture
-def brokers(tmp_path: Path) -> Iterator[tuple[KafkaBroker, KafkaBroker]]:
-    """Broker 1, which is the controller too, and broker 2."""
+@pytest.fixture(scope="module")
+def brokers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[KafkaBroker, KafkaBroker]]:
+    """Broker 1, which is the controller too, and broker 2, in a rack each."""
+    tmp_path = tmp_path_factory.mktemp("brokers")
     own, other = free_ports(0), free_ports(0)
     voters = {"controller.quorum.voters": f"1@127.0.0.1:{own.controller}"}
     listeners = f"CLIENT://127.0.0.1:{own.client},CONTROLLER://127.0.0.1:{own.controller}"
-    one = KafkaBroker(own.client, data=tmp_path / "1", extra={**_QUICK, **voters, "listeners": listeners})
+    its = {"listeners": listeners, "broker.rack": "a"}
+    one = KafkaBroker(own.client, data=tmp_path / "1", extra={**_QUICK, **voters, **its})
     with one:
         _format(tmp_path / "2", like=tmp_path / "1")
-        its = {"node.id": 2, "process.roles": "broker", "listeners": f"CLIENT://127.0.0.1:{other.client}"}
-        with KafkaBroker(other.client, data=tmp_path / "2", extra={**_QUICK, **voters, **its}) as two:
+        its = {"process.roles": "broker", "listeners": f"CLIENT://127.0.0.1:{other.client}", "broker.rack": "b"}
+        with KafkaBroker(other.client, data=tmp_path / "2", extra={**_QUICK, **voters, **its, "node.id": 2}) as two:
             yield one, two
 
 
@@ -110,6 +113,47 @@ def test_a_broker_fails_and_comes_back(brokers: tuple[KafkaBroker, KafkaBroker])
         (moves, EventKind.LEADERS_MOVED, "broker 1", "broker 2", "2 of 3 partitions"),
     ]
     source.close()
+
+
+def test_what_a_lost_broker_endangers(brokers: tuple[KafkaBroker, KafkaBroker]) -> None:
+    one, two = brokers
+    lab = Lab(one.client_settings())
+    alone, both = lab.name("alone"), lab.name("both")
+    new = [
+        NewTopic(alone, 1, replica_assignment=[[2]]),
+        NewTopic(both, 1, replica_assignment=[[1, 2]], config={"min.insync.replicas": "2"}),
+    ]
+    for created in lab.admin.create_topics(new).values():
+        created.result(20)
+    for topic in (alone, both):
+        eventually(lambda topic=topic: lab.commit(lab.name("g"), topic, {0: 0}) is None)
+    with closing(KafkaSource(lab.cluster())) as source:
+
+        def found() -> dict[str, tuple[str, str]]:
+            findings = cluster_findings(source.collect().header) or ()
+            return {finding.kind.value: (finding.sentence, finding.remedy) for finding in findings}
+
+        # The offsets topic is older than the second broker.
+        eventually(lambda: found().keys() == {"offsets_unreplicated"})
+        header = source.collect().header
+        assert [(broker["name"], broker["rack"]) for broker in header["brokers"]] == [("1", "a"), ("2", "b")]
+        two.kill()
+        lost = eventually(lambda: (f := found()).keys() >= {"no_leader", "under_min_isr"} and f)
+        start_it = "Broker 2 is not in the cluster: start it."
+        no_leader = f"1 partition has no leader ({alone}-0). Nobody can read or write there."
+        assert lost["no_leader"] == (no_leader, start_it)
+        assert lost["under_min_isr"] == (
+            f"1 partition has fewer in-sync replicas than min.insync.replicas ({both}-0). "
+            "Producers with acks=all are rejected.",
+            start_it,
+        )
+        answers: list[KafkaError | None] = []
+        producer = Producer({**lab.settings, "acks": "all", "retries": 0})
+        producer.produce(both, b"rejected", partition=0, on_delivery=lambda error, _: answers.append(error))
+        producer.flush(20)
+        assert [answer and answer.code() for answer in answers] == [KafkaError.NOT_ENOUGH_REPLICAS], "as it says"
+        two.start()
+        eventually(lambda: found().keys() == {"offsets_unreplicated"})
 
 
 def test_a_coordinator_that_has_moved_is_asked_where_it_is_now(brokers: tuple[KafkaBroker, KafkaBroker]) -> None:

@@ -66,7 +66,9 @@ class TestReplicas:
             (1, [1, 2, 3], [1, 2], 2, "under_replicated", "enough, but fewer than there should be"),
             (1, [1, 2, 3], [1], 1, "last_replica", "enough, but the last one"),
             (1, [1, 2, 3], [1], None, "last_replica", "the last one, whatever is required"),
-            (1, [1], [1], 2, "min_isr_too_high", "one replica can never be two"),
+            (1, [1], [1], 2, "min_isr_too_high", "one replica can never be two, and is all that there is"),
+            (1, [1, 2], [1], 3, "under_min_isr", "three can never be, but two are required"),
+            (1, [1, 2], [1, 2], 3, "min_isr_too_high", "both are there"),
             (1, [1], [1], 1, None, "one replica is all that was asked for"),
         ],
     )
@@ -119,7 +121,7 @@ class TestKafka:
         [
             ("no_leader", "no_leader", "offsets_at_risk"),
             ("under_min_isr", "under_min_isr", "offsets_at_risk"),
-            ("min_isr_too_high", "min_isr_too_high", "offsets_at_risk"),
+            ("min_isr_too_high", "min_isr_too_high", "min_isr_too_high"),
             ("last_replica", "under_replicated", "offsets_at_risk"),
             ("under_replicated", "under_replicated", "under_replicated"),
             ("one_rack", "one_rack", "one_rack"),

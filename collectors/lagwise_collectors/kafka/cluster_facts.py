@@ -56,7 +56,9 @@ class ClusterFacts:
         }
 
     def _broker_rows(self, racks: Mapping[int, str | None]) -> list[dict[str, Any]]:
-        rows = {node: {"name": str(node), "role": BROKER, "rack": rack} for node, rack in sorted(racks.items())}
+        rows: dict[int, dict[str, Any]] = {
+            node: {"name": str(node), "role": BROKER, "rack": rack} for node, rack in sorted(racks.items())
+        }
         if self._controller is not None:
             node, ahead = self._controller
             rows.setdefault(node, {"name": str(node), "role": CONTROLLER, "rack": None})["clock_ahead_seconds"] = ahead
