@@ -27,7 +27,7 @@ from lagwise.tables.schema import Table
 from lagwise.tables.store import Lake
 from lagwise_collectors import run
 from lagwise_collectors.lake_delivery.lake_writer import LakeWriter
-from lagwise_collectors.pipeline import Pipeline
+from lagwise_collectors.pipeline import Pipeline, pipeline_of
 from lagwise_collectors.protocol import Source
 from lagwise_collectors.sampling_schedule import FixedRate
 
@@ -63,7 +63,7 @@ class Counts(logging.Handler):
                 print(error, file=sys.stderr)
                 raise
 
-        Lake.append = counted  # type: ignore[method-assign]
+        Lake.append = counted  # type: ignore[method-assign, assignment]  # of the same parameters
 
 
 def main() -> None:
@@ -98,14 +98,14 @@ def main() -> None:
 
 def work_in_the_former_way(interval: float) -> None:
     """A writer for each cluster, and all of them sample at the same moment."""
-    start, pipeline_of = time.monotonic() + 5, run.pipeline_of
+    start = time.monotonic() + 5
 
     def with_a_writer_of_its_own(
         name: str, source: Source, config: Config, _writer: LakeWriter, *others: Any
     ) -> Pipeline:
         return pipeline_of(name, source, config, LakeWriter(Lake(config.lake_uri)), *others)
 
-    run.pipeline_of = with_a_writer_of_its_own  # type: ignore[attr-defined]
+    run.pipeline_of = with_a_writer_of_its_own  # type: ignore[attr-defined, assignment]  # of the same parameters
     run._schedule_of = lambda *_: FixedRate(interval, start)
 
 

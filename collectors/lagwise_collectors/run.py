@@ -135,7 +135,8 @@ def _collect_all(
     deadline = time.monotonic() + _STOP_SECONDS
     for thread in threads:
         thread.join(max(0.0, deadline - time.monotonic()))
-    for reader in (*sources.values(), *tails.values()):
+    readers: list[CollectedSource | IsolatedTail] = [*sources.values(), *tails.values()]
+    for reader in readers:
         reader.abandon()  # a thread that still waits for its reader is released by this
     for thread in threads:
         thread.join(max(1.0, _STOP_SECONDS / len(threads)))
