@@ -118,4 +118,5 @@ def _replicas_of(topic: KafkaTopic, least: int | None, all_of_them: bool) -> Ite
 
 
 def _lengths(lists: pa.ListArray) -> NDArray[np.int32]:
-    return np.diff(lists.offsets.to_numpy())
+    lengths: NDArray[np.int32] = np.diff(lists.offsets.to_numpy())
+    return lengths
