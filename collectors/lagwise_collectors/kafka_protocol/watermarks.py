@@ -55,6 +55,7 @@ def read_watermarks(
 
     Raises KafkaTrouble, before anything is noted, where the brokers do not go together with our requests.
     """
+    began = clock()
     noted = ErrorTally()
     marks = without_offsets(topics, partitions_wanted, noted)
     failures, is_any_read = _read(client, marks, marks.by_leader())
@@ -71,7 +72,8 @@ def read_watermarks(
         for row in failure.rows.tolist():
             marks.error[row] = failure.trouble.kind
     if is_any_read and client.seconds_since_answer is not None:
-        marks.read_at = clock() - timedelta(seconds=client.seconds_since_answer)
+        # No answer is older than its question, and so than the commits, even if the clock was set back meanwhile.
+        marks.read_at = max(began, clock() - timedelta(seconds=client.seconds_since_answer))
     return marks
 
 
