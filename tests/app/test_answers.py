@@ -2,7 +2,7 @@
 
 import json
 import os
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -12,9 +12,10 @@ from lagwise.config.visibility import Visibility
 from lagwise.platform.errors import ConfigError
 from lagwise.tables.store import Lake
 from lagwise_app.answers.alerts import AlertAnswers
-from lagwise_app.answers.context import Context
+from lagwise_app.answers.context import Context, stale_groups
 from lagwise_app.answers.groups import UnknownGroup, group, in_trouble, visible_groups
 from lagwise_app.answers.partitions import UnknownTopic, clusters, high_watermarks, partitions, readers, topics
+from lagwise_app.assistants.tools import groups_in_trouble
 from lagwise_app.terminal import lake_queries
 from tests.dashboard.lakes import Scene, write_to
 from tests.dashboard.stories import GROUPS_OF_THE_DEMO
@@ -35,6 +36,19 @@ def test_groups_in_trouble_come_worst_first_without_quiet_ones(lake: Lake) -> No
     assert found == sorted(found, key=lake_queries.worst_first)
     assert found
     assert {row["status"] for row in found}.isdisjoint({"ok", "ghost"})
+
+
+def test_old_verdicts_are_counted_so_that_an_empty_list_is_no_good_news(lake: Lake) -> None:
+    rows = visible_groups(lake, Visibility())
+    newest = max(row["as_of"] for row in rows)
+    config = Config.model_validate({"data": lake.uri})
+    for seconds, stale in ((1, 0), (7_200, len(GROUPS_OF_THE_DEMO))):
+        at = newest + timedelta(seconds=seconds)
+        context = Context(lake, config, AlertAnswers(config), lambda at=at: at)
+        assert stale_groups(context, rows) == stale
+        told = groups_in_trouble(context, Visibility(), "nowhere", "", 10)
+        assert (told.groups, told.stale) == ([], 0), "of clusters that were not asked about nothing is told"
+        assert groups_in_trouble(context, Visibility(), None, "no such name", 10).stale == stale
 
 
 def test_every_group_has_its_own_partitions(lake: Lake) -> None:

@@ -54,6 +54,32 @@ def test_a_dry_run_says_what_would_be_done_and_does_nothing(old: Path) -> None:
     assert run("migrate", "--data", str(old)) == (0, "lake and database are up to date\n")
 
 
+def test_where_there_is_nothing_nothing_is_made(tmp_path: Path) -> None:
+    """A wrong --data, which often is one folder too deep."""
+    for more in ((), ("--dry-run",)):
+        code, said = run("migrate", "--data", str(tmp_path / "wrong"), *more)
+        assert code == 1
+        assert "there is neither a lake at" in said and "Check --data" in said
+        assert not list(tmp_path.glob("wrong/**/*.db")) and not (tmp_path / "wrong" / "lake").exists()
+
+
+def test_the_doctor_says_what_helps_and_that_once(old: Path) -> None:
+    _, said = run("doctor", "--data", str(old), "--no-spark")
+    lines = [line for line in said.splitlines() if " lake: " in line]
+    assert len(lines) == 1, lines
+    assert "its tables are those of an older version" in lines[0]
+    assert "check that the storage" not in said
+
+
+def test_without_java_the_analysis_migrates_nothing(old: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setenv("PATH", "/nowhere")
+    code, said = run("analyze", "--once", "--data", str(old))
+    assert (code, "Java" in said) == (1, True)
+    assert lake_version(Lake(str(old / "lake"))) == 0
+    assert not (old / "lagwise.db").exists()
+
+
 @pytest.mark.process
 def test_processes_that_start_together_migrate_once(old: Path) -> None:
     command = [sys.executable, "-m", "lagwise", "migrate", "--data", str(old), "--json"]

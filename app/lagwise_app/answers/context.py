@@ -1,7 +1,7 @@
 """What the answers are read from, and what is added to a group's row by the settings: its owner, and whether it is
 stale."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -67,7 +67,13 @@ def team_of(owners: Sequence[Owner], row: Row) -> str | None:
 
 def with_freshness(context: Context, row: Row, team: str | None) -> dict[str, Any]:
     """A group's row with its owner, and whether it is older than it should be."""
-    intervals = {cluster.name: cluster.interval_seconds for cluster in context.config.clusters}
-    interval = intervals.get(row["cluster"], _USUAL_INTERVAL_SECONDS)
-    allowed = allowed_age_seconds(interval, context.config.analysis.interval_seconds)
-    return {**row, "is_stale": DataAge(row["as_of"], context.clock(), allowed).is_stale, "owner": team}
+    return {**row, "is_stale": stale_groups(context, [row]) > 0, "owner": team}
+
+
+def stale_groups(context: Context, rows: Iterable[Row]) -> int:
+    """How many groups' rows are older than they should be. A list of groups in trouble that is empty proves nothing
+    then."""
+    now, every = context.clock(), context.config.analysis.interval_seconds
+    allowed = {one.name: allowed_age_seconds(one.interval_seconds, every) for one in context.config.clusters}
+    usual = allowed_age_seconds(_USUAL_INTERVAL_SECONDS, every)
+    return sum(DataAge(row["as_of"], now, allowed.get(row["cluster"], usual)).is_stale for row in rows)

@@ -101,9 +101,17 @@ class Page(Answer):
     offset: int = Field(description="how many come before this page")
 
 
+#: Beside a list of groups: a list that is empty because nothing is judged any more must not look like good news.
+STALE = Field(
+    description="groups, of all in these clusters that the caller may see, whose verdict is older than the intervals "
+    "of collector and analysis explain. If it is not 0, the list says little about the present"
+)
+
+
 class Groups(Page):
     """Groups, worst first."""
 
+    stale: int = STALE
     groups: list[GroupSummary]  # type: ignore[valid-type]  # made at run time
 
 

@@ -10,6 +10,7 @@ from lagwise.tables.raw import EVENTS, MEMBERS
 from lagwise_app.answers.models import (
     FRESHNESS,
     MEMBER_COLUMNS,
+    STALE,
     SUMMARY_COLUMNS,
     Answer,
     GroupSummary,
@@ -69,6 +70,7 @@ class GroupsInTrouble(Answer):
 
     groups: list[GroupSummary]  # type: ignore[valid-type]  # made at run time
     left_out: int = Field(description=_LEFT_OUT)
+    stale: int = STALE
     groups_by_status: dict[str, int] = Field(description="of all groups that were asked about, well ones among them")
 
 

@@ -10,7 +10,7 @@ from lagwise.domain.vocabulary import display_rank
 from lagwise.platform.errors import ConfigError, DatabaseError
 from lagwise_app.answers import forecasts, groups, partitions
 from lagwise_app.answers.capacity_models import GroupForecast, SizingAnswer, SizingInputs
-from lagwise_app.answers.context import Context, team_of, with_freshness
+from lagwise_app.answers.context import Context, stale_groups, team_of, with_freshness
 from lagwise_app.answers.forecasts import CapacityUnknown
 from lagwise_app.answers.groups import UnknownGroup
 from lagwise_app.answers.models import OpenAlert
@@ -33,16 +33,16 @@ def groups_in_trouble(
     context: Context, visibility: Visibility, cluster: str | None, search: str, limit: int
 ) -> models.GroupsInTrouble:
     """The groups that need attention. Raises LakeError."""
-    rows = groups.matching(
-        groups.visible_groups(context.lake, visibility),
-        clusters=[cluster] if cluster is not None else (),
-        search=search,
+    seen = groups.matching(
+        groups.visible_groups(context.lake, visibility), clusters=[cluster] if cluster is not None else ()
     )
+    rows = groups.matching(seen, search=search)
     found = groups.in_trouble(rows)
     return models.GroupsInTrouble.model_validate(
         {
             "groups": [_described(context, row) for row in found[:limit]],
             "left_out": len(found[limit:]),
+            "stale": stale_groups(context, seen),
             "groups_by_status": Counter(row["status"] for row in rows),
         }
     )

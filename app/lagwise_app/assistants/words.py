@@ -30,7 +30,8 @@ A group has the worst status of its partitions, worst first:
 
 lag is how many records exist and are unread; lag_seconds is the age of the oldest of them; seconds_to_loss is when \
 retention may first delete something unread, seconds_to_breach when the lag objective is missed. Null is unknown, and \
-never 0. Times are UTC. is_stale says that the row is older than it should be: then say so. left_out says how many \
+never 0. Times are UTC. is_stale says that the row is older than it should be, stale how many \
+of all are: then say so, and do not say that all is well. left_out says how many \
 more there are than an answer has. The verdict on a group's capacity is short, tight, enough, oversized or undecided.
 
 Begin with groups_in_trouble; group_story says why one of them is.

@@ -4,6 +4,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from lagwise.platform.error_codes import ErrorCode
+from lagwise.platform.errors import LakeError
 from lagwise.platform.logs import clean
 from lagwise_app.cli.shared import CommandSettings, data_option, json_option
 from lagwise_app.terminal.json_output import print_json
@@ -30,6 +32,11 @@ def migrate(settings: CommandSettings, data: str | None, dry_run: bool, as_json:
     config = settings.load_of_run(data)
     done: list[str] = []
     before = _plans(config)
+    if before["lake"]["version"] is None and before["database"]["version"] is None:
+        raise LakeError(
+            f"there is neither a lake at {config.lake_uri} nor a database: nothing to bring up to date. Check --data",
+            code=ErrorCode.LAKE_MISSING,
+        )
     if not dry_run:
         from lagwise_app.upgrade import upgrade
 

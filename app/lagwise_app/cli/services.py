@@ -124,6 +124,8 @@ def analyze(settings: CommandSettings, data: str | None, once: bool, as_json: bo
     require_once_with_json(as_json, once)
     from lagwise.platform.health import ANALYSIS
 
+    require_package("pyspark")
+    find_java()  # before anything is migrated
     config = settings.load_for(ANALYSIS, data=data)
     from lagwise_spark import run
 

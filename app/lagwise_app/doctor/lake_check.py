@@ -24,6 +24,7 @@ def check_lake(config: Config) -> Iterator[Diagnosis]:
     import pyarrow as pa
 
     from lagwise.tables import ALL_TABLES
+    from lagwise.tables.migrate import plan_of
     from lagwise.tables.quarantine import DAMAGED_FILES
     from lagwise.tables.repair import inspect
     from lagwise.tables.schema import Column, Table
@@ -37,6 +38,11 @@ def check_lake(config: Config) -> Iterator[Diagnosis]:
         if os.getpid() not in lake.read(probe)["pid"].to_pylist():
             yield failed("lake", f"a test row written to {lake.uri} could not be read back")
             return
+    plan = plan_of(lake)
+    if plan.version is not None and not plan.is_up_to_date:
+        found = f"{lake.uri} can be written; its tables are those of an older version, and are read after the migration"
+        yield warning("lake", found, "the next start migrates; `lagwise migrate --dry-run` says what it does")
+        return
     there, errors = [], []
     for table in ALL_TABLES:
         try:

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from lagwise.domain.vocabulary import Status
 from lagwise.platform.errors import ConfigError
 from lagwise_app.answers import capacity_models, forecasts, groups, models, partitions
-from lagwise_app.answers.context import Context, team_of, with_freshness
+from lagwise_app.answers.context import Context, stale_groups, team_of, with_freshness
 from lagwise_app.answers.sizing import AboutGroup, sizing
 from lagwise_app.answers.story import story
 from lagwise_app.server.access import Caller
@@ -98,12 +98,8 @@ class Question:
 
 
 def list_groups(context: Context, caller: Caller, _: Mapping[str, str], query: GroupsQuery) -> BaseModel:
-    found = groups.matching(
-        groups.visible_groups(context.lake, caller.visibility),
-        clusters=query.cluster,
-        statuses=query.status,
-        search=query.search,
-    )
+    seen = groups.matching(groups.visible_groups(context.lake, caller.visibility), clusters=query.cluster)
+    found = groups.matching(seen, statuses=query.status, search=query.search)
     try:
         owners = context.owners()
     except ConfigError as error:
@@ -113,7 +109,9 @@ def list_groups(context: Context, caller: Caller, _: Mapping[str, str], query: G
     if query.owner is not None:
         found = [row for row in found if team_of(owners, row) == query.owner]
     page = [with_freshness(context, row, team_of(owners, row)) for row in query.of(found)]
-    return models.Groups.model_validate({"groups": page, "total": len(found), "offset": query.offset})
+    return models.Groups.model_validate(
+        {"groups": page, "stale": stale_groups(context, seen), "total": len(found), "offset": query.offset}
+    )
 
 
 def one_group(context: Context, caller: Caller, path: Mapping[str, str], _: Parameters) -> BaseModel:
