@@ -237,7 +237,8 @@ def test_what_if(port: int) -> None:
     assert told(as_it_is)["inputs"]["peak_rate_per_second"]["source"] != "given"
     assert told(doubled)["inputs"]["peak_rate_per_second"] == {"value": 40_000.0, "source": "given"}
     assert told(alone)["triple"]["nodes"] == 13
-    assert "missing t1_seconds, t2_seconds, peak_rate_per_second, partitions" in refusal(too_little)
+    missing = ", ".join(f"inputs.{name}" for name in ("t1_seconds", "t2_seconds", "peak_rate_per_second", "partitions"))
+    assert f"missing {missing}" in refusal(too_little)
     assert "cluster and group go together" in refusal(half)
     assert "horizon_days needs a group" in refusal(no_forecast)
 

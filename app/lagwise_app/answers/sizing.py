@@ -1,6 +1,7 @@
 """How many threads, nodes and partitions it takes, as `lagwise size` says it: for a group with what is known of it, or
 for any workload."""
 
+from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, fields
 from datetime import datetime
 from typing import Any
@@ -25,7 +26,10 @@ _DEFAULTS = {
     **{field.name: field.default for field in fields(Workload) if field.default is not MISSING},
     "unit": Unit.MEMBER,
 }
-_CALLED = {name: name for name in (*_INPUTS, "group")}
+#: What the API calls each input, the group and the horizon.
+CALLED_BY_API = {name: name for name in (*_INPUTS, "group", "horizon_seconds")}
+#: The same of the assistants' tool.
+CALLED_BY_TOOL = {**{name: f"inputs.{name}" for name in _INPUTS}, "group": "group", "horizon_seconds": "horizon_days"}
 #: So many topics are named where one has to be chosen.
 _NAMED_TOPICS = 10
 
@@ -48,12 +52,12 @@ def sizing(
     visibility: Visibility,
     now: datetime,
     *,
-    horizon_called: str = "horizon_seconds",
+    called: Mapping[str, str] = CALLED_BY_API,
 ) -> SizingAnswer:
-    """The advice. The asker calls the horizon ``horizon_called``. Raises BadQuestion, UnknownGroup, CapacityUnknown and
+    """The advice; refusals name inputs as they are ``called``. Raises BadQuestion, UnknownGroup, CapacityUnknown and
     LakeError."""
     given = inputs.model_dump(exclude_none=True)
-    question = SizingQuestion({**_DEFAULTS, **given}, set(given), {**_CALLED, "horizon_seconds": horizon_called})
+    question = SizingQuestion({**_DEFAULTS, **given}, set(given), called)
     question.check()
     target, known = given.get("target_utilisation", DEFAULT_TARGET_UTILISATION), None
     if about is None:

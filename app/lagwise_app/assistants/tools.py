@@ -14,7 +14,7 @@ from lagwise_app.answers.context import Context, stale_groups, team_of, with_fre
 from lagwise_app.answers.forecasts import CapacityUnknown
 from lagwise_app.answers.groups import UnknownGroup
 from lagwise_app.answers.models import OpenAlert
-from lagwise_app.answers.sizing import AboutGroup, sizing
+from lagwise_app.answers.sizing import CALLED_BY_TOOL, AboutGroup, sizing
 from lagwise_app.answers.story import story
 from lagwise_app.assistants import models
 from lagwise_app.size.bad_question import BadQuestion
@@ -87,9 +87,7 @@ def what_if_sizing(
     horizon_seconds = None if horizon_days is None else horizon_days * _DAY_SECONDS
     settings = context.config.analysis.capacity
     now = context.clock()
-    return sizing(
-        context.lake, settings, about, inputs, horizon_seconds, visibility, now, horizon_called="horizon_days"
-    )
+    return sizing(context.lake, settings, about, inputs, horizon_seconds, visibility, now, called=CALLED_BY_TOOL)
 
 
 def forecast(
