@@ -247,10 +247,10 @@ def test_a_full_disk_ends_no_process_and_is_logged_once(up: Up, backlog: int) ->
     with full_disk(myself):
         collector.kill()
         collector.wait()  # it is a moment until the process that was killed is gone
-        until(lambda: (part := up.part("collect")) is not None and bool(part.children()), "the collector's restart")
+        until(lambda: (part := up.part("collect")) is not None and part.pid != collector.pid, "the collector's restart")
         restarted = up.part("collect")
         assert restarted is not None
-        assert restarted.pid != collector.pid
+        until(lambda: bool(restarted.net_connections()), "it to reach the broker: it has logged something by then")
     with full_disk(restarted, *restarted.children()):
         until(lambda: up.log("collector").count("health/collector.json: File too large") == 2, "its log")
         until(lambda: up.log("collector").count("samples are kept in memory and delivered later") == 2, "its log")
