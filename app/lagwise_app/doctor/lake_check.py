@@ -40,8 +40,8 @@ def check_lake(config: Config) -> Iterator[Diagnosis]:
             return
     plan = plan_of(lake)
     if plan.version is not None and not plan.is_up_to_date:
-        found = f"{lake.uri} can be written; its tables are those of an older version, and are read after the migration"
-        yield warning("lake", found, "the next start migrates; `lagwise migrate --dry-run` says what it does")
+        told = f"{lake.uri} can be written; its tables are those of an older version, and are read after the migration"
+        yield warning("lake", told, "the next start migrates; `lagwise migrate --dry-run` says what it does")
         return
     there, errors = [], []
     for table in ALL_TABLES:
