@@ -67,7 +67,7 @@ def test_the_doctor_says_what_helps_and_that_once(old: Path) -> None:
     _, said = run("doctor", "--data", str(old), "--no-spark")
     lines = [line for line in said.splitlines() if " lake: " in line]
     assert len(lines) == 1, lines
-    assert "its tables are those of an older version" in lines[0]
+    assert "1 more table of an older version, to be migrated" in lines[0]
     assert "check that the storage" not in said
 
 
