@@ -317,6 +317,7 @@ def test_the_rules_in_the_docs_are_rules(tmp_path: Path, config: MakeConfig) -> 
         "offsets_expired",
         "offsets_expiring",
         "given_up",
+        "offsets_exposed",
         "collector_late",
     ]
     loaded.close()
