@@ -99,8 +99,8 @@ def collect_forever(
 
     Samples of many clusters are spread over the interval. Clusters do not wait for each other: one that hangs costs
     only itself. A cluster that another process collects is left to that process until it ends. The heartbeat
-    ``collector`` is renewed after each round. ``make_source`` makes the source of a cluster; by default it reads in a
-    process of its own. Raises ConfigError like :func:`collect_once`.
+    ``collector`` is renewed after each round. ``make_source`` makes the source of a cluster, by default
+    :func:`source_of`. Raises ConfigError like :func:`collect_once`.
     """
     if len(config.clusters) > 1:
         # Arrow's default allocator keeps memory for each thread: 140 MiB with fifty clusters.

@@ -1,5 +1,6 @@
 """What a sample reports of the cluster itself: brokers, racks, replicas, the offsets topic, the controller's clock."""
 
+import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict
@@ -22,6 +23,7 @@ from lagwise_collectors.kafka.topic_reader import TopicReader
 from lagwise_collectors.kafka_protocol.controller_clock import ControllerClock, read_controller_clock
 from lagwise_collectors.protocol import ErrorTally
 
+_SMALL_NUMBER = re.compile("[0-9]{1,9}")
 #: Errors of a topic that say something of the topic or of our rights. After any other its replicas are unknown.
 _ABSENT = frozenset({"unknown_topic", "topic_not_authorized"})
 
@@ -99,7 +101,8 @@ class ClusterFacts:
         if offsets.error is None:
             settings = self._reader.topic_configs([OFFSETS_TOPIC])[OFFSETS_TOPIC]
             least = None if isinstance(settings, KafkaTrouble) else settings.get("min.insync.replicas")
-            self._offsets_min_isr = None if least is None else int(least)
+            # A broker's answer: it may be no number.
+            self._offsets_min_isr = int(least) if least is not None and _SMALL_NUMBER.fullmatch(least) else None
 
 
 def _replicas_of(topic: KafkaTopic, least: int | None, all_of_them: bool) -> Iterator[Replicas]:
